@@ -1,0 +1,121 @@
+// A device is where memory lives: it allocates, copies, runs kernels and lends memory to other
+// processes. Host memory belongs to a device too, because pinning it is the driver's work.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wirespeed {
+
+enum class Memory { pageable, pinned, device, managed };
+
+/// "pageable", "pinned", "device" or "managed"; throws Error for any other word.
+Memory memory_from(std::string_view word);
+
+/// May the CPU read and write this kind of memory directly?
+constexpr bool on_host(Memory kind) { return kind == Memory::pageable || kind == Memory::pinned; }
+
+struct Identity {
+    std::string kind;          ///< "host", "emulated", "cuda", "hip"
+    int index = 0;             ///< as the driver counts
+    std::string name;          ///< "NVIDIA H200"
+    std::string id;            ///< UUID or PCI address, the same in every process
+    std::string pci;           ///< PCI address "0000:0f:00.0", empty where there is none
+    std::string architecture;  ///< "sm_90", "gfx90a", "x86-64"
+    std::string driver;        ///< the driver's version, as it states it
+    std::uint64_t bytes = 0;   ///< memory, in bytes
+};
+
+/// Lets another process open an allocation. Plain bytes, fit for an allgather.
+struct ShareHandle {
+    std::array<std::byte, 128> bytes{};
+};
+
+/// Work in order, not waited for. Waiting for it ends all of it.
+class Stream {
+  public:
+    virtual ~Stream() = default;
+    virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+    virtual void launch(std::string_view kernel, unsigned blocks, unsigned threads,
+                        void** arguments) = 0;
+    virtual void wait() = 0;
+};
+
+class Device {
+  public:
+    virtual ~Device() = default;
+    virtual Identity identity() const = 0;
+
+    /// Makes this device current for the calling thread, where the vendor has such a notion.
+    virtual void enter() {}
+
+    virtual void* allocate(Memory kind, std::size_t bytes) = 0;
+    virtual void release(Memory kind, void* address) noexcept = 0;
+
+    /// Copies between any two kinds of memory; back when the last byte has arrived.
+    virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+    virtual std::unique_ptr<Stream> stream() = 0;
+
+    /// Runs a kernel of native/kernels and waits for it. `arguments` as cuLaunchKernel takes them.
+    virtual void launch(std::string_view kernel, unsigned blocks, unsigned threads,
+                        void** arguments) = 0;
+
+    virtual ShareHandle share(void* address) = 0;
+    virtual void* open(const ShareHandle& handle) = 0;
+    virtual void close(void* address) = 0;
+
+    /// Writes the content (seed, tag) of measure/payload.hpp; by a kernel where the CPU cannot reach.
+    void fill(Memory kind, void* address, std::size_t bytes, std::uint64_t seed, std::uint8_t tag);
+    /// The offset of the first byte that is not of the content (seed, tag); `bytes` if all are.
+    std::size_t check(Memory kind, const void* address, std::size_t bytes, std::uint64_t seed,
+                      std::uint8_t tag);
+};
+
+/// A kind of device, found at run time. Each folder in native/devices adds one with `AddDevices`.
+struct DeviceKind {
+    std::string name;
+    int (*count)();  ///< how many there are; throws Error saying why none can be used
+    std::unique_ptr<Device> (*open)(int index);
+};
+
+const std::vector<DeviceKind>& device_kinds();
+
+struct AddDevices {
+    explicit AddDevices(DeviceKind kind);
+};
+
+/// One allocation, given back at the end of its scope.
+class Allocation {
+  public:
+    Allocation() = default;
+    Allocation(Device& device, Memory kind, std::size_t bytes)
+        : device_(&device), kind_(kind), bytes_(bytes),
+          address_(device.allocate(kind, bytes)) {}
+    ~Allocation() {
+        if (address_) device_->release(kind_, address_);
+    }
+    Allocation(Allocation&& other) noexcept { *this = std::move(other); }
+    Allocation& operator=(Allocation&& other) noexcept {
+        std::swap(device_, other.device_);
+        std::swap(kind_, other.kind_);
+        std::swap(bytes_, other.bytes_);
+        std::swap(address_, other.address_);
+        return *this;
+    }
+    std::byte* address() const { return static_cast<std::byte*>(address_); }
+    std::size_t bytes() const { return bytes_; }
+    Memory kind() const { return kind_; }
+
+  private:
+    Device* device_ = nullptr;
+    Memory kind_ = Memory::pageable;
+    std::size_t bytes_ = 0;
+    void* address_ = nullptr;
+};
+
+}  // namespace wirespeed

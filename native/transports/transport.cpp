@@ -1,0 +1,44 @@
+#include "transports/transport.hpp"
+
+#include "core/error.hpp"
+
+namespace wirespeed {
+namespace {
+
+std::map<std::string, OpenTransport>& transports() {
+    static std::map<std::string, OpenTransport> all;
+    return all;
+}
+
+}  // namespace
+
+AddTransport::AddTransport(const char* name, OpenTransport open) { transports()[name] = open; }
+
+std::unique_ptr<Transport> open_transport(const std::string& name, Context& context) {
+    auto found = transports().find(name);
+    if (found == transports().end()) throw Error("no transport called '" + name + "'");
+    return found->second(context);
+}
+
+Buffers Transport::allocate(Memory kind, std::size_t bytes) {
+    Device& device = context_.device;
+    Buffers buffers;
+    buffers.kind = kind;
+    buffers.bytes = bytes;
+    buffers.send = static_cast<std::byte*>(device.allocate(kind, bytes));
+    try {
+        buffers.receive = static_cast<std::byte*>(device.allocate(kind, bytes));
+    } catch (...) {
+        device.release(kind, buffers.send);
+        throw;
+    }
+    return buffers;
+}
+
+void Transport::release(Buffers& buffers) {
+    if (buffers.send) context_.device.release(buffers.kind, buffers.send);
+    if (buffers.receive) context_.device.release(buffers.kind, buffers.receive);
+    buffers = {};
+}
+
+}  // namespace wirespeed

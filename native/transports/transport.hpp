@@ -1,0 +1,87 @@
+// A transport moves bytes between ranks. It compiles a pattern's steps into a program; it knows no
+// pattern and no payload.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "devices/device.hpp"
+#include "measure/page.hpp"
+#include "measure/program.hpp"
+
+namespace wirespeed {
+
+/// Bytes to or from one peer; `offset` counts from the start of the send or the receive buffer.
+struct Transfer {
+    int peer;
+    std::size_t offset, bytes;
+};
+
+/// Inside a step all transfers are under way at once; the next step starts when they are done.
+struct Step {
+    std::vector<Transfer> sends, receives;
+};
+
+struct Buffers {
+    std::byte* send = nullptr;
+    std::byte* receive = nullptr;
+    Memory kind = Memory::pageable;
+    std::size_t bytes = 0;  ///< of each
+};
+
+/// Set-up traffic and stopping, carried by whoever started the ranks; never timed.
+class Control {
+  public:
+    virtual ~Control() = default;
+    virtual int rank() const = 0;
+    virtual int size() const = 0;
+    virtual void allgather(const void* mine, void* all, std::size_t bytes_each) = 0;
+    virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
+    virtual void barrier() = 0;
+};
+
+/// Everything a transport is given.
+struct Context {
+    Control& control;
+    Device& device;
+    Page& page;
+    std::map<std::string, std::string> options;
+
+    std::string option(const std::string& name, const std::string& otherwise) const {
+        auto found = options.find(name);
+        return found == options.end() ? otherwise : found->second;
+    }
+};
+
+class Transport {
+  public:
+    explicit Transport(Context& context) : context_(context) {}
+    virtual ~Transport() = default;
+
+    /// Memory that this transport can move; plain device memory unless it needs its own.
+    virtual Buffers allocate(Memory kind, std::size_t bytes);
+    virtual void release(Buffers& buffers);
+
+    virtual std::unique_ptr<Program> compile(std::span<const Step> steps,
+                                             const Buffers& buffers) = 0;
+
+    /// What the transport found and chose, as JSON members ("\"protocol\": \"P2P\""), for the record.
+    virtual std::string describe() const { return {}; }
+
+  protected:
+    Context& context_;
+};
+
+/// Each folder in native/transports adds its own with `AddTransport`.
+using OpenTransport = std::unique_ptr<Transport> (*)(Context&);
+struct AddTransport {
+    AddTransport(const char* name, OpenTransport open);
+};
+/// Opens the transport called `name`; throws Error when there is none or it cannot be used here.
+std::unique_ptr<Transport> open_transport(const std::string& name, Context& context);
+
+}  // namespace wirespeed
