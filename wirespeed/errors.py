@@ -1,0 +1,33 @@
+"""Errors that a user can act on, and the exit codes that scripts can rely on."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What `wirespeed` returns to the shell; documented in docs/exit-codes.md."""
+
+    OK = 0
+    FAILED_ENTRY = 1
+    """At least one entry crashed, hung, died or moved wrong bytes; everything else was measured."""
+    USAGE = 2
+    """An option or a file is wrong; nothing was measured."""
+    UNAVAILABLE = 3
+    """Nothing asked for can be measured on this machine (no MPI, no such device, ...)."""
+    CANNOT_WRITE = 4
+    """The result file cannot be written or read."""
+    WRONG_WORLD = 5
+    """The ranks' MPI is not the launcher's, or the world has the wrong size."""
+    HANG = 75
+    """A rank inside somebody else's launcher gave up after a hang."""
+    INTERRUPTED = 130
+    """Ctrl-C; the result file holds everything measured until then."""
+
+
+class WirespeedError(Exception):
+    """One line for the user: what is wrong, what is allowed, what to do."""
+
+    def __init__(self, text: str, code: ExitCode = ExitCode.USAGE) -> None:
+        super().__init__(text)
+        self.code = code

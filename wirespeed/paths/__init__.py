@@ -1,0 +1,59 @@
+"""The paths between two processors: a transport over a kind of memory.
+
+Each module in this package lists its own in `PATHS`; a new one is found by being there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import dataclass, field
+from functools import cache
+
+from wirespeed.errors import WirespeedError
+
+
+@dataclass(frozen=True)
+class Path:
+    """A way for bytes to go from one rank's buffer to another's."""
+
+    name: str
+    summary: str
+    """One line for `wirespeed paths`."""
+    transport: str
+    """Name of a folder in native/transports."""
+    memory: str
+    """pageable, pinned, device or managed: where the two buffers lie."""
+    options: tuple[tuple[str, str], ...] = ()
+    """Given to the transport."""
+    needs_device: bool = False
+    """True: only with GPUs (or emulated ones)."""
+    gpu_aware_mpi: bool = False
+    """True: hands device pointers to MPI, which may kill the process; tried first, measured last."""
+    default: bool = True
+    """Part of a run that names no paths."""
+    order: int = 50
+    """Place in tables and in runs."""
+    variables: dict[str, str] = field(default_factory=dict, hash=False)
+    """Environment variables that the path's job step needs."""
+
+    def option_text(self) -> str:
+        return ";".join(f"{key}={value}" for key, value in self.options)
+
+
+@cache
+def all_paths() -> tuple[Path, ...]:
+    """Every path known, in table order."""
+    found: list[Path] = []
+    for module in pkgutil.iter_modules(__path__):
+        found += importlib.import_module(f"{__name__}.{module.name}").PATHS
+    return tuple(sorted(found, key=lambda path: (path.order, path.name)))
+
+
+def find_path(name: str) -> Path:
+    """The path called `name`. Raises WirespeedError that lists the names there are."""
+    for path in all_paths():
+        if path.name == name:
+            return path
+    names = ", ".join(path.name for path in all_paths())
+    raise WirespeedError(f"there is no path called '{name}'; there are: {names}")

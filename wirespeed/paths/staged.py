@@ -1,0 +1,25 @@
+"""Device buffers copied through host memory around each MPI call."""
+
+from wirespeed.paths import Path
+
+PATHS = (
+    Path(
+        "staged",
+        "device buffers copied through pageable host memory around each MPI call",
+        "staged",
+        "device",
+        options=(("through", "pageable"),),
+        needs_device=True,
+        order=20,
+    ),
+    Path(
+        "staged-pinned",
+        "device buffers copied through pinned host memory around each MPI call",
+        "staged",
+        "device",
+        options=(("through", "pinned"),),
+        needs_device=True,
+        default=False,
+        order=21,
+    ),
+)

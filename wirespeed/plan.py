@@ -1,0 +1,96 @@
+"""What to measure: everything a run needs to know before any process starts."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+from wirespeed.errors import WirespeedError
+from wirespeed.units import parse_sizes
+
+DEFAULT_SIZES = "1:1G"
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """When a figure is good enough.
+
+    `precision`: half width of the 95 % interval of the median, as a share of the median.
+    `max_time`: seconds per size after which to stop all the same.
+    `loops`, `warmup`: fixed counts of rounds instead, as the ping-pong tutorial has them.
+    """
+
+    precision: float = 0.01
+    max_time: float = 0.4
+    loops: int | None = None
+    warmup: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.precision < 1:
+            raise WirespeedError(
+                f"--precision is a share between 0 and 1 (0.01 or 1%), not {self.precision:g}"
+            )
+        if not 0 < self.max_time < 86400:
+            raise WirespeedError(
+                f"--max-time is seconds per size, more than 0, not {self.max_time:g}"
+            )
+        if self.loops is not None and not 1 <= self.loops <= 10_000_000:
+            raise WirespeedError(f"--loops is a count from 1 to 10000000, not {self.loops}")
+        if self.warmup is not None and not 0 <= self.warmup <= 10_000_000:
+            raise WirespeedError(f"--warmup is a count from 0 to 10000000, not {self.warmup}")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run of the command: a pattern over several paths."""
+
+    pattern: str = "pingpong"
+    paths: tuple[str, ...] = ()
+    """Names from wirespeed.paths; empty: every path that the machine offers."""
+    sizes: tuple[int, ...] = parse_sizes(DEFAULT_SIZES)
+    """Bytes of one message, in the order measured."""
+    stopping: Stopping = Stopping()
+    device: str = "auto"
+    """auto, cpu, cuda, hip or emulated."""
+    between: tuple[int, ...] = ()
+    """Processor of each rank: GPU numbers, or CPU cores with device cpu; empty: rank i, GPU i mod n."""
+    ranks: int = 2
+    mpi: str | None = None
+    """An MPI's prefix or its mpiexec; None: the machine's own, else a wheel's."""
+    launcher: str = "auto"
+    hosts: tuple[str, ...] = ()
+    out: str | None = None
+    """Result file; None: ./wirespeed-<time>.jsonl."""
+    resume: bool = False
+    timeout: float | None = None
+    """Seconds without progress that count as a hang; None: scaled to the message size."""
+    debug: bool = False
+    test: tuple[tuple[str, str], ...] = ()
+    """For the project's tests alone: ("lie", "drop-byte"), ("offset", "3"), ..."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_dict(data: dict[str, Any]) -> Plan:
+        fields = dict(data)
+        fields["stopping"] = Stopping(**fields["stopping"])
+        for name in ("paths", "sizes", "between", "hosts"):
+            fields[name] = tuple(fields[name])
+        fields["test"] = tuple((key, value) for key, value in fields["test"])
+        return Plan(**fields)
+
+
+def encode(data: dict[str, Any]) -> str:
+    """Packs a dictionary into one word that survives every launcher's quoting."""
+    return base64.urlsafe_b64encode(zlib.compress(json.dumps(data).encode())).decode()
+
+
+def decode(word: str) -> dict[str, Any]:
+    """The inverse of encode()."""
+    data: dict[str, Any] = json.loads(zlib.decompress(base64.urlsafe_b64decode(word)))
+    return data

@@ -1,0 +1,70 @@
+"""Sizes, times and shares as people write them. 1K = 1024 bytes here; GB/s is always 1e9 bytes per second."""
+
+from __future__ import annotations
+
+import re
+
+from wirespeed.errors import WirespeedError
+
+_SUFFIX = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+_SIZE = re.compile(r"^(\d+)\s*([kmgt]?)(i?b)?$", re.IGNORECASE)
+MAX_SIZE = 1 << 44
+
+
+def parse_size(text: str) -> int:
+    """Bytes of '8', '64K', '1M', '4GiB'; K, M, G and T are powers of 1024. Raises WirespeedError."""
+    match = _SIZE.match(text.strip())
+    if not match:
+        raise WirespeedError(f"'{text}' is not a size: write bytes or 64K, 1M, 4G (powers of 1024)")
+    size = int(match[1]) << _SUFFIX[match[2].lower()]
+    if size > MAX_SIZE:
+        raise WirespeedError(f"{text} is more than the largest message allowed, 16T")
+    return size
+
+
+def parse_sizes(text: str) -> tuple[int, ...]:
+    """Bytes of '1:1G' (powers of two, both ends included) or of a list '0,8,4097,1M', ascending."""
+    sizes: set[int] = set()
+    for part in text.split(","):
+        if ":" not in part:
+            sizes.add(parse_size(part))
+            continue
+        ends = part.split(":")
+        if len(ends) != 2:
+            raise WirespeedError(f"'{part}' is not a range of sizes: write FIRST:LAST, as in 8:1G")
+        first, last = parse_size(ends[0]), parse_size(ends[1])
+        if not 0 < first <= last:
+            raise WirespeedError(
+                f"'{part}' is not a range of sizes: the first must be at least 1 and not above the last"
+            )
+        while first <= last:
+            sizes.add(first)
+            first *= 2
+    return tuple(sorted(sizes))
+
+
+def parse_share(text: str) -> float:
+    """0.01 of '1%' or '0.01'. Raises WirespeedError."""
+    word = text.strip()
+    try:
+        return float(word[:-1]) / 100 if word.endswith("%") else float(word)
+    except ValueError:
+        raise WirespeedError(f"'{text}' is not a share: write 1% or 0.01") from None
+
+
+def format_size(size: int) -> str:
+    """'8 B', '64 KiB', '1 GiB'; sizes that are no whole multiple stay in bytes."""
+    for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if size >= 1 << power and size % (1 << power) == 0:
+            return f"{size >> power} {unit}"
+    return f"{size} B"
+
+
+def format_seconds(seconds: float) -> str:
+    """Three significant figures with the unit that suits: '0.75 us', '12.4 ms'."""
+    for factor, unit in ((1e6, "us"), (1e3, "ms"), (1.0, "s")):
+        value = seconds * factor
+        if value < 999.5 or unit == "s":
+            digits = 2 if value < 10 else 1 if value < 100 else 0
+            return f"{value:.{digits}f} {unit}"
+    raise AssertionError("unreachable")
