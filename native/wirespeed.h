@@ -18,8 +18,9 @@ typedef struct ws_page ws_page;
 ws_page *ws_page_open(const char *file, int rank);
 void ws_page_close(ws_page *page);
 void ws_page_stage(ws_page *page, const char *path, uint64_t bytes, double timeout);
-/* Installs the handlers that write the faulting function into the page and one line to report_fd. */
-int ws_page_catch_crashes(ws_page *page, int report_fd);
+/* Installs the handlers that write the faulting function into the page and one JSON line to report_fd
+ * (give_up: text to stderr as well). Call it again after a library has put its own handlers in place. */
+int ws_page_catch_crashes(ws_page *page, int report_fd, int give_up);
 /* Starts the thread that reports (one JSON line on report_fd) when the page shows no progress for its
  * timeout. python_stack names a file that the signal ws_stack_signal() makes Python write its stack to;
  * give_up: end the process (exit code 75) after the report and a grace of 2 s. */

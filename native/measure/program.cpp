@@ -4,18 +4,19 @@
 
 namespace wirespeed {
 
-void HostProgram::run(const Schedule& schedule, std::span<double> seconds) {
-    align();
-    for (int i = 0; i < schedule.lead_in; ++i) {
+void HostProgram::rounds(int count) {
+    for (int i = 0; i < count; ++i) {
         page_.begin_round();
-        round();
+        for (const auto& action : round_) action->run();
     }
+}
+
+void HostProgram::run(const Schedule& schedule, std::span<double> seconds) {
+    if (align_) align_->run();
+    rounds(schedule.lead_in);
     double last = now();
     for (int sample = 0; sample < schedule.samples; ++sample) {
-        for (int i = 0; i < schedule.rounds_per_sample; ++i) {
-            page_.begin_round();
-            round();
-        }
+        rounds(schedule.rounds_per_sample);
         const double stamp = now();
         seconds[static_cast<std::size_t>(sample)] = (stamp - last) / schedule.rounds_per_sample;
         last = stamp;

@@ -2,7 +2,9 @@
 // is the only thing that is ever timed.
 #pragma once
 
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "measure/page.hpp"
 
@@ -23,17 +25,28 @@ class Program {
     virtual void run(const Schedule& schedule, std::span<double> seconds) = 0;
 };
 
-/// A program whose rounds are run by the CPU, which stamps each sample with its own clock.
-class HostProgram : public Program {
+/// Something a CPU does in each round: one step of a pattern, as a rule.
+class Action {
   public:
-    explicit HostProgram(Page& page) : page_(page) {}
-    void run(const Schedule& schedule, std::span<double> seconds) final;
+    virtual ~Action() = default;
+    virtual void run() = 0;
+};
 
-  protected:
-    virtual void round() = 0;
-    /// Lets ranks start together, where the transport can; called once, before the lead-in.
-    virtual void align() {}
+/// A program whose rounds are run by the CPU, which stamps each sample with its own clock.
+class HostProgram final : public Program {
+  public:
+    /// `align` lets the ranks start together; it runs once, before the lead-in, and may be null.
+    HostProgram(Page& page, std::vector<std::unique_ptr<Action>> round,
+                std::unique_ptr<Action> align)
+        : page_(page), round_(std::move(round)), align_(std::move(align)) {}
+    void run(const Schedule& schedule, std::span<double> seconds) override;
+
+  private:
+    void rounds(int count);
+
     Page& page_;
+    std::vector<std::unique_ptr<Action>> round_;
+    std::unique_ptr<Action> align_;
 };
 
 }  // namespace wirespeed

@@ -35,6 +35,15 @@ Buffers Transport::allocate(Memory kind, std::size_t bytes) {
     return buffers;
 }
 
+std::unique_ptr<Program> HostTransport::compile(std::span<const Step> steps,
+                                                const Buffers& buffers) {
+    std::vector<std::unique_ptr<Action>> round;
+    for (const auto& step : steps)
+        if (!step.sends.empty() || !step.receives.empty())
+            round.push_back(compile_step(step, buffers));
+    return std::make_unique<HostProgram>(context_.page, std::move(round), align());
+}
+
 void Transport::release(Buffers& buffers) {
     if (buffers.send) context_.device.release(buffers.kind, buffers.send);
     if (buffers.receive) context_.device.release(buffers.kind, buffers.receive);

@@ -76,6 +76,16 @@ class Transport {
     Context& context_;
 };
 
+/// A transport whose rounds are run by the CPU: it says how to do one step.
+class HostTransport : public Transport {
+  public:
+    using Transport::Transport;
+    virtual std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) = 0;
+    /// Lets the ranks start a batch together; null where the transport has no barrier of its own.
+    virtual std::unique_ptr<Action> align() { return nullptr; }
+    std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override;
+};
+
 /// Each folder in native/transports adds its own with `AddTransport`.
 using OpenTransport = std::unique_ptr<Transport> (*)(Context&);
 struct AddTransport {

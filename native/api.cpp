@@ -1,0 +1,297 @@
+// The C interface: exceptions become a return value and one line of text.
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+#include "devices/device.hpp"
+#include "kernels/compile.hpp"
+#include "kernels/source.hpp"
+#include "measure/clock.hpp"
+#include "measure/lie.hpp"
+#include "measure/watchdog.hpp"
+#include "transports/mpi/world.hpp"
+#include "transports/transport.hpp"
+
+#pragma GCC visibility push(default)
+extern "C" {
+#include "wirespeed.h"
+}
+#pragma GCC visibility pop
+
+using namespace wirespeed;
+
+namespace {
+
+thread_local std::string last_error;
+thread_local std::string last_text;
+
+/// Runs `body`; an exception becomes `failure` and ws_error()'s text.
+template <class Result, class Body> Result guarded(Result failure, Body body) noexcept {
+    try {
+        return body();
+    } catch (const std::bad_alloc&) {
+        last_error = "out of memory";
+    } catch (const std::exception& error) {
+        last_error = error.what();
+    } catch (...) {
+        last_error = "unknown error";
+    }
+    return failure;
+}
+
+template <class Body> int succeeded(Body body) noexcept {
+    return guarded(-1, [&] {
+        body();
+        return 0;
+    });
+}
+
+const DeviceKind& kind_called(const std::string& name) {
+    std::string known;
+    for (const auto& kind : device_kinds()) {
+        if (kind.name == name) return kind;
+        known += " " + kind.name;
+    }
+    throw Error("no device kind '" + name + "'; there are:" + known);
+}
+
+class ForeignControl final : public Control {
+  public:
+    explicit ForeignControl(const ws_control& calls) : calls_(calls) {}
+    int rank() const override { return calls_.rank; }
+    int size() const override { return calls_.size; }
+    void allgather(const void* mine, void* all, std::size_t bytes_each) override {
+        check(calls_.allgather(mine, all, bytes_each), "allgather");
+    }
+    void broadcast(void* data, std::size_t bytes, int root) override {
+        check(calls_.broadcast(data, bytes, root), "broadcast");
+    }
+    void barrier() override { check(calls_.barrier(), "barrier"); }
+
+  private:
+    static void check(int code, const char* call) {
+        if (code) throw Error(std::string("set-up traffic failed in ") + call);
+    }
+    ws_control calls_;
+};
+
+std::map<std::string, std::string> options_from(const char* text) {
+    std::map<std::string, std::string> options;
+    std::istringstream words(text ? text : "");
+    for (std::string word; std::getline(words, word, ';');) {
+        const auto equals = word.find('=');
+        if (equals == std::string::npos) throw Error("transport option '" + word + "' lacks '='");
+        options[word.substr(0, equals)] = word.substr(equals + 1);
+    }
+    return options;
+}
+
+}  // namespace
+
+struct ws_page : Page {
+    using Page::Page;
+};
+
+struct ws_device {
+    std::unique_ptr<Device> device;
+};
+
+struct ws_transport {
+    ws_transport(const ws_control& calls, Device& device, Page& page,
+                 std::map<std::string, std::string> options, const std::string& name)
+        : control(calls), context{control, device, page, std::move(options)},
+          transport(open_transport(name, context)) {}
+    ForeignControl control;
+    Context context;
+    std::unique_ptr<Transport> transport;
+};
+
+struct ws_buffers {
+    ws_transport* owner;
+    Buffers buffers;
+    ~ws_buffers() { owner->transport->release(buffers); }
+};
+
+struct ws_program {
+    ws_transport* owner;
+    Buffers buffers;
+    std::size_t received;
+    std::unique_ptr<Program> program;
+};
+
+const char* ws_version(void) { return WIRESPEED_VERSION; }
+const char* ws_error(void) { return last_error.c_str(); }
+double ws_clock_cost(void) { return clock_cost(); }
+double ws_clock_resolution(void) { return clock_resolution(); }
+void ws_library_path(const char* name, const char* path) { Library::set_path(name, path); }
+
+ws_page* ws_page_open(const char* file, int rank) {
+    return guarded<ws_page*>(nullptr, [&] { return new ws_page(file, rank); });
+}
+void ws_page_close(ws_page* page) { delete page; }
+void ws_page_stage(ws_page* page, const char* path, uint64_t bytes, double timeout) {
+    page->stage(path, bytes, timeout);
+}
+int ws_page_catch_crashes(ws_page* page, int report_fd, int give_up) {
+    return succeeded([&] { catch_crashes(*page, {report_fd, give_up != 0}); });
+}
+int ws_watchdog_start(ws_page* page, int report_fd, const char* python_stack, int give_up) {
+    return succeeded([&] { start_watchdog(*page, {report_fd, give_up != 0}, python_stack); });
+}
+int ws_stack_signal(void) { return stack_signal(); }
+
+const char* ws_device_kinds(void) {
+    last_text.clear();
+    for (const auto& kind : device_kinds()) last_text += (last_text.empty() ? "" : " ") + kind.name;
+    return last_text.c_str();
+}
+int ws_device_count(const char* kind) {
+    return guarded(-1, [&] { return kind_called(kind).count(); });
+}
+ws_device* ws_device_open(const char* kind, int index) {
+    return guarded<ws_device*>(nullptr, [&] {
+        const auto& found = kind_called(kind);
+        const int count = found.count();
+        if (index < 0 || index >= count)
+            throw Error("no " + found.name + " device " + std::to_string(index) + ": there are " +
+                        std::to_string(count));
+        return new ws_device{found.open(index)};
+    });
+}
+void ws_device_close(ws_device* device) { delete device; }
+const char* ws_device_identity(ws_device* device) {
+    return guarded<const char*>(nullptr, [&] {
+        const Identity it = device->device->identity();
+        last_text = "{\"kind\": " + quoted(it.kind) + ", \"index\": " + std::to_string(it.index) +
+                    ", \"name\": " + quoted(it.name) + ", \"id\": " + quoted(it.id) +
+                    ", \"pci\": " + quoted(it.pci) +
+                    ", \"architecture\": " + quoted(it.architecture) +
+                    ", \"driver\": " + quoted(it.driver) +
+                    ", \"bytes\": " + std::to_string(it.bytes) + "}";
+        return last_text.c_str();
+    });
+}
+void* ws_device_allocate(ws_device* device, const char* memory, uint64_t bytes) {
+    return guarded<void*>(nullptr, [&] {
+        device->device->enter();
+        return device->device->allocate(memory_from(memory), bytes);
+    });
+}
+void ws_device_release(ws_device* device, const char* memory, void* address) {
+    succeeded([&] { device->device->release(memory_from(memory), address); });
+}
+int ws_device_copy(ws_device* device, void* to, const void* from, uint64_t bytes) {
+    return succeeded([&] { device->device->copy(to, from, bytes); });
+}
+int ws_device_share(ws_device* device, void* address, void* handle) {
+    return succeeded([&] {
+        const ShareHandle shared = device->device->share(address);
+        std::memcpy(handle, shared.bytes.data(), sizeof shared.bytes);
+    });
+}
+void* ws_device_open_shared(ws_device* device, const void* handle) {
+    return guarded<void*>(nullptr, [&] {
+        ShareHandle shared;
+        std::memcpy(shared.bytes.data(), handle, sizeof shared.bytes);
+        return device->device->open(shared);
+    });
+}
+int ws_device_close_shared(ws_device* device, void* address) {
+    return succeeded([&] { device->device->close(address); });
+}
+int ws_device_fill(ws_device* device, const char* memory, void* to, uint64_t bytes, uint64_t seed,
+                   int tag) {
+    return succeeded([&] {
+        device->device->fill(memory_from(memory), to, bytes, seed, static_cast<std::uint8_t>(tag));
+    });
+}
+int ws_device_check(ws_device* device, const char* memory, const void* from, uint64_t bytes,
+                    uint64_t seed, int tag, uint64_t* first_wrong) {
+    return succeeded([&] {
+        *first_wrong = device->device->check(memory_from(memory), from, bytes, seed,
+                                             static_cast<std::uint8_t>(tag));
+    });
+}
+
+const char* ws_kernel_source(void) { return kernel_source().c_str(); }
+int64_t ws_kernel_compile(const char* architecture) {
+    return guarded<int64_t>(
+        -1, [&] { return static_cast<int64_t>(compile_kernels(architecture)); });
+}
+
+int ws_mpi_open(const char* path, uint64_t communicator) {
+    return succeeded([&] { mpi::open_world(path, communicator); });
+}
+const char* ws_mpi_abi(void) {
+    return guarded<const char*>(nullptr, [] { return mpi::world_abi(); });
+}
+
+ws_transport* ws_transport_open(const char* name, const char* options, const ws_control* control,
+                                ws_device* device, ws_page* page) {
+    return guarded<ws_transport*>(nullptr, [&] {
+        device->device->enter();
+        return new ws_transport(*control, *device->device, *page, options_from(options), name);
+    });
+}
+void ws_transport_close(ws_transport* transport) { delete transport; }
+const char* ws_transport_describe(ws_transport* transport) {
+    return guarded<const char*>(nullptr, [&] {
+        last_text = "{" + transport->transport->describe() + "}";
+        return last_text.c_str();
+    });
+}
+
+ws_buffers* ws_buffers_open(ws_transport* transport, const char* memory, uint64_t bytes) {
+    return guarded<ws_buffers*>(nullptr, [&] {
+        return new ws_buffers{transport,
+                              transport->transport->allocate(memory_from(memory), bytes)};
+    });
+}
+void ws_buffers_close(ws_buffers* buffers) { delete buffers; }
+void* ws_buffers_send(ws_buffers* buffers) { return buffers->buffers.send; }
+void* ws_buffers_receive(ws_buffers* buffers) { return buffers->buffers.receive; }
+
+ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
+                            const ws_transfer* transfers, uint64_t count, int in_place) {
+    return guarded<ws_program*>(nullptr, [&] {
+        std::vector<Step> steps;
+        std::size_t received = 0;
+        for (uint64_t i = 0; i < count; ++i) {
+            const ws_transfer& each = transfers[i];
+            if (each.offset + each.bytes > buffers->buffers.bytes)
+                throw Error("a transfer of " + std::to_string(each.bytes) + " bytes at " +
+                            std::to_string(each.offset) + " does not fit the buffers of " +
+                            std::to_string(buffers->buffers.bytes));
+            steps.resize(std::max(steps.size(), static_cast<std::size_t>(each.step) + 1));
+            auto& step = steps[static_cast<std::size_t>(each.step)];
+            (each.receives ? step.receives : step.sends)
+                .push_back({each.peer, each.offset, each.bytes});
+            if (each.receives) received = std::max(received, each.offset + each.bytes);
+        }
+        Buffers used = buffers->buffers;
+        if (in_place) used.receive = used.send;
+        return new ws_program{transport, used, received,
+                              transport->transport->compile(steps, used)};
+    });
+}
+void ws_program_close(ws_program* program) { delete program; }
+int ws_program_run(ws_program* program, int lead_in, int rounds_per_sample, int samples,
+                   double* seconds) {
+    return succeeded([&] {
+        program->program->run({lead_in, rounds_per_sample, samples},
+                              {seconds, static_cast<std::size_t>(samples)});
+    });
+}
+int ws_program_lie(ws_program* program, const char* what) {
+    return succeeded([&] {
+        program->program = make_liar(std::move(program->program), what,
+                                     program->owner->context.device, program->buffers,
+                                     program->received);
+    });
+}

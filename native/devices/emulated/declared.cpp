@@ -1,0 +1,64 @@
+#include "devices/emulated/declared.hpp"
+
+#include <cstdlib>
+#include <sstream>
+#include <string>
+
+#include "core/error.hpp"
+
+namespace wirespeed::emulated {
+namespace {
+
+Declared parse(const std::string& text) {
+    Declared result;
+    std::istringstream words(text);
+    for (std::string word; std::getline(words, word, ',');) {
+        if (word.empty()) continue;
+        const auto equals = word.find('=');
+        const std::string key = word.substr(0, equals);
+        const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+        char* end = nullptr;
+        const double number = std::strtod(value.c_str(), &end);
+        const bool good = !value.empty() && *end == '\0' && number >= 0;
+        if (good && key == "count" && number >= 1 && number <= 1024)
+            result.count = static_cast<int>(number);
+        else if (good && key == "h2d")
+            result.h2d = number;
+        else if (good && key == "d2h")
+            result.d2h = number;
+        else if (good && key == "d2d")
+            result.d2d = number;
+        else if (good && key == "peer")
+            result.peer = number;
+        else if (good && key == "latency")
+            result.latency = number;
+        else
+            throw Error("WIRESPEED_EMULATED: '" + word +
+                        "' is not count, h2d, d2h, d2d, peer or latency = a positive number");
+    }
+    return result;
+}
+
+}  // namespace
+
+double Declared::seconds(Direction direction, std::size_t bytes) const {
+    double rate = 0;
+    switch (direction) {
+        case Direction::host_to_device: rate = h2d; break;
+        case Direction::device_to_host: rate = d2h; break;
+        case Direction::on_device: rate = d2d; break;
+        case Direction::peer: rate = peer; break;
+        case Direction::host: return 0;
+    }
+    return latency + (rate > 0 ? static_cast<double>(bytes) / rate : 0);
+}
+
+const Declared& declared() {
+    static const Declared result = [] {
+        const char* text = std::getenv("WIRESPEED_EMULATED");
+        return parse(text ? text : "");
+    }();
+    return result;
+}
+
+}  // namespace wirespeed::emulated

@@ -1,0 +1,97 @@
+// A GPU made of host memory, so that every path and report is tested on a machine without one. It is
+// never offered unless asked for by name.
+#include <time.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "devices/emulated/declared.hpp"
+#include "devices/emulated/regions.hpp"
+#include "devices/host/pages.hpp"
+#include "devices/host/thread_stream.hpp"
+#include "kernels/cpu.hpp"
+#include "measure/clock.hpp"
+
+namespace wirespeed {
+namespace {
+
+using emulated::Direction;
+using emulated::Region;
+
+void sleep_until(double time) {
+    timespec until;
+    until.tv_sec = static_cast<time_t>(time);
+    until.tv_nsec = static_cast<long>((time - std::floor(time)) * 1e9);
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+    }
+}
+
+Direction direction_of(void* to, const void* from) {
+    Region target, source;
+    const bool to_device = emulated::find_region(to, target);
+    const bool from_device = emulated::find_region(from, source);
+    if (to_device && from_device)
+        return target.owner != source.owner || target.from_peer || source.from_peer
+                   ? Direction::peer
+                   : Direction::on_device;
+    if (to_device) return Direction::host_to_device;
+    return from_device ? Direction::device_to_host : Direction::host;
+}
+
+class EmulatedDevice final : public Device {
+  public:
+    explicit EmulatedDevice(int index) : index_(index) {}
+
+    Identity identity() const override {
+        Identity identity;
+        identity.kind = "emulated";
+        identity.index = index_;
+        identity.name = "emulated GPU (host memory)";
+        identity.id = "EMULATED-" + std::to_string(index_);
+        identity.architecture = "cpu";
+        return identity;
+    }
+
+    void* allocate(Memory kind, std::size_t bytes) override {
+        if (kind == Memory::device) return emulated::create_region(bytes, index_);
+        return host::allocate_pages(bytes);
+    }
+    void release(Memory kind, void* address) noexcept override {
+        if (kind == Memory::device)
+            emulated::destroy_region(address);
+        else
+            host::release_pages(address);
+    }
+
+    void copy(void* to, const void* from, std::size_t bytes) override {
+        const double start = now();
+        const Direction direction = direction_of(to, from);
+        std::memcpy(emulated::view_of(to), emulated::view_of(const_cast<void*>(from)), bytes);
+        const double seconds = emulated::declared().seconds(direction, bytes);
+        if (seconds > 0 && now() < start + seconds) sleep_until(start + seconds);
+    }
+    std::unique_ptr<Stream> stream() override { return std::make_unique<host::ThreadStream>(*this); }
+
+    void launch(std::string_view kernel, unsigned blocks, unsigned, void** arguments) override {
+        cpu::run(kernel, std::min(blocks, most_blocks), arguments, emulated::view_of);
+    }
+
+    ShareHandle share(void* address) override { return emulated::share_region(address); }
+    void* open(const ShareHandle& handle) override { return emulated::open_region(handle); }
+    void close(void* address) override {
+        Region region;
+        if (emulated::find_region(address, region)) emulated::destroy_region(region.device);
+    }
+
+  private:
+    static constexpr unsigned most_blocks = 2;
+    int index_;
+};
+
+const AddDevices add{
+    {"emulated", [] { return emulated::declared().count; },
+     [](int index) -> std::unique_ptr<Device> { return std::make_unique<EmulatedDevice>(index); }}};
+
+}  // namespace
+}  // namespace wirespeed

@@ -1,0 +1,38 @@
+// A stream for devices whose copies and kernels are done by the CPU: a thread that works in order.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "devices/device.hpp"
+
+namespace wirespeed::host {
+
+class ThreadStream final : public Stream {
+  public:
+    explicit ThreadStream(Device& device);
+    ~ThreadStream() override;
+    void copy(void* to, const void* from, std::size_t bytes) override;
+    void launch(std::string_view kernel, unsigned blocks, unsigned threads,
+                void** arguments) override;
+    /// Throws what the work threw.
+    void wait() override;
+
+  private:
+    void enqueue(std::function<void()> work);
+    void serve(std::stop_token stop);
+
+    Device& device_;
+    std::mutex mutex_;
+    std::condition_variable_any changed_;
+    std::deque<std::function<void()>> queue_;
+    bool busy_ = false;
+    std::exception_ptr failure_;
+    std::jthread thread_;
+};
+
+}  // namespace wirespeed::host

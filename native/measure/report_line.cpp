@@ -1,0 +1,84 @@
+#include "measure/report_line.hpp"
+
+#include <unistd.h>
+
+#include "core/json.hpp"
+
+namespace wirespeed {
+namespace {
+
+constexpr std::size_t most_bytes = 4000;
+
+/// `lines` as a JSON array no longer than `room`.
+std::string as_array(const std::vector<std::string>& lines, std::size_t room) {
+    std::string result = "[";
+    for (const auto& line : lines) {
+        const std::string next = quoted(line);
+        if (result.size() + next.size() + 4 > room) break;
+        if (result.size() > 1) result += ", ";
+        result += next;
+    }
+    return result + "]";
+}
+
+std::vector<std::string> texts(const std::vector<Frame>& frames) {
+    std::vector<std::string> result;
+    for (const auto& frame : frames)
+        if (!frame.library.empty()) result.push_back(frame.text());
+    return result;
+}
+
+}  // namespace
+
+std::string current_call(const PageLayout& page, int& peer) {
+    const auto word = page.call.load();
+    const auto id = static_cast<std::uint32_t>(word);
+    peer = static_cast<int>(word >> 32) - 1;
+    if (id == 0 || id > PageLayout::calls_max) return {};
+    return page.calls[id - 1];
+}
+
+std::string as_json(const PageLayout& page, const Situation& situation) {
+    int peer = -1;
+    const std::string call = current_call(page, peer);
+    std::string line = "\x1e{\"kind\": " + quoted(situation.kind) +
+                       ", \"rank\": " + std::to_string(page.rank) +
+                       ", \"pid\": " + std::to_string(page.pid) + ", \"host\": " + quoted(page.host) +
+                       ", \"path\": " + quoted(page.path) +
+                       ", \"bytes\": " + std::to_string(page.bytes) +
+                       ", \"round\": " + std::to_string(page.round.load()) +
+                       ", \"call\": " + (call.empty() ? "null" : quoted(call)) +
+                       ", \"peer\": " + std::to_string(peer) +
+                       ", \"state\": " + quoted(situation.what) +
+                       ", \"fault\": " + quoted(situation.fault);
+    const std::size_t room = most_bytes - line.size() - 40;
+    line += ", \"native\": " + as_array(texts(situation.native), room / 2);
+    line += ", \"python\": " + as_array(situation.python, room / 2);
+    return line + "}\n";
+}
+
+std::string as_text(const PageLayout& page, const Situation& situation) {
+    int peer = -1;
+    const std::string call = current_call(page, peer);
+    std::string text = "wirespeed: rank " + std::to_string(page.rank) + " on " + page.host +
+                       " (pid " + std::to_string(page.pid) + "): " + situation.what;
+    if (!call.empty()) text += " in " + call;
+    if (peer >= 0) text += " with rank " + std::to_string(peer);
+    if (!situation.fault.empty()) text += " in " + situation.fault;
+    text += std::string(" (path ") + page.path + ", " + std::to_string(page.bytes) + " B, round " +
+            std::to_string(page.round.load()) + ")\n";
+    for (const auto& line : texts(situation.native)) text += "    " + line + "\n";
+    for (const auto& line : situation.python) text += "    " + line + "\n";
+    return text;
+}
+
+void write_out(int descriptor, const std::string& text) noexcept {
+    std::size_t done = 0;
+    while (done < text.size()) {
+        const ssize_t wrote = write(descriptor, text.data() + done, text.size() - done);
+        if (wrote <= 0) return;
+        done += static_cast<std::size_t>(wrote);
+    }
+}
+
+}  // namespace wirespeed

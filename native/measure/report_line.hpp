@@ -1,0 +1,30 @@
+// What a rank says of itself when it is stuck or dying, as a JSON line or as text.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "measure/page.hpp"
+#include "measure/stack.hpp"
+
+namespace wirespeed {
+
+struct Situation {
+    std::string kind;  ///< "stuck" or "crash"
+    std::string what;  ///< "no progress for 12 s", "killed by SIGSEGV"
+    std::string fault; ///< the outside function it happened in, or empty
+    std::vector<Frame> native;
+    std::vector<std::string> python;
+};
+
+/// The name of the call that the page says the rank sits in, and its peer (-1: none).
+std::string current_call(const PageLayout& page, int& peer);
+
+/// One JSON line that a pipe takes in one piece (below 4096 bytes), 0x1e first.
+std::string as_json(const PageLayout& page, const Situation& situation);
+std::string as_text(const PageLayout& page, const Situation& situation);
+
+/// Writes all of `text`, in one piece where the descriptor allows.
+void write_out(int descriptor, const std::string& text) noexcept;
+
+}  // namespace wirespeed

@@ -1,0 +1,26 @@
+// Native stacks without a debugger: addresses taken in a signal's handler, names looked up later.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace wirespeed {
+
+/// One frame: the function's name if the loader knows it, and the library's file name.
+struct Frame {
+    std::string function, library;
+    std::string text() const { return (function.empty() ? "?" : function) + " in " + library; }
+};
+
+/// Addresses of the calling thread's frames, innermost first; fit for a signal handler after the first
+/// call made outside one.
+int take_frames(std::uint64_t* frames, int most) noexcept;
+Frame name_frame(std::uint64_t address);
+std::vector<Frame> name_frames(const std::uint64_t* frames, int count);
+
+/// The innermost frame that is neither libc's nor the core's own: where an outside library sat.
+/// Empty library when there is none.
+Frame culprit(const std::vector<Frame>& frames);
+
+}  // namespace wirespeed

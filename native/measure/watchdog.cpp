@@ -1,0 +1,158 @@
+#include "measure/watchdog.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "core/error.hpp"
+#include "measure/clock.hpp"
+#include "measure/report_line.hpp"
+
+namespace wirespeed {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto tick = 100ms;
+constexpr auto grace = 2s;
+
+Page* watched = nullptr;
+Reports crash_reports;
+
+void on_stack_signal(int) {
+    auto& layout = watched->layout();
+    layout.nframes.store(
+        static_cast<std::uint32_t>(take_frames(layout.frames, PageLayout::frames_max)));
+}
+
+void say(const Page& page, const Reports& reports, const Situation& situation) {
+    const auto& layout = const_cast<Page&>(page).layout();
+    if (reports.descriptor >= 0) write_out(reports.descriptor, as_json(layout, situation));
+    if (reports.give_up) write_out(STDERR_FILENO, as_text(layout, situation));
+}
+
+// The process dies right after this: taking a lock or memory that the fault left broken can only hang
+// it, and an alarm ends that.
+void on_crash(int number) {
+    alarm(3);
+    auto& layout = watched->layout();
+    if (layout.signal.exchange(number) == 0) {
+        std::uint64_t addresses[PageLayout::frames_max];
+        Situation situation;
+        situation.kind = "crash";
+        situation.what = std::string("killed by SIG") + sigabbrev_np(number);
+        situation.native = name_frames(addresses, take_frames(addresses, PageLayout::frames_max));
+        const Frame frame = culprit(situation.native);
+        if (!frame.library.empty())
+            situation.fault = frame.function.empty() ? frame.library : frame.text();
+        std::snprintf(layout.fault, sizeof layout.fault, "%s", situation.fault.c_str());
+        say(*watched, crash_reports, situation);
+    }
+    std::signal(number, SIG_DFL);
+    raise(number);
+}
+
+std::vector<std::string> last_lines(const std::string& file, std::size_t most) {
+    std::vector<std::string> lines;
+    std::ifstream input(file);
+    for (std::string line; std::getline(input, line);) {
+        if (line.empty()) continue;
+        lines.push_back(line);
+        if (lines.size() > most) lines.erase(lines.begin());
+    }
+    return lines;
+}
+
+Situation look(Page& page, pthread_t thread, const std::string& python_stack, double stuck) {
+    auto& layout = page.layout();
+    layout.nframes.store(0);
+    pthread_kill(thread, stack_signal());
+    for (int i = 0; i < 50 && layout.nframes.load() == 0; ++i) std::this_thread::sleep_for(10ms);
+    std::this_thread::sleep_for(50ms);  // Python's handler comes before the native one, but flushes late
+    Situation situation;
+    situation.kind = "stuck";
+    char what[64];
+    std::snprintf(what, sizeof what, "no progress for %.0f s", stuck);
+    situation.what = what;
+    situation.native =
+        name_frames(layout.frames, static_cast<int>(layout.nframes.load()));
+    const Frame frame = culprit(situation.native);
+    if (!frame.library.empty()) situation.fault = frame.text();
+    if (!python_stack.empty()) situation.python = last_lines(python_stack, 12);
+    std::string text;
+    for (const auto& each : situation.native) text += each.text() + "\n";
+    std::snprintf(layout.stack, sizeof layout.stack, "%s", text.c_str());
+    return situation;
+}
+
+void watch(Page& page, Reports reports, std::string python_stack, pthread_t thread) {
+    auto& layout = page.layout();
+    const auto progress = [&] {
+        return std::pair(layout.round.load(std::memory_order_relaxed), layout.beat.load());
+    };
+    auto seen = progress();
+    bool reported = false;
+    double still = 0, last = now();
+    while (true) {
+        std::this_thread::sleep_for(tick);
+        const double time = now();
+        // A stopped process is not a stuck one: only ticks that came on time count.
+        still += std::min(time - last, 0.3);
+        last = time;
+        if (const auto next = progress(); next != seen) {
+            seen = next;
+            still = 0;
+            reported = false;
+        }
+        if (reported || layout.timeout <= 0 || still < layout.timeout) continue;
+        reported = true;
+        say(page, reports, look(page, thread, python_stack, still));
+        if (reports.give_up) {
+            std::this_thread::sleep_for(grace);
+            if (progress() == seen) _exit(gave_up_code);
+        }
+    }
+}
+
+}  // namespace
+
+int stack_signal() { return SIGRTMIN + 7; }
+
+void catch_crashes(Page& page, const Reports& reports) {
+    watched = &page;
+    crash_reports = reports;
+    std::uint64_t warm_up[4];
+    take_frames(warm_up, 4);
+    static char stack[256 * 1024];
+    stack_t alternate{};
+    alternate.ss_sp = stack;
+    alternate.ss_size = sizeof stack;
+    sigaltstack(&alternate, nullptr);
+    struct sigaction action {};
+    action.sa_handler = on_crash;
+    action.sa_flags = SA_ONSTACK | SA_NODEFER;
+    sigemptyset(&action.sa_mask);
+    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+        if (sigaction(number, &action, nullptr))
+            throw Error("sigaction", strsignal(number), std::strerror(errno));
+}
+
+void start_watchdog(Page& page, const Reports& reports, const std::string& python_stack) {
+    watched = &page;
+    struct sigaction action {};
+    action.sa_handler = on_stack_signal;
+    action.sa_flags = SA_RESTART | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    if (sigaction(stack_signal(), &action, nullptr))
+        throw Error("sigaction", "stack signal", std::strerror(errno));
+    std::thread(watch, std::ref(page), reports, python_stack, pthread_self()).detach();
+}
+
+}  // namespace wirespeed

@@ -1,0 +1,29 @@
+// Each rank watches itself: a thread that reports when the status page shows no progress, and handlers
+// that report the signal that kills the rank.
+#pragma once
+
+#include <string>
+
+#include "measure/page.hpp"
+
+namespace wirespeed {
+
+struct Reports {
+    int descriptor = -1;   ///< JSON lines for whoever watches; -1: nobody does
+    bool give_up = false;  ///< nobody watches: say it on stderr and end the process
+};
+
+/// The signal that makes a thread write down its frames.
+int stack_signal();
+
+/// Writes the signal and the faulting function to the page and to `reports`, then lets the signal kill.
+/// May be called again after a library has put its own handlers in place.
+void catch_crashes(Page& page, const Reports& reports);
+
+/// Watches the calling thread's rank until the process ends. `python_stack`: a file that the stack
+/// signal makes Python write to, or empty.
+void start_watchdog(Page& page, const Reports& reports, const std::string& python_stack);
+
+constexpr int gave_up_code = 75;
+
+}  // namespace wirespeed

@@ -1,0 +1,53 @@
+#include "transports/mpi/world.hpp"
+
+#include <dlfcn.h>
+
+#include "core/error.hpp"
+
+namespace wirespeed::mpi {
+namespace {
+
+std::unique_ptr<AnyWorld>& slot() {
+    static std::unique_ptr<AnyWorld> opened;
+    return opened;
+}
+
+}  // namespace
+
+template <class Abi>
+void Calls<Abi>::check(int code, const char* call, const std::string& arguments) const {
+    if (code == success) return;
+    char text[max_error_string + 1] = "";
+    int length = 0;
+    if (error_string(code, text, &length) != success || length <= 0)
+        throw Error(call, arguments, "error code " + std::to_string(code));
+    std::string line(text, static_cast<std::size_t>(length));
+    for (char& c : line)
+        if (c == '\n') c = ' ';
+    throw Error(call, arguments, line);
+}
+
+template struct Calls<OpenMpi>;
+template struct Calls<Mpich>;
+
+void open_world(const std::string& path, std::uint64_t communicator) {
+    Library library("MPI", {path});
+    if (is_openmpi(library))
+        slot() = std::make_unique<AnyWorld>(std::in_place_type<World<OpenMpi>>, std::move(library),
+                                            communicator);
+    else
+        slot() = std::make_unique<AnyWorld>(std::in_place_type<World<Mpich>>, std::move(library),
+                                            communicator);
+}
+
+AnyWorld& world() {
+    if (!slot()) throw Error("no MPI world: this process was not started by an MPI launcher");
+    return *slot();
+}
+
+const char* world_abi() {
+    return std::visit([](auto& opened) { return std::decay_t<decltype(opened)>::abi::name; },
+                      world());
+}
+
+}  // namespace wirespeed::mpi

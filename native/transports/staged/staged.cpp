@@ -1,0 +1,89 @@
+// Staging: device buffers are copied to host memory, moved by another transport, and copied back to
+// the device, whole messages at a time: what programs do whose MPI is not GPU-aware.
+#include "transports/transport.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+
+namespace wirespeed {
+namespace {
+
+struct Copy {
+    std::byte* to;
+    const std::byte* from;
+    std::size_t bytes;
+};
+
+class StagedStep final : public Action {
+  public:
+    StagedStep(Device& device, Page& page, std::vector<Copy> out, std::unique_ptr<Action> move,
+               std::vector<Copy> in)
+        : device_(device), page_(page), out_(std::move(out)), in_(std::move(in)),
+          move_(std::move(move)), to_host_(page.name("copy device to host")),
+          to_device_(page.name("copy host to device")) {}
+    void run() override {
+        if (!out_.empty()) page_.enter(to_host_);
+        for (const auto& copy : out_) device_.copy(copy.to, copy.from, copy.bytes);
+        move_->run();
+        if (!in_.empty()) page_.enter(to_device_);
+        for (const auto& copy : in_) device_.copy(copy.to, copy.from, copy.bytes);
+    }
+
+  private:
+    Device& device_;
+    Page& page_;
+    std::vector<Copy> out_, in_;
+    std::unique_ptr<Action> move_;
+    CallId to_host_, to_device_;
+};
+
+class StagedTransport final : public HostTransport {
+  public:
+    explicit StagedTransport(Context& context)
+        : HostTransport(context), through_(memory_from(context.option("through", "pageable"))),
+          inner_(open_transport(context.option("carrier", "mpi"), context)) {
+        if (!on_host(through_)) throw Error("staging goes through pageable or pinned memory only");
+        carrier_ = dynamic_cast<HostTransport*>(inner_.get());
+        if (!carrier_) throw Error("staging needs a carrier whose rounds the CPU runs");
+    }
+
+    std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) override {
+        reserve(buffers.bytes);
+        Buffers host;
+        host.send = send_.address();
+        host.receive = receive_.address();
+        host.kind = through_;
+        host.bytes = send_.bytes();
+        std::vector<Copy> out, in;
+        for (const auto& t : step.sends)
+            if (t.bytes) out.push_back({host.send + t.offset, buffers.send + t.offset, t.bytes});
+        for (const auto& t : step.receives)
+            if (t.bytes)
+                in.push_back({buffers.receive + t.offset, host.receive + t.offset, t.bytes});
+        return std::make_unique<StagedStep>(context_.device, context_.page, std::move(out),
+                                            carrier_->compile_step(step, host), std::move(in));
+    }
+
+    std::unique_ptr<Action> align() override { return carrier_->align(); }
+    std::string describe() const override { return inner_->describe(); }
+
+  private:
+    void reserve(std::size_t bytes) {
+        if (send_.address() && send_.bytes() >= bytes) return;
+        send_ = Allocation(context_.device, through_, std::max<std::size_t>(bytes, 1));
+        receive_ = Allocation(context_.device, through_, std::max<std::size_t>(bytes, 1));
+    }
+
+    Memory through_;
+    std::unique_ptr<Transport> inner_;
+    HostTransport* carrier_;
+    Allocation send_, receive_;
+};
+
+const AddTransport add{"staged", [](Context& context) -> std::unique_ptr<Transport> {
+                           return std::make_unique<StagedTransport>(context);
+                       }};
+
+}  // namespace
+}  // namespace wirespeed
