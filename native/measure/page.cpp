@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include "core/error.hpp"
@@ -20,6 +21,11 @@ void put(char* to, std::size_t capacity, std::string_view text) {
 }
 
 }  // namespace
+
+// wirespeed/page.py unpacks the page without a header.
+static_assert(offsetof(PageLayout, frames) == 192 && offsetof(PageLayout, calls) == 704 &&
+              offsetof(PageLayout, stack) == 3776 && offsetof(PageLayout, signal) == 7872 &&
+              sizeof(PageLayout) == 8136);
 
 Page::Page(const std::string& path, int rank) {
     int descriptor = -1;

@@ -33,6 +33,7 @@ struct PageLayout {
     char calls[calls_max][name_max];     ///< names of calls
     char stack[text_max];                ///< the native stack as text, once asked for
     std::atomic<std::int32_t> signal;    ///< the signal that is killing the rank, or 0
+    std::atomic<std::uint32_t> asked;    ///< set by who watches: name the frames and report
     char fault[256];                     ///< "opal_convertor_pack in libopen-pal.so.80"
 };
 

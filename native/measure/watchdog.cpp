@@ -72,14 +72,17 @@ std::vector<std::string> last_lines(const std::string& file, std::size_t most) {
 
 Situation look(Page& page, pthread_t thread, const std::string& python_stack, double stuck) {
     auto& layout = page.layout();
-    layout.nframes.store(0);
-    pthread_kill(thread, stack_signal());
+    // A stopped rank's handler has run at the moment it went on: those frames are the ones to name.
+    if (layout.nframes.load() == 0) pthread_kill(thread, stack_signal());
     for (int i = 0; i < 50 && layout.nframes.load() == 0; ++i) std::this_thread::sleep_for(10ms);
     std::this_thread::sleep_for(50ms);  // Python's handler comes before the native one, but flushes late
     Situation situation;
     situation.kind = "stuck";
     char what[64];
-    std::snprintf(what, sizeof what, "no progress for %.0f s", stuck);
+    if (stuck >= 1)
+        std::snprintf(what, sizeof what, "no progress for %.0f s", stuck);
+    else
+        std::snprintf(what, sizeof what, "asked for its stack");
     situation.what = what;
     situation.native =
         name_frames(layout.frames, static_cast<int>(layout.nframes.load()));
@@ -111,10 +114,13 @@ void watch(Page& page, Reports reports, std::string python_stack, pthread_t thre
             still = 0;
             reported = false;
         }
-        if (reported || layout.timeout <= 0 || still < layout.timeout) continue;
+        const bool asked = layout.asked.exchange(0) != 0;
+        const bool stuck = !reported && layout.timeout > 0 && still >= layout.timeout;
+        if (!asked && !stuck) continue;
         reported = true;
+        if (!asked) layout.nframes.store(0);
         say(page, reports, look(page, thread, python_stack, still));
-        if (reports.give_up) {
+        if (reports.give_up && stuck) {
             std::this_thread::sleep_for(grace);
             if (progress() == seen) _exit(gave_up_code);
         }

@@ -1,0 +1,87 @@
+// The CUDA driver without its headers. Device addresses are void* here and CUdeviceptr there: the
+// same bits in the same registers. tests/native holds every declaration against cuda.h.
+#pragma once
+
+#include <cstddef>
+
+#include "libraries/table.hpp"
+
+namespace wirespeed::cuda {
+
+using Result = int;
+using Device = int;
+using Context = void*;
+using Stream = void*;
+using Module = void*;
+using Function = void*;
+
+struct Uuid {
+    unsigned char bytes[16];
+};
+struct IpcHandle {
+    char bytes[64];
+};
+
+constexpr Result success = 0;
+constexpr Result peer_access_already_enabled = 704;
+constexpr int attribute_major = 75;             ///< of the compute capability
+constexpr int attribute_minor = 76;
+constexpr unsigned host_portable = 1;           ///< pinned for every context
+constexpr unsigned attach_global = 1;           ///< managed memory for every stream
+constexpr unsigned stream_non_blocking = 1;     ///< does not wait for the default stream
+constexpr unsigned ipc_lazy_peer_access = 1;
+
+// clang-format off
+#define WS_CUDA_CALLS(CALL) \
+    CALL(init, cuInit, Result(unsigned flags)) \
+    CALL(error_name, cuGetErrorName, Result(Result, const char** text)) \
+    CALL(error_string, cuGetErrorString, Result(Result, const char** text)) \
+    CALL(driver_version, cuDriverGetVersion, Result(int* version)) \
+    CALL(device_count, cuDeviceGetCount, Result(int* count)) \
+    CALL(device_get, cuDeviceGet, Result(Device*, int ordinal)) \
+    CALL(device_by_pci, cuDeviceGetByPCIBusId, Result(Device*, const char* address)) \
+    CALL(device_name, cuDeviceGetName, Result(char* name, int length, Device)) \
+    CALL(device_pci, cuDeviceGetPCIBusId, Result(char* address, int length, Device)) \
+    CALL(device_memory, cuDeviceTotalMem_v2, Result(std::size_t* bytes, Device)) \
+    CALL(device_attribute, cuDeviceGetAttribute, Result(int* value, int attribute, Device)) \
+    CALL(context_retain, cuDevicePrimaryCtxRetain, Result(Context*, Device)) \
+    CALL(context_set, cuCtxSetCurrent, Result(Context)) \
+    CALL(enable_peer, cuCtxEnablePeerAccess, Result(Context peer, unsigned flags)) \
+    CALL(memory_info, cuMemGetInfo_v2, Result(std::size_t* free, std::size_t* total)) \
+    CALL(allocate_device, cuMemAlloc_v2, Result(void** address, std::size_t bytes)) \
+    CALL(allocate_managed, cuMemAllocManaged, Result(void** address, std::size_t bytes, unsigned flags)) \
+    CALL(free_device, cuMemFree_v2, Result(void* address)) \
+    CALL(allocate_host, cuMemHostAlloc, Result(void** address, std::size_t bytes, unsigned flags)) \
+    CALL(free_host, cuMemFreeHost, Result(void* address)) \
+    CALL(address_range, cuMemGetAddressRange_v2, Result(void** base, std::size_t* bytes, void* address)) \
+    CALL(copy, cuMemcpy, Result(void* to, const void* from, std::size_t bytes)) \
+    CALL(copy_async, cuMemcpyAsync, Result(void* to, const void* from, std::size_t bytes, Stream)) \
+    CALL(stream_create, cuStreamCreate, Result(Stream*, unsigned flags)) \
+    CALL(stream_wait, cuStreamSynchronize, Result(Stream)) \
+    CALL(stream_destroy, cuStreamDestroy_v2, Result(Stream)) \
+    CALL(module_load, cuModuleLoadData, Result(Module*, const void* image)) \
+    CALL(module_function, cuModuleGetFunction, Result(Function*, Module, const char* name)) \
+    CALL(launch, cuLaunchKernel, Result(Function, unsigned grid_x, unsigned grid_y, unsigned grid_z, \
+         unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream, \
+         void** arguments, void** extra)) \
+    CALL(ipc_get, cuIpcGetMemHandle, Result(IpcHandle*, void* address)) \
+    CALL(ipc_open, cuIpcOpenMemHandle_v2, Result(void** address, IpcHandle, unsigned flags)) \
+    CALL(ipc_close, cuIpcCloseMemHandle, Result(void* address))
+
+// A driver has at least one of these; the second is the newer and knows MIG slices.
+#define WS_CUDA_NEWER_CALLS(CALL) \
+    CALL(device_uuid, cuDeviceGetUuid, Result(Uuid*, Device)) \
+    CALL(device_uuid_v2, cuDeviceGetUuid_v2, Result(Uuid*, Device))
+// clang-format on
+
+struct Calls {
+    WS_CUDA_CALLS(WS_TABLE_MEMBER)
+    WS_CUDA_NEWER_CALLS(WS_TABLE_MEMBER)
+
+    explicit Calls(const Library& library) {
+        WS_CUDA_CALLS(WS_TABLE_BIND)
+        WS_CUDA_NEWER_CALLS(WS_TABLE_BIND_IF_THERE)
+    }
+};
+
+}  // namespace wirespeed::cuda

@@ -1,0 +1,87 @@
+// The HIP runtime without its headers. tests/native holds every declaration against
+// hip/hip_runtime_api.h.
+#pragma once
+
+#include <cstddef>
+
+#include "libraries/table.hpp"
+
+namespace wirespeed::hip {
+
+using Result = int;
+using Device = int;
+using Stream = void*;
+using Module = void*;
+using Function = void*;
+
+struct Uuid {
+    char bytes[16];
+};
+struct IpcHandle {
+    char bytes[64];
+};
+/// hipDeviceProp_t grows and its members move between versions of ROCm: room for all of them.
+struct alignas(16) Properties {
+    char bytes[16384];
+};
+
+constexpr Result success = 0;
+constexpr Result invalid_value = 1;
+constexpr Result peer_access_already_enabled = 704;
+constexpr int copy_any = 4;                     ///< the runtime finds out which memory is where
+constexpr unsigned host_portable = 1;           ///< pinned for every device
+constexpr unsigned attach_global = 1;           ///< managed memory for every stream
+constexpr unsigned stream_non_blocking = 1;     ///< does not wait for the default stream
+// ROCm 6 changed the only value that hipIpcOpenMemHandle takes.
+constexpr unsigned ipc_lazy_peer_access = 1, ipc_lazy_peer_access_rocm5 = 0;
+
+// clang-format off
+#define WS_HIP_CALLS(CALL) \
+    CALL(init, hipInit, Result(unsigned flags)) \
+    CALL(error_name, hipGetErrorName, const char*(Result)) \
+    CALL(error_string, hipGetErrorString, const char*(Result)) \
+    CALL(driver_version, hipDriverGetVersion, Result(int* version)) \
+    CALL(device_count, hipGetDeviceCount, Result(int* count)) \
+    CALL(device_by_pci, hipDeviceGetByPCIBusId, Result(Device*, const char* address)) \
+    CALL(device_name, hipDeviceGetName, Result(char* name, int length, Device)) \
+    CALL(device_pci, hipDeviceGetPCIBusId, Result(char* address, int length, Device)) \
+    CALL(device_memory, hipDeviceTotalMem, Result(std::size_t* bytes, Device)) \
+    CALL(device_properties, hipGetDeviceProperties, Result(Properties*, Device)) \
+    CALL(device_set, hipSetDevice, Result(Device)) \
+    CALL(enable_peer, hipDeviceEnablePeerAccess, Result(Device peer, unsigned flags)) \
+    CALL(memory_info, hipMemGetInfo, Result(std::size_t* free, std::size_t* total)) \
+    CALL(allocate_device, hipMalloc, Result(void** address, std::size_t bytes)) \
+    CALL(allocate_managed, hipMallocManaged, Result(void** address, std::size_t bytes, unsigned flags)) \
+    CALL(free_device, hipFree, Result(void* address)) \
+    CALL(allocate_host, hipHostMalloc, Result(void** address, std::size_t bytes, unsigned flags)) \
+    CALL(free_host, hipHostFree, Result(void* address)) \
+    CALL(address_range, hipMemGetAddressRange, Result(void** base, std::size_t* bytes, void* address)) \
+    CALL(copy, hipMemcpy, Result(void* to, const void* from, std::size_t bytes, int kind)) \
+    CALL(copy_async, hipMemcpyAsync, Result(void* to, const void* from, std::size_t bytes, int kind, Stream)) \
+    CALL(stream_create, hipStreamCreateWithFlags, Result(Stream*, unsigned flags)) \
+    CALL(stream_wait, hipStreamSynchronize, Result(Stream)) \
+    CALL(stream_destroy, hipStreamDestroy, Result(Stream)) \
+    CALL(module_load, hipModuleLoadData, Result(Module*, const void* image)) \
+    CALL(module_function, hipModuleGetFunction, Result(Function*, Module, const char* name)) \
+    CALL(launch, hipModuleLaunchKernel, Result(Function, unsigned grid_x, unsigned grid_y, \
+         unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, \
+         unsigned shared_bytes, Stream, void** arguments, void** extra)) \
+    CALL(ipc_get, hipIpcGetMemHandle, Result(IpcHandle*, void* address)) \
+    CALL(ipc_open, hipIpcOpenMemHandle, Result(void** address, IpcHandle, unsigned flags)) \
+    CALL(ipc_close, hipIpcCloseMemHandle, Result(void* address))
+
+#define WS_HIP_NEWER_CALLS(CALL) \
+    CALL(device_uuid, hipDeviceGetUuid, Result(Uuid*, Device))
+// clang-format on
+
+struct Calls {
+    WS_HIP_CALLS(WS_TABLE_MEMBER)
+    WS_HIP_NEWER_CALLS(WS_TABLE_MEMBER)
+
+    explicit Calls(const Library& library) {
+        WS_HIP_CALLS(WS_TABLE_BIND)
+        WS_HIP_NEWER_CALLS(WS_TABLE_BIND_IF_THERE)
+    }
+};
+
+}  // namespace wirespeed::hip

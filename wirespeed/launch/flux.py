@@ -1,0 +1,37 @@
+"""Flux: `flux run` inside an instance."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+
+from wirespeed.launch import Job, spread
+from wirespeed.mpi import Mpi
+
+
+class Flux:
+    name = "flux"
+    variables = ("FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID")
+    starts_mpi = ("openmpi", "mpich", "intel", "mvapich", "cray")
+    order = 11
+
+    def inside(self, environment: Mapping[str, str]) -> bool:
+        return True
+
+    def usable(self, environment: Mapping[str, str]) -> bool:
+        return "FLUX_URI" in environment and shutil.which("flux") is not None
+
+    def command(self, mpi: Mpi, job: Job) -> list[str]:
+        command = ["flux", "run", "-n", str(job.ranks)]
+        if mpi.vendor == "openmpi":
+            command += ["-o", "pmi=pmix"]
+        if job.hosts:
+            command += [
+                f"--requires=hosts:{','.join(job.hosts)}",
+                f"--nodes={len(job.hosts)}",
+                f"--tasks-per-node={spread(job.hosts, job.ranks)}",
+            ]
+        return [*command, *job.command]
+
+
+LAUNCHER = Flux()

@@ -1,0 +1,32 @@
+"""Hydra's mpiexec: MPICH, Intel MPI, MVAPICH."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from wirespeed.launch import Job, spread
+from wirespeed.mpi import Mpi
+
+
+class Hydra:
+    name = "hydra"
+    variables = ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID")
+    starts_mpi = ("mpich", "intel", "mvapich")
+    order = 51
+
+    def inside(self, environment: Mapping[str, str]) -> bool:
+        return True
+
+    def usable(self, environment: Mapping[str, str]) -> bool:
+        return True
+
+    def command(self, mpi: Mpi, job: Job) -> list[str]:
+        command = [str(mpi.mpiexec), "-n", str(job.ranks)]
+        if job.hosts:
+            command += ["-hosts", ",".join(job.hosts), "-ppn", str(spread(job.hosts, job.ranks))]
+        if job.variables:
+            command += ["-genvlist", ",".join(job.variables)]
+        return [*command, *job.command]
+
+
+LAUNCHER = Hydra()

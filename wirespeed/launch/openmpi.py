@@ -1,0 +1,45 @@
+"""Open MPI's mpiexec (4: OpenRTE, 5: PRRTE)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from wirespeed.launch import Job, spread
+from wirespeed.mpi import Mpi
+
+
+class OpenMpi:
+    name = "openmpi"
+    variables = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK")
+    starts_mpi = ("openmpi",)
+    order = 50
+
+    def inside(self, environment: Mapping[str, str]) -> bool:
+        return True
+
+    def usable(self, environment: Mapping[str, str]) -> bool:
+        return True
+
+    def command(self, mpi: Mpi, job: Job) -> list[str]:
+        command = [str(mpi.mpiexec), "-n", str(job.ranks)]
+        if job.hosts:
+            each = spread(job.hosts, job.ranks)
+            command += ["--host", ",".join(f"{host}:{each}" for host in job.hosts), "--bind-to", "none"]
+        elif job.ranks > (os.cpu_count() or 1):
+            command += ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"]
+        elif job.ranks > _cores():
+            # Open MPI counts cores, not their threads.
+            command += ["--use-hwthread-cpus"]
+        for name in job.variables:
+            command += ["-x", name]
+        return [*command, *job.command]
+
+
+def _cores() -> int:
+    import psutil
+
+    return psutil.cpu_count(logical=False) or 1
+
+
+LAUNCHER = OpenMpi()

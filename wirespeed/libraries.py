@@ -1,0 +1,39 @@
+"""Vendors' libraries that pip installed: where they are, so that the core and MPI can open them."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+
+_FILES = {
+    "nvrtc": ("nvidia/*/lib/libnvrtc.so.*",),
+    "nccl": ("nvidia/*/lib/libnccl.so.*",),
+}
+
+
+def _search(patterns: tuple[str, ...]) -> Path | None:
+    for entry in sys.path:
+        folder = Path(entry or ".")
+        for pattern in patterns:
+            found = sorted(
+                (path for path in folder.glob(pattern) if "alt" not in path.name and "builtins" not in path.name),
+                key=lambda path: path.name,
+            )
+            if found:
+                return found[-1]
+    return None
+
+
+@cache
+def known_libraries() -> dict[str, Path]:
+    """Name in the core -> file, for each library found in the Python environment."""
+    found = {name: _search(patterns) for name, patterns in _FILES.items()}
+    return {name: path for name, path in found.items() if path}
+
+
+@cache
+def ucx_folder() -> Path | None:
+    """Folder of a CUDA-enabled UCX (the libucx-cu12 or -cu13 wheel), if one is installed."""
+    found = _search(("libucx/lib/libucp.so.0",))
+    return found.parent if found else None

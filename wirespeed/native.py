@@ -1,0 +1,82 @@
+"""The measuring core: the shared library beside this file, opened with cffi."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from wirespeed.errors import ExitCode, WirespeedError
+
+LIBRARY_NAME = "libwirespeed.so"
+
+
+class NativeError(Exception):
+    """A call of the core failed; the text names the outside call, its arguments and its own words."""
+
+
+def _locate() -> tuple[Path, Path]:
+    folder = Path(__file__).parent
+    given = os.environ.get("WIRESPEED_LIBRARY")
+    library = Path(given) if given else folder / LIBRARY_NAME
+    header = next(
+        (path for path in (folder / "wirespeed.h", folder.parent / "native" / "wirespeed.h") if path.exists()),
+        None,
+    )
+    if header is None or not library.exists():
+        raise WirespeedError(
+            f"the measuring core is not built: {library} is missing; run 'pip install .' in the source tree",
+            ExitCode.UNAVAILABLE,
+        )
+    return library, header
+
+
+class Core:
+    """The C interface of native/wirespeed.h with failures turned into NativeError."""
+
+    def __init__(self) -> None:
+        from cffi import FFI
+
+        library, header = _locate()
+        self.ffi: Any = FFI()
+        self.ffi.cdef(header.read_text())
+        self.lib: Any = self.ffi.dlopen(str(library))
+
+    def error(self) -> str:
+        return self.text(self.lib.ws_error())
+
+    def text(self, pointer: Any) -> str:
+        return str(self.ffi.string(pointer).decode(errors="replace"))
+
+    def check(self, result: Any) -> Any:
+        """Passes a result through; raises NativeError for -1 and null."""
+        if result == -1 or result == self.ffi.NULL:
+            raise NativeError(self.error())
+        return result
+
+    def device_kinds(self) -> list[str]:
+        return self.text(self.lib.ws_device_kinds()).split()
+
+    def device_count(self, kind: str) -> int:
+        """How many devices of a kind there are. Raises NativeError saying why none can be used."""
+        return int(self.check(self.lib.ws_device_count(kind.encode())))
+
+    def open_device(self, kind: str, index: int) -> Any:
+        return self.check(self.lib.ws_device_open(kind.encode(), index))
+
+    def identity(self, device: Any) -> dict[str, Any]:
+        identity: dict[str, Any] = json.loads(self.text(self.check(self.lib.ws_device_identity(device))))
+        return identity
+
+
+@cache
+def core() -> Core:
+    """The core, opened once. Raises WirespeedError when it has not been built."""
+    opened = Core()
+    from wirespeed.libraries import known_libraries
+
+    for name, path in known_libraries().items():
+        opened.lib.ws_library_path(name.encode(), str(path).encode())
+    return opened

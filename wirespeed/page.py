@@ -1,0 +1,121 @@
+"""Reads the status pages that ranks keep in shared memory (layout: native/measure/page.hpp)."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_MAGIC = 0x3167615064707377
+_HEAD = struct.Struct("=Qii64s64sQQQQdII")
+_FRAMES, _CALLS, _NAME, _TEXT, _FAULT = 64, 64, 48, 4096, 256
+_FRAMES_AT = _HEAD.size
+_CALLS_AT = _FRAMES_AT + 8 * _FRAMES
+_STACK_AT = _CALLS_AT + _CALLS * _NAME
+_SIGNAL_AT = _STACK_AT + _TEXT
+_ASKED_AT = _SIGNAL_AT + 4
+_FAULT_AT = _ASKED_AT + 4
+SIZE = _FAULT_AT + _FAULT
+
+
+@dataclass(frozen=True)
+class RankState:
+    """Where a rank was when its page was read."""
+
+    rank: int
+    pid: int
+    host: str
+    path: str
+    bytes: int
+    round: int
+    beat: int
+    call: str | None
+    peer: int
+    signal: int
+    fault: str
+    state: str
+    """The kernel's letter for the process (R, S, T, Z, ...); '' when it is gone."""
+    stack: list[str] = field(default_factory=list)
+
+    @property
+    def stopped(self) -> bool:
+        return self.state in ("T", "t")
+
+    @property
+    def gone(self) -> bool:
+        return self.state in ("", "Z", "X")
+
+    def where(self) -> str:
+        """'in MPI_Recv from rank 1, 64 KiB, round 12'."""
+        from wirespeed.units import format_size
+
+        call = f"in {self.call}" if self.call else "between calls"
+        peer = f" with rank {self.peer}" if self.peer >= 0 else ""
+        return f"{call}{peer}, {format_size(self.bytes)}, round {self.round}"
+
+
+def _text(raw: bytes) -> str:
+    return raw.split(b"\0", 1)[0].decode(errors="replace")
+
+
+def process_state(pid: int) -> str:
+    """The kernel's letter for a process's state; '' when there is no such process."""
+    try:
+        # The command's name, in brackets, may hold anything: the state follows the last bracket.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return ""
+
+
+def read_page(file: Path) -> RankState | None:
+    """The state in one page; None while the page is not there or not yet written."""
+    try:
+        raw = file.read_bytes()
+    except OSError:
+        return None
+    if len(raw) < SIZE:
+        return None
+    head = _HEAD.unpack_from(raw)
+    magic, pid, rank, host, path, size, rounds, word, beat, _timeout, _ncalls, _nframes = head
+    if magic != _MAGIC:
+        return None
+    number, peer = word & 0xFFFFFFFF, (word >> 32) - 1
+    call = None
+    if 0 < number <= _CALLS:
+        call = _text(raw[_CALLS_AT + (number - 1) * _NAME :][:_NAME]) or None
+    return RankState(
+        rank=rank,
+        pid=pid,
+        host=_text(host),
+        path=_text(path),
+        bytes=size,
+        round=rounds,
+        beat=beat,
+        call=call,
+        peer=peer,
+        signal=struct.unpack_from("=i", raw, _SIGNAL_AT)[0],
+        fault=_text(raw[_FAULT_AT:SIZE]),
+        state=process_state(pid),
+        stack=_text(raw[_STACK_AT:_SIGNAL_AT]).splitlines(),
+    )
+
+
+def read_pages(folder: Path) -> list[RankState]:
+    """The states of all ranks of this host, by rank."""
+    states = [state for file in folder.glob("*.page") if (state := read_page(file))]
+    return sorted(states, key=lambda state: state.rank)
+
+
+def ask_for_stack(file: Path) -> None:
+    """Makes the rank's watchdog name its frames and report, as soon as the rank runs."""
+    with suppress(OSError, ValueError), file.open("r+b") as page, mmap.mmap(page.fileno(), SIZE) as memory:
+        memory[_ASKED_AT : _ASKED_AT + 4] = struct.pack("=I", 1)
+
+
+def own_folder(run: str) -> Path:
+    """Where the ranks of a run keep their pages on this host: shared memory, else the temporary folder."""
+    base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(os.environ.get("TMPDIR", "/tmp"))
+    return base / f"wirespeed-{os.getuid()}-{run}"
