@@ -32,6 +32,7 @@ class RankState:
     bytes: int
     round: int
     beat: int
+    timeout: float
     call: str | None
     peer: int
     signal: int
@@ -79,7 +80,7 @@ def read_page(file: Path) -> RankState | None:
     if len(raw) < SIZE:
         return None
     head = _HEAD.unpack_from(raw)
-    magic, pid, rank, host, path, size, rounds, word, beat, _timeout, _ncalls, _nframes = head
+    magic, pid, rank, host, path, size, rounds, word, beat, timeout, _ncalls, _nframes = head
     if magic != _MAGIC:
         return None
     number, peer = word & 0xFFFFFFFF, (word >> 32) - 1
@@ -94,6 +95,7 @@ def read_page(file: Path) -> RankState | None:
         bytes=size,
         round=rounds,
         beat=beat,
+        timeout=timeout,
         call=call,
         peer=peer,
         signal=struct.unpack_from("=i", raw, _SIGNAL_AT)[0],

