@@ -3,33 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "libraries/table.hpp"
-
-namespace wirespeed::cuda {
-
-using Result = int;
-using Device = int;
-using Context = void*;
-using Stream = void*;
-using Module = void*;
-using Function = void*;
-
-struct Uuid {
-    unsigned char bytes[16];
-};
-struct IpcHandle {
-    char bytes[64];
-};
-
-constexpr Result success = 0;
-constexpr Result peer_access_already_enabled = 704;
-constexpr int attribute_major = 75;             ///< of the compute capability
-constexpr int attribute_minor = 76;
-constexpr unsigned host_portable = 1;           ///< pinned for every context
-constexpr unsigned attach_global = 1;           ///< managed memory for every stream
-constexpr unsigned stream_non_blocking = 1;     ///< does not wait for the default stream
-constexpr unsigned ipc_lazy_peer_access = 1;
 
 // clang-format off
 #define WS_CUDA_CALLS(CALL) \
@@ -74,14 +50,55 @@ constexpr unsigned ipc_lazy_peer_access = 1;
     CALL(device_uuid_v2, cuDeviceGetUuid_v2, Result(Uuid*, Device))
 // clang-format on
 
-struct Calls {
-    WS_CUDA_CALLS(WS_TABLE_MEMBER)
-    WS_CUDA_NEWER_CALLS(WS_TABLE_MEMBER)
+namespace wirespeed {
 
-    explicit Calls(const Library& library) {
-        WS_CUDA_CALLS(WS_TABLE_BIND)
-        WS_CUDA_NEWER_CALLS(WS_TABLE_BIND_IF_THERE)
+struct Cuda {
+    static constexpr const char* name = "cuda";
+
+    using Result = int;
+    using Device = int;
+    using Context = void*;
+    using Stream = void*;
+    using Module = void*;
+    using Function = void*;
+    struct Uuid {
+        unsigned char bytes[16];
+    };
+    struct IpcHandle {
+        char bytes[64];
+    };
+
+    static constexpr Result success = 0;
+    static constexpr Result peer_access_already_enabled = 704;
+    static constexpr int attribute_major = 75;  ///< of the compute capability
+    static constexpr int attribute_minor = 76;
+    static constexpr unsigned host_portable = 1;        ///< pinned for every context
+    static constexpr unsigned attach_global = 1;        ///< managed memory for every stream
+    static constexpr unsigned stream_non_blocking = 1;  ///< does not wait for the default stream
+    static constexpr unsigned ipc_lazy_peer_access = 1;
+
+    struct Calls {
+        WS_CUDA_CALLS(WS_TABLE_MEMBER)
+        WS_CUDA_NEWER_CALLS(WS_TABLE_MEMBER)
+
+        explicit Calls(const Library& library) {
+            WS_CUDA_CALLS(WS_TABLE_BIND)
+            WS_CUDA_NEWER_CALLS(WS_TABLE_BIND_IF_THERE)
+        }
+    };
+    struct Names {
+        WS_CUDA_CALLS(WS_TABLE_NAME)
+        WS_CUDA_NEWER_CALLS(WS_TABLE_NAME)
+    };
+
+    /// The driver's own words: "out of memory (CUDA_ERROR_OUT_OF_MEMORY)".
+    static std::string text(const Calls& calls, Result code) {
+        const char *name = nullptr, *words = nullptr;
+        calls.error_name(code, &name);
+        calls.error_string(code, &words);
+        const std::string text = name ? name : "error " + std::to_string(code);
+        return words ? words + (" (" + text + ")") : text;
     }
 };
 
-}  // namespace wirespeed::cuda
+}  // namespace wirespeed

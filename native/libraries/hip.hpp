@@ -3,41 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "libraries/table.hpp"
 
-namespace wirespeed::hip {
-
-using Result = int;
-using Device = int;
-using Stream = void*;
-using Module = void*;
-using Function = void*;
-
-struct Uuid {
-    char bytes[16];
-};
-struct IpcHandle {
-    char bytes[64];
-};
-/// hipDeviceProp_t grows and its members move between versions of ROCm: room for all of them.
-struct alignas(16) Properties {
-    char bytes[16384];
-};
-
-constexpr Result success = 0;
-constexpr Result invalid_value = 1;
-constexpr Result peer_access_already_enabled = 704;
-constexpr int copy_any = 4;                     ///< the runtime finds out which memory is where
-constexpr unsigned host_portable = 1;           ///< pinned for every device
-constexpr unsigned attach_global = 1;           ///< managed memory for every stream
-constexpr unsigned stream_non_blocking = 1;     ///< does not wait for the default stream
-// ROCm 6 changed the only value that hipIpcOpenMemHandle takes.
-constexpr unsigned ipc_lazy_peer_access = 1, ipc_lazy_peer_access_rocm5 = 0;
-
 // clang-format off
 #define WS_HIP_CALLS(CALL) \
-    CALL(init, hipInit, Result(unsigned flags)) \
     CALL(error_name, hipGetErrorName, const char*(Result)) \
     CALL(error_string, hipGetErrorString, const char*(Result)) \
     CALL(driver_version, hipDriverGetVersion, Result(int* version)) \
@@ -74,14 +45,59 @@ constexpr unsigned ipc_lazy_peer_access = 1, ipc_lazy_peer_access_rocm5 = 0;
     CALL(device_uuid, hipDeviceGetUuid, Result(Uuid*, Device))
 // clang-format on
 
-struct Calls {
-    WS_HIP_CALLS(WS_TABLE_MEMBER)
-    WS_HIP_NEWER_CALLS(WS_TABLE_MEMBER)
+namespace wirespeed {
 
-    explicit Calls(const Library& library) {
-        WS_HIP_CALLS(WS_TABLE_BIND)
-        WS_HIP_NEWER_CALLS(WS_TABLE_BIND_IF_THERE)
+struct Hip {
+    static constexpr const char* name = "hip";
+
+    using Result = int;
+    using Device = int;
+    using Stream = void*;
+    using Module = void*;
+    using Function = void*;
+    struct Uuid {
+        char bytes[16];
+    };
+    struct IpcHandle {
+        char bytes[64];
+    };
+    /// hipDeviceProp_t grows and its members move between versions of ROCm: room for all of them.
+    struct alignas(16) Properties {
+        char bytes[16384];
+    };
+
+    static constexpr Result success = 0;
+    static constexpr Result invalid_value = 1;
+    static constexpr Result peer_access_already_enabled = 704;
+    static constexpr int copy_any = 4;            ///< the runtime finds out which memory is where
+    static constexpr unsigned host_portable = 1;  ///< pinned for every device
+    static constexpr unsigned attach_global = 1;  ///< managed memory for every stream
+    static constexpr unsigned stream_non_blocking = 1;  ///< does not wait for the default stream
+    // ROCm 6 changed the only value that hipIpcOpenMemHandle takes.
+    static constexpr unsigned ipc_lazy_peer_access = 1, ipc_lazy_peer_access_rocm5 = 0;
+
+    struct Calls {
+        WS_HIP_CALLS(WS_TABLE_MEMBER)
+        WS_HIP_NEWER_CALLS(WS_TABLE_MEMBER)
+
+        explicit Calls(const Library& library) {
+            WS_HIP_CALLS(WS_TABLE_BIND)
+            WS_HIP_NEWER_CALLS(WS_TABLE_BIND_IF_THERE)
+        }
+    };
+    struct Names {
+        WS_HIP_CALLS(WS_TABLE_NAME)
+        WS_HIP_NEWER_CALLS(WS_TABLE_NAME)
+    };
+
+    /// The runtime's own words: "out of memory (hipErrorOutOfMemory)".
+    static std::string text(const Calls& calls, Result code) {
+        const char* const name = calls.error_name(code);
+        const char* const words = calls.error_string(code);
+        const std::string text = name ? name : "error " + std::to_string(code);
+        // ROCm 5 has only the name to say.
+        return words && text != words ? words + (" (" + text + ")") : text;
     }
 };
 
-}  // namespace wirespeed::hip
+}  // namespace wirespeed

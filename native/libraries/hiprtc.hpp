@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "core/error.hpp"
 #include "libraries/runtime_compiler.hpp"
 
 namespace wirespeed::hiprtc {
@@ -30,39 +29,10 @@ namespace wirespeed::hiprtc {
 // clang-format on
 
 /// Throws Error when there is no hipRTC.
-inline RuntimeCompiler open() {
-    const Library library("hiprtc",
-                          {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5", "libhiprtc.so",
-                           "/opt/rocm/lib/libhiprtc.so", "libamdhip64.so.5", "libamdhip64.so"});
-    RuntimeCompiler table;
-#define WS_BIND(member, symbol) library.bind(table.member, #symbol);
-    WS_HIPRTC_CALLS(WS_BIND)
-#undef WS_BIND
-    return table;
-}
+RuntimeCompiler open();
 
-/// "gfx906 gfx90a ...", or nothing where that cannot be found out. hipRTC 5 does not refuse a GPU
-/// that it does not know: it ends the process.
-inline std::vector<std::string> architectures() {
-    struct Comgr {
-        WS_COMGR_CALLS(WS_TABLE_MEMBER)
-        explicit Comgr(const Library& library) { WS_COMGR_CALLS(WS_TABLE_BIND) }
-    };
-    std::vector<std::string> all;
-    try {
-        const Comgr comgr(Library("comgr", {"libamd_comgr.so.3", "libamd_comgr.so.2",
-                                            "libamd_comgr.so", "/opt/rocm/lib/libamd_comgr.so"}));
-        std::size_t count = 0;
-        if (comgr.isa_count(&count) != 0) return all;
-        for (std::size_t i = 0; i < count; ++i) {
-            const char* name = nullptr;
-            if (comgr.isa_name(i, &name) != 0 || !name) continue;
-            const std::string text = name;  // "amdgcn-amd-amdhsa--gfx90a"
-            all.push_back(text.substr(text.rfind('-') + 1));
-        }
-    } catch (const Error&) {
-    }
-    return all;
-}
+/// The GPUs it compiles for ("gfx906", "gfx90a", ...), or nothing where that cannot be found out.
+/// hipRTC 5 does not refuse a GPU that it does not know: it ends the process.
+std::vector<std::string> architectures();
 
 }  // namespace wirespeed::hiprtc

@@ -25,18 +25,6 @@ namespace wirespeed::nvrtc {
 // clang-format on
 
 /// Throws Error when there is no NVRTC.
-inline RuntimeCompiler open() {
-    const Library library("nvrtc", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2",
-                                    "libnvrtc.so", "/usr/local/cuda/lib64/libnvrtc.so"});
-    RuntimeCompiler table;
-#define WS_BIND(member, symbol) library.bind(table.member, #symbol);
-#define WS_BIND_IF_THERE(member, symbol)                                                           \
-    table.member = reinterpret_cast<decltype(table.member)>(library.find(#symbol));
-    WS_NVRTC_CALLS(WS_BIND)
-    WS_NVRTC_NEWER_CALLS(WS_BIND_IF_THERE)
-#undef WS_BIND
-#undef WS_BIND_IF_THERE
-    return table;
-}
+RuntimeCompiler open();
 
 }  // namespace wirespeed::nvrtc

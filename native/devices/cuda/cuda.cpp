@@ -1,0 +1,92 @@
+// CUDA devices, by the driver interface: no toolkit is needed, neither to build nor to run.
+#include <cstdio>
+
+#include "devices/gpu/vendor_driver.hpp"
+#include "libraries/cuda_driver.hpp"
+
+namespace wirespeed {
+namespace {
+
+/// The driver, opened and initialised.
+const Cuda::Calls& driver() {
+    static const Cuda::Calls calls(Library("cuda", {"libcuda.so.1"}));
+    static const int initialised = (gpu::check<Cuda>(calls, calls.init(0), Cuda::Names::init), 1);
+    (void)initialised;
+    return calls;
+}
+
+class CudaDriver final : public gpu::VendorDriver<Cuda> {
+  public:
+    explicit CudaDriver(int index) : VendorDriver(driver(), index) {
+        check(calls_.device_get(&device_, index), Names::device_get);
+        // Never released: an MPI library in this process may use the context until the very end.
+        check(calls_.context_retain(&context_, device_), Names::context_retain);
+    }
+
+    void enter() override { check(calls_.context_set(context_), Names::context_set); }
+
+    void copy(void* to, const void* from, std::size_t bytes) override {
+        check_bytes(calls_.copy(to, from, bytes), Names::copy, bytes);
+    }
+    void copy_async(void* to, const void* from, std::size_t bytes, void* stream) override {
+        check_bytes(calls_.copy_async(to, from, bytes, stream), Names::copy_async, bytes);
+    }
+
+    void* open(const gpu::VendorHandle& handle, const std::string& pci) override {
+        void* base = nullptr;
+        // The flag lets this device reach the other one, where the hardware can.
+        check(calls_.ipc_open(&base, vendor_handle(handle), Cuda::ipc_lazy_peer_access),
+              Names::ipc_open, pci);
+        return base;
+    }
+    void reach(const std::string& pci) override {
+        Cuda::Device peer = 0;
+        Cuda::Context context = nullptr;
+        check(calls_.device_by_pci(&peer, pci.c_str()), Names::device_by_pci, pci);
+        check(calls_.context_retain(&context, peer), Names::context_retain, pci);
+        const Cuda::Result code = calls_.enable_peer(context, 0);
+        if (code != Cuda::peer_access_already_enabled) check(code, Names::enable_peer, pci);
+    }
+
+  private:
+    /// The UUID as nvidia-smi prints it, for a whole GPU and for a MIG slice of one.
+    std::string id(const Identity& so_far) const override {
+        Cuda::Uuid uuid{};
+        if (calls_.device_uuid_v2)
+            check(calls_.device_uuid_v2(&uuid, device_), Names::device_uuid_v2);
+        else if (calls_.device_uuid)
+            check(calls_.device_uuid(&uuid, device_), Names::device_uuid);
+        std::string text = so_far.name.find(" MIG ") == std::string::npos ? "GPU" : "MIG";
+        for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
+            char digits[4];
+            std::snprintf(digits, sizeof digits, "%02x", uuid.bytes[i]);
+            if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+            text += digits;
+        }
+        return text;
+    }
+    std::string architecture() const override {
+        return "sm_" + std::to_string(attribute(Cuda::attribute_major)) +
+               std::to_string(attribute(Cuda::attribute_minor));
+    }
+    std::string version_text(int version) const override {
+        return "CUDA " + std::to_string(version / 1000) + "." +
+               std::to_string(version % 1000 / 10) +
+               version_in("/proc/driver/nvidia/version", ", driver ");
+    }
+    int attribute(int which) const {
+        int value = 0;
+        check(calls_.device_attribute(&value, which, device_), Names::device_attribute);
+        return value;
+    }
+
+    Cuda::Context context_ = nullptr;
+};
+
+const AddDevices add{{"cuda", [] { return gpu::count<Cuda>(driver()); },
+                      [](int index) -> std::unique_ptr<Device> {
+                          return gpu::make_device(std::make_unique<CudaDriver>(index));
+                      }}};
+
+}  // namespace
+}  // namespace wirespeed

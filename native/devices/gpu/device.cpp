@@ -1,0 +1,199 @@
+// What all GPUs have in common: the order of copies and kernels, finding kernels, sharing memory.
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "core/error.hpp"
+#include "devices/gpu/allocations.hpp"
+#include "devices/gpu/driver.hpp"
+#include "devices/gpu/shared.hpp"
+#include "devices/host/pages.hpp"
+#include "kernels/compile.hpp"
+
+namespace wirespeed::gpu {
+namespace {
+
+class GpuDevice final : public Device {
+  public:
+    explicit GpuDevice(std::unique_ptr<Driver> driver)
+        : driver_(std::move(driver)), identity_(driver_->identity()) {
+        enter();
+    }
+
+    Identity identity() const override { return identity_; }
+    void enter() override { driver_->enter(); }
+
+    void* allocate(Memory kind, std::size_t bytes) override;
+    void release(Memory kind, void* address) noexcept override;
+
+    void copy(void* to, const void* from, std::size_t bytes) override;
+    std::unique_ptr<Stream> stream() override;
+    void launch(std::string_view kernel, unsigned blocks, unsigned threads,
+                void** arguments) override;
+
+    ShareHandle share(void* address) override;
+    void* open(const ShareHandle& handle) override;
+    void close(void* address) override;
+
+    Driver& driver() { return *driver_; }
+    void* function(std::string_view kernel);
+
+  private:
+    bool done_on_return(void* to, const void* from) const;
+
+    std::unique_ptr<Driver> driver_;
+    Identity identity_;
+    Allocations allocations_;
+    std::mutex mutex_;
+    void* module_ = nullptr;
+    std::map<std::string, void*, std::less<>> functions_;
+    std::multimap<void*, void*> opened_;  ///< address to base; no base: this process's own memory
+};
+
+class GpuStream final : public Stream {
+  public:
+    explicit GpuStream(GpuDevice& device)
+        : device_(device), stream_(device.driver().create_stream()) {}
+    ~GpuStream() override { device_.driver().destroy_stream(stream_); }
+
+    void copy(void* to, const void* from, std::size_t bytes) override {
+        if (bytes == 0) return;
+        device_.enter();
+        device_.driver().copy_async(to, from, bytes, stream_);
+    }
+    void launch(std::string_view kernel, unsigned blocks, unsigned threads,
+                void** arguments) override {
+        device_.enter();
+        device_.driver().launch(device_.function(kernel), blocks, threads, arguments, stream_);
+    }
+    void wait() override {
+        device_.enter();
+        device_.driver().wait(stream_, "work in a stream");
+    }
+
+  private:
+    GpuDevice& device_;
+    void* stream_;
+};
+
+void* GpuDevice::allocate(Memory kind, std::size_t bytes) {
+    bytes = std::max<std::size_t>(bytes, 1);
+    void* address = nullptr;
+    if (kind == Memory::pageable) {
+        address = host::allocate_pages(bytes);
+    } else {
+        enter();
+        // More managed memory than the device has free makes drivers swap, or hang.
+        if (kind == Memory::managed && bytes > driver_->free_bytes())
+            throw Error(std::to_string(bytes) + " bytes of managed memory are more than the " +
+                        std::to_string(driver_->free_bytes()) + " free on the device");
+        address = driver_->allocate(kind, bytes);
+    }
+    allocations_.add(address, bytes, kind);
+    return address;
+}
+
+void GpuDevice::release(Memory kind, void* address) noexcept {
+    if (!address) return;
+    try {
+        allocations_.remove(address);
+        if (kind == Memory::pageable) return host::release_pages(address);
+        enter();
+        driver_->release(kind, address);
+    } catch (...) {
+        // A device that failed gives its memory back when the process ends.
+    }
+}
+
+/// Vendors promise it for copies to host memory and from pinned memory; not between devices, nor
+/// from pageable memory, which may still be under way from the driver's own buffer.
+bool GpuDevice::done_on_return(void* to, const void* from) const {
+    if (const auto kind = allocations_.kind_of(to); kind && on_host(*kind)) return true;
+    return allocations_.kind_of(from) == Memory::pinned;
+}
+
+void GpuDevice::copy(void* to, const void* from, std::size_t bytes) {
+    if (bytes == 0) return;
+    enter();
+    driver_->copy(to, from, bytes);
+    if (!done_on_return(to, from)) driver_->wait(nullptr, "copy");
+}
+
+std::unique_ptr<Stream> GpuDevice::stream() {
+    enter();
+    return std::make_unique<GpuStream>(*this);
+}
+
+void GpuDevice::launch(std::string_view kernel, unsigned blocks, unsigned threads,
+                       void** arguments) {
+    enter();
+    driver_->launch(function(kernel), blocks, threads, arguments, nullptr);
+    driver_->wait(nullptr, kernel);
+}
+
+void* GpuDevice::function(std::string_view kernel) {
+    const std::scoped_lock lock(mutex_);
+    if (const auto found = functions_.find(kernel); found != functions_.end()) return found->second;
+    if (!module_) {
+        const KernelCode kernels = kernel_code(identity_.architecture);
+        // A compiler newer than the driver may make code that the driver does not know.
+        module_ = driver_->load(kernels.code, "kernels for " + identity_.architecture + " by " +
+                                                  kernels.compiler + ", under " + identity_.driver);
+    }
+    std::string name(kernel);
+    void* const function = driver_->function(module_, name);
+    functions_.emplace(std::move(name), function);
+    return function;
+}
+
+ShareHandle GpuDevice::share(void* address) {
+    enter();
+    Shared shared;
+    auto* const base = static_cast<char*>(driver_->base(address));
+    shared.handle = driver_->share(base);
+    identity_.kind.copy(shared.kind, sizeof shared.kind);
+    identity_.pci.copy(shared.pci, sizeof shared.pci - 1);
+    shared.offset = static_cast<std::uint64_t>(static_cast<char*>(address) - base);
+    shared.address = reinterpret_cast<std::uint64_t>(address);
+    shared.process = this_process();
+    return pack(shared);
+}
+
+void* GpuDevice::open(const ShareHandle& handle) {
+    const Shared shared = unpack(handle, identity_.kind);
+    enter();
+    void *address = nullptr, *base = nullptr;
+    if (shared.process == this_process()) {
+        // Vendors refuse to open what the same process shares: it has the address already.
+        address = reinterpret_cast<void*>(shared.address);
+        if (identity_.pci != shared.pci) driver_->reach(shared.pci);
+    } else {
+        base = driver_->open(shared.handle, shared.pci);
+        address = static_cast<char*>(base) + shared.offset;
+    }
+    const std::scoped_lock lock(mutex_);
+    opened_.emplace(address, base);
+    return address;
+}
+
+void GpuDevice::close(void* address) {
+    void* base = nullptr;
+    {
+        const std::scoped_lock lock(mutex_);
+        const auto found = opened_.find(address);
+        if (found == opened_.end()) throw Error("this address was not opened from a handle");
+        base = found->second;
+        opened_.erase(found);
+    }
+    if (!base) return;
+    enter();
+    driver_->close(base);
+}
+
+}  // namespace
+
+std::unique_ptr<Device> make_device(std::unique_ptr<Driver> driver) {
+    return std::make_unique<GpuDevice>(std::move(driver));
+}
+
+}  // namespace wirespeed::gpu

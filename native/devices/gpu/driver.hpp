@@ -1,0 +1,59 @@
+// What a GPU's driver must be able to do, for one device; device.cpp makes a Device of it. Vendors
+// whose drivers are alike share vendor_driver.hpp.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "devices/device.hpp"
+
+namespace wirespeed::gpu {
+
+/// A vendor's own handle for sharing an allocation.
+using VendorHandle = std::array<char, 64>;
+
+/// Every function throws Error with the vendor's words, except where it says noexcept. A stream of
+/// null is the default stream, on which copy() and kernels run in order.
+class Driver {
+  public:
+    virtual ~Driver() = default;
+
+    virtual Identity identity() const = 0;
+    virtual void enter() = 0;
+
+    /// Pinned, device or managed memory.
+    virtual void* allocate(Memory kind, std::size_t bytes) = 0;
+    virtual void release(Memory kind, void* address) noexcept = 0;
+    virtual std::size_t free_bytes() = 0;
+
+    /// Back early where the vendor says so: between devices, and from pageable memory.
+    virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+
+    virtual void* create_stream() = 0;
+    virtual void destroy_stream(void* stream) noexcept = 0;
+    virtual void copy_async(void* to, const void* from, std::size_t bytes, void* stream) = 0;
+    /// Waits for the stream; `what` is named if that fails.
+    virtual void wait(void* stream, std::string_view what) = 0;
+
+    /// `what` is named if the code cannot be loaded.
+    virtual void* load(const std::string& code, std::string_view what) = 0;
+    virtual void* function(void* module, const std::string& kernel) = 0;
+    virtual void launch(void* function, unsigned blocks, unsigned threads, void** arguments,
+                        void* stream) = 0;
+
+    /// The start of the allocation that `address` lies in: handles stand for whole allocations.
+    virtual void* base(void* address) = 0;
+    virtual VendorHandle share(void* base) = 0;
+    /// Opens an allocation of another process, on the device at `pci`.
+    virtual void* open(const VendorHandle& handle, const std::string& pci) = 0;
+    virtual void close(void* base) = 0;
+    /// Lets this device reach the memory of the device at `pci`, which this process uses too.
+    virtual void reach(const std::string& pci) = 0;
+};
+
+/// The Device that `driver` makes.
+std::unique_ptr<Device> make_device(std::unique_ptr<Driver> driver);
+
+}  // namespace wirespeed::gpu

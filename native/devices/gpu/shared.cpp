@@ -1,0 +1,33 @@
+#include "devices/gpu/shared.hpp"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <random>
+
+#include "core/error.hpp"
+
+namespace wirespeed::gpu {
+
+static_assert(sizeof(Shared) <= sizeof(ShareHandle));
+
+ShareHandle pack(const Shared& shared) {
+    ShareHandle handle;
+    std::memcpy(handle.bytes.data(), &shared, sizeof shared);
+    return handle;
+}
+
+Shared unpack(const ShareHandle& handle, const std::string& kind) {
+    Shared shared;
+    std::memcpy(&shared, handle.bytes.data(), sizeof shared);
+    if (std::strncmp(shared.kind, kind.c_str(), sizeof shared.kind) != 0)
+        throw Error("the handle to open is not one of a " + kind + " device");
+    return shared;
+}
+
+std::uint64_t this_process() {
+    static const std::uint64_t random = std::random_device()();
+    return random << 32 | static_cast<std::uint32_t>(getpid());
+}
+
+}  // namespace wirespeed::gpu

@@ -1,0 +1,163 @@
+// The calls that CUDA and HIP have in common but for their names. `Api` (libraries/cuda_driver.hpp,
+// libraries/hip.hpp) is the vendor's table of functions with its types and constants.
+#pragma once
+
+#include <cctype>
+#include <cstring>
+#include <fstream>
+
+#include "core/error.hpp"
+#include "devices/gpu/driver.hpp"
+
+namespace wirespeed::gpu {
+
+/// Throws Error with the vendor's words unless `code` says success.
+template <class Api> void check(const typename Api::Calls& calls, int code, const char* call,
+                                std::string_view arguments = {}) {
+    if (code != Api::success) [[unlikely]]
+        throw Error(call, arguments, Api::text(calls, code));
+}
+
+/// The same for calls that are timed: the text is made only when it is needed.
+template <class Api>
+void check_bytes(const typename Api::Calls& calls, int code, const char* call, std::size_t bytes) {
+    if (code != Api::success) [[unlikely]]
+        throw Error(call, std::to_string(bytes) + " bytes", Api::text(calls, code));
+}
+
+/// How many devices there are; throws Error when there is none.
+template <class Api> int count(const typename Api::Calls& calls) {
+    int count = 0;
+    check<Api>(calls, calls.device_count(&count), Api::Names::device_count);
+    if (count == 0) throw Error(Api::Names::device_count, "", "the driver has no device");
+    return count;
+}
+
+template <class Api> class VendorDriver : public Driver {
+  public:
+    using Calls = typename Api::Calls;
+    using Names = typename Api::Names;
+
+    VendorDriver(const Calls& calls, int index) : calls_(calls), index_(index) {}
+
+    Identity identity() const override {
+        char name[256] = {}, pci[32] = {};
+        std::size_t bytes = 0;
+        check(calls_.device_name(name, sizeof name, device_), Names::device_name);
+        check(calls_.device_pci(pci, sizeof pci, device_), Names::device_pci);
+        check(calls_.device_memory(&bytes, device_), Names::device_memory);
+        Identity identity;
+        identity.kind = Api::name;
+        identity.index = index_;
+        identity.name = name;
+        for (const char* at = pci; *at; ++at)
+            identity.pci += static_cast<char>(std::tolower(static_cast<unsigned char>(*at)));
+        identity.id = id(identity);
+        identity.architecture = architecture();
+        int version = 0;
+        check(calls_.driver_version(&version), Names::driver_version);
+        identity.driver = version_text(version);
+        identity.bytes = bytes;
+        return identity;
+    }
+
+    void* allocate(Memory kind, std::size_t bytes) override {
+        void* address = nullptr;
+        if (kind == Memory::pinned)
+            check_bytes(calls_.allocate_host(&address, bytes, Api::host_portable),
+                        Names::allocate_host, bytes);
+        else if (kind == Memory::managed)
+            check_bytes(calls_.allocate_managed(&address, bytes, Api::attach_global),
+                        Names::allocate_managed, bytes);
+        else
+            check_bytes(calls_.allocate_device(&address, bytes), Names::allocate_device, bytes);
+        return address;
+    }
+    void release(Memory kind, void* address) noexcept override {
+        if (kind == Memory::pinned)
+            calls_.free_host(address);
+        else
+            calls_.free_device(address);
+    }
+    std::size_t free_bytes() override {
+        std::size_t free = 0, total = 0;
+        check(calls_.memory_info(&free, &total), Names::memory_info);
+        return free;
+    }
+
+    void* create_stream() override {
+        void* stream = nullptr;
+        check(calls_.stream_create(&stream, Api::stream_non_blocking), Names::stream_create);
+        return stream;
+    }
+    void destroy_stream(void* stream) noexcept override { calls_.stream_destroy(stream); }
+    void wait(void* stream, std::string_view what) override {
+        check(calls_.stream_wait(stream), Names::stream_wait, what);
+    }
+
+    void* load(const std::string& code, std::string_view what) override {
+        void* module = nullptr;
+        check(calls_.module_load(&module, code.c_str()), Names::module_load, what);
+        return module;
+    }
+    void* function(void* module, const std::string& kernel) override {
+        void* function = nullptr;
+        check(calls_.module_function(&function, module, kernel.c_str()), Names::module_function,
+              kernel);
+        return function;
+    }
+    void launch(void* function, unsigned blocks, unsigned threads, void** arguments,
+                void* stream) override {
+        const int code =
+            calls_.launch(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, nullptr);
+        if (code != Api::success)
+            check(code, Names::launch,
+                  std::to_string(blocks) + " blocks of " + std::to_string(threads) + " threads");
+    }
+
+    void* base(void* address) override {
+        void* base = nullptr;
+        std::size_t bytes = 0;
+        check(calls_.address_range(&base, &bytes, address), Names::address_range);
+        return base;
+    }
+    VendorHandle share(void* base) override {
+        typename Api::IpcHandle handle{};
+        check(calls_.ipc_get(&handle, base), Names::ipc_get);
+        return std::to_array(handle.bytes);
+    }
+    void close(void* base) override { check(calls_.ipc_close(base), Names::ipc_close); }
+
+  protected:
+    virtual std::string id(const Identity& so_far) const = 0;
+    virtual std::string architecture() const = 0;
+    virtual std::string version_text(int version) const = 0;
+
+    void check(int code, const char* call, std::string_view arguments = {}) const {
+        gpu::check<Api>(calls_, code, call, arguments);
+    }
+    void check_bytes(int code, const char* call, std::size_t bytes) const {
+        gpu::check_bytes<Api>(calls_, code, call, bytes);
+    }
+    static typename Api::IpcHandle vendor_handle(const VendorHandle& handle) {
+        typename Api::IpcHandle copy{};
+        static_assert(sizeof copy == sizeof handle);
+        std::memcpy(&copy, handle.data(), sizeof copy);
+        return copy;
+    }
+    /// The first word of a file under /proc or /sys that looks like a version, after `label`.
+    static std::string version_in(const char* path, const char* label) {
+        std::ifstream file(path);
+        for (std::string word; file >> word;)
+            if (std::isdigit(static_cast<unsigned char>(word[0])) &&
+                word.find('.') != std::string::npos)
+                return label + word;
+        return {};
+    }
+
+    const Calls& calls_;
+    int index_;
+    typename Api::Device device_ = index_;
+};
+
+}  // namespace wirespeed::gpu

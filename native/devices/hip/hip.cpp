@@ -1,0 +1,96 @@
+// AMD GPUs, by the HIP runtime.
+#include "devices/gpu/vendor_driver.hpp"
+#include "libraries/hip.hpp"
+
+namespace wirespeed {
+namespace {
+
+const Hip::Calls& runtime() {
+    static const Hip::Calls calls(
+        Library("hip", {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
+                        "libamdhip64.so", "/opt/rocm/lib/libamdhip64.so"}));
+    return calls;
+}
+
+class HipDriver final : public gpu::VendorDriver<Hip> {
+  public:
+    explicit HipDriver(int index) : VendorDriver(runtime(), index) {}
+
+    void enter() override { check(calls_.device_set(device_), Names::device_set); }
+
+    void copy(void* to, const void* from, std::size_t bytes) override {
+        check_bytes(calls_.copy(to, from, bytes, Hip::copy_any), Names::copy, bytes);
+    }
+    void copy_async(void* to, const void* from, std::size_t bytes, void* stream) override {
+        check_bytes(calls_.copy_async(to, from, bytes, Hip::copy_any, stream), Names::copy_async,
+                    bytes);
+    }
+
+    void* open(const gpu::VendorHandle& handle, const std::string& pci) override {
+        void* base = nullptr;
+        auto code = calls_.ipc_open(&base, vendor_handle(handle), Hip::ipc_lazy_peer_access);
+        if (code == Hip::invalid_value)
+            code = calls_.ipc_open(&base, vendor_handle(handle), Hip::ipc_lazy_peer_access_rocm5);
+        check(code, Names::ipc_open, pci);
+        // Before ROCm 7.1 opening a handle does not let this device reach the other one. Where a
+        // launcher shows each rank only its own device, there is none to ask for.
+        Hip::Device peer = 0;
+        if (calls_.device_by_pci(&peer, pci.c_str()) != Hip::success) return base;
+        try {
+            enable(peer, pci);
+        } catch (const Error&) {
+            calls_.ipc_close(base);
+            throw;
+        }
+        return base;
+    }
+    void reach(const std::string& pci) override {
+        Hip::Device peer = 0;
+        check(calls_.device_by_pci(&peer, pci.c_str()), Names::device_by_pci, pci);
+        enable(peer, pci);
+    }
+
+  private:
+    void enable(Hip::Device peer, const std::string& pci) {
+        if (peer == device_) return;
+        const Hip::Result code = calls_.enable_peer(peer, 0);
+        if (code != Hip::peer_access_already_enabled) check(code, Names::enable_peer, pci);
+    }
+
+    /// The identifier is text: rocminfo prints it after "GPU-".
+    std::string id(const Identity& so_far) const override {
+        Hip::Uuid uuid{};
+        if (!calls_.device_uuid || calls_.device_uuid(&uuid, device_) != Hip::success ||
+            !std::isxdigit(static_cast<unsigned char>(uuid.bytes[0])))
+            return so_far.pci;
+        return "GPU-" + std::string(uuid.bytes, strnlen(uuid.bytes, sizeof uuid.bytes));
+    }
+    /// "gfx90a". Where it stands in the properties depends on the version; that it is text does
+    /// not.
+    std::string architecture() const override {
+        constexpr std::size_t after_name = 256;
+        Hip::Properties properties{};
+        check(calls_.device_properties(&properties, device_), Names::device_properties);
+        const std::string_view all(properties.bytes, sizeof properties.bytes);
+        const auto start = all.find("gfx", after_name);
+        if (start == std::string_view::npos)
+            throw Error(Names::device_properties, "device " + std::to_string(index_),
+                        "names no gfx architecture");
+        auto end = start;
+        while (std::isalnum(static_cast<unsigned char>(all[end]))) ++end;
+        return std::string(all.substr(start, end - start));
+    }
+    std::string version_text(int version) const override {
+        return "HIP " + std::to_string(version / 10000000) + "." +
+               std::to_string(version / 100000 % 100) + "." + std::to_string(version % 100000) +
+               version_in("/sys/module/amdgpu/version", ", amdgpu ");
+    }
+};
+
+const AddDevices add{{"hip", [] { return gpu::count<Hip>(runtime()); },
+                      [](int index) -> std::unique_ptr<Device> {
+                          return gpu::make_device(std::make_unique<HipDriver>(index));
+                      }}};
+
+}  // namespace
+}  // namespace wirespeed

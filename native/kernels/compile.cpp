@@ -1,0 +1,144 @@
+#include "kernels/compile.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <vector>
+
+#include "core/error.hpp"
+#include "kernels/cache.hpp"
+#include "kernels/source.hpp"
+#include "libraries/hiprtc.hpp"
+#include "libraries/nvrtc.hpp"
+
+namespace wirespeed {
+namespace {
+
+/// A compiler and what to tell it for one GPU.
+struct Target {
+    const RuntimeCompiler& compiler;
+    std::string name;          ///< "NVRTC 13.0"
+    std::string architecture;  ///< its option's value
+    bool assembly = false;     ///< the driver turns it into machine code
+};
+
+std::string name_of(const RuntimeCompiler& compiler, const std::string& product) {
+    int major = 0, minor = 0;
+    compiler.version(&major, &minor);
+    return product + " " + std::to_string(major) + "." + std::to_string(minor);
+}
+
+/// The best that NVRTC has for a GPU of compute capability `wanted` (90): itself; else the nearest
+/// older one, whose code runs within the same major version; else PTX for the driver to compile.
+Target nvidia_target(const std::string& architecture) {
+    static const RuntimeCompiler compiler = nvrtc::open();
+    Target target{compiler, name_of(compiler, "NVRTC"), architecture};
+    const int wanted = std::atoi(architecture.c_str() + 3);
+    std::vector<int> known;
+    if (int count = 0; compiler.architecture_count && compiler.architectures &&
+                       compiler.architecture_count(&count) == RuntimeCompiler::success) {
+        known.resize(static_cast<std::size_t>(count));
+        if (compiler.architectures(known.data()) != RuntimeCompiler::success) known.clear();
+    }
+    if (known.empty() || std::find(known.begin(), known.end(), wanted) != known.end())
+        return target;
+    std::sort(known.begin(), known.end());
+    const auto above = std::upper_bound(known.begin(), known.end(), wanted);
+    if (above == known.begin())
+        throw Error(target.name + " compiles for sm_" + std::to_string(known.front()) +
+                    " and newer, not for " + architecture +
+                    (wanted < 50 ? "" : " (pip install nvidia-cuda-nvrtc-cu12)"));
+    const int nearest = *(above - 1);
+    target.assembly = nearest / 10 != wanted / 10;
+    target.architecture = (target.assembly ? "compute_" : "sm_") + std::to_string(nearest);
+    return target;
+}
+
+Target amd_target(const std::string& architecture) {
+    static const RuntimeCompiler compiler = hiprtc::open();
+    Target target{compiler, name_of(compiler, "hipRTC"), architecture};
+    const auto known = hiprtc::architectures();
+    if (!known.empty() && std::find(known.begin(), known.end(), architecture) == known.end()) {
+        std::string list;
+        for (const auto& each : known) list += " " + each;
+        throw Error(target.name + " does not compile for " + architecture + ", only for" + list);
+    }
+    return target;
+}
+
+Target target_for(const std::string& architecture) {
+    const bool number =
+        architecture.size() > 3 && std::isdigit(static_cast<unsigned char>(architecture[3]));
+    if (number && architecture.rfind("sm_", 0) == 0) return nvidia_target(architecture);
+    if (number && architecture.rfind("gfx", 0) == 0) return amd_target(architecture);
+    throw Error("kernels are compiled for sm_* or gfx*, not for '" + architecture + "'");
+}
+
+/// One translation unit in a run-time compiler.
+class Unit {
+  public:
+    Unit(const RuntimeCompiler& compiler, std::string name)
+        : compiler_(compiler), name_(std::move(name)) {
+        check(
+            compiler_.create(&program_, kernel_source().c_str(), "wirespeed", 0, nullptr, nullptr),
+            "create program");
+    }
+    ~Unit() { compiler_.destroy(&program_); }
+    Unit(const Unit&) = delete;
+    Unit& operator=(const Unit&) = delete;
+
+    void compile(const std::string& architecture) {
+        const std::string gpu = "--gpu-architecture=" + architecture;
+        const char* options[] = {gpu.c_str(), "-std=c++17"};
+        const int code = compiler_.compile(program_, 2, options);
+        if (code == RuntimeCompiler::success) return;
+        std::string log = text(compiler_.log_size, compiler_.log);
+        while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
+        throw Error(name_ + ", compile", architecture,
+                    std::string(compiler_.error_string(code)) + (log.empty() ? "" : "\n") + log);
+    }
+
+    std::string text(int (*size)(void*, std::size_t*), int (*get)(void*, char*)) {
+        std::size_t bytes = 0;
+        check(size(program_, &bytes), "get size");
+        std::string all(bytes, '\0');
+        check(get(program_, all.data()), "get text");
+        return all;
+    }
+
+  private:
+    void check(int code, const char* call) const {
+        if (code != RuntimeCompiler::success)
+            throw Error(name_, call, compiler_.error_string(code));
+    }
+
+    const RuntimeCompiler& compiler_;
+    std::string name_;
+    void* program_ = nullptr;
+};
+
+std::string compile(const Target& target) {
+    Unit unit(target.compiler, target.name);
+    unit.compile(target.architecture);
+    return target.assembly ? unit.text(target.compiler.assembly_size, target.compiler.assembly)
+                           : unit.text(target.compiler.code_size, target.compiler.code);
+}
+
+}  // namespace
+
+KernelCode kernel_code(const std::string& architecture) {
+    const Target target = target_for(architecture);
+    const std::string key = kernel_source() + '\n' + target.architecture + '\n' + target.name;
+    KernelCode result{load_cached(key), target.name};
+    if (result.code.empty()) {
+        result.code = compile(target);
+        store_cached(key, result.code);
+    }
+    return result;
+}
+
+std::size_t compile_kernels(const std::string& architecture) {
+    return compile(target_for(architecture)).size();
+}
+
+}  // namespace wirespeed
