@@ -1,0 +1,96 @@
+"""What every measuring command does with its plan: progress while it runs, the result when it is done."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirespeed.cli.options import Reporting
+from wirespeed.errors import ExitCode
+from wirespeed.plan import Plan
+
+Record = dict[str, Any]
+
+
+@dataclass
+class Measured:
+    """What came of a plan."""
+
+    code: ExitCode
+    file: str
+    records: list[Record] = field(default_factory=list)
+
+    @property
+    def here(self) -> bool:
+        """False in a rank that has nothing to say."""
+        return bool(self.records)
+
+
+def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> Measured:
+    """Measures, showing progress on stderr; `begin` gets the run's own record before anything is shown.
+
+    Ctrl-C keeps what was measured until then.
+    """
+    from wirespeed import run
+    from wirespeed.report.progress import make_progress
+    from wirespeed.results.store import default_name
+
+    plan = dataclasses.replace(plan, out=plan.out or str(default_name()))
+    measured = Measured(ExitCode.INTERRUPTED, str(plan.out))
+    before = _earlier(plan)
+
+    with make_progress(plan.paths, len(plan.sizes)) as progress:
+
+        def observe(event: Record) -> None:
+            if not measured.records:
+                measured.records += before
+            measured.records.append(event)
+            if begin and event.get("kind") == "run":
+                begin(event)
+            progress(event)
+
+        try:
+            measured.code = run.measure(plan, observe)
+        except KeyboardInterrupt:
+            # A second Ctrl-C, or one before the run could catch it: the table shows what there is.
+            measured.code = ExitCode.INTERRUPTED
+    return measured
+
+
+def _earlier(plan: Plan) -> list[Record]:
+    """Records of the file that --resume goes on with."""
+    if not plan.resume or plan.out is None:
+        return []
+    from wirespeed.cli.reading import read_if_there
+
+    return read_if_there(plan.out)
+
+
+def measure_and_print(plan: Plan, reporting: Reporting) -> ExitCode:
+    """The whole of a simple measuring command."""
+    reporting.check_report()
+    measured = measure_plan(plan)
+    if measured.here:
+        print_result(measured, plan, reporting)
+        note(f"results: {measured.file}")
+    return measured.code
+
+
+def print_result(measured: Measured, plan: Plan, reporting: Reporting) -> None:
+    """The result on stdout, in the format asked for."""
+    from wirespeed.report.formats import FORMATS
+    from wirespeed.report.records import collect, joined
+
+    runs = collect(measured.records)
+    if plan.resume and reporting.format != "json":
+        runs = [joined(runs)]
+    FORMATS[reporting.format](runs, sys.stdout, reporting.against)
+    sys.stdout.flush()
+
+
+def note(text: str) -> None:
+    """A line beside the result."""
+    print(text, file=sys.stderr, flush=True)

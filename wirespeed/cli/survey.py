@@ -1,0 +1,108 @@
+"""wirespeed survey: the first thing to run on a machine."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wirespeed.cli.command import add_command
+from wirespeed.cli.options import Debugging, Measuring, Reporting, Where, option
+from wirespeed.errors import ExitCode
+from wirespeed.plan import Plan
+from wirespeed.units import format_size
+
+if TYPE_CHECKING:
+    from wirespeed.machine import Machine
+
+ORDER = 10
+SIZES = tuple(8**power for power in range(1, 11))
+"""8 B to 1 GiB: ten sizes show the shape of every curve."""
+MEMORY_PER_BYTE = 12
+"""Two ranks, each with two buffers and two more for staging; half as much again stays free."""
+
+
+@dataclass(frozen=True)
+class _Out:
+    out: Annotated[str | None, option("--out", "FILE", "Result file. Default: ./wirespeed-<time>.jsonl.")] = (
+        None
+    )
+
+
+@dataclass(frozen=True)
+class Options(Debugging, Reporting, _Out, Where):
+    """Of wirespeed survey."""
+
+
+def run(options: Options) -> ExitCode:
+    """See what this machine has, and how fast it is.
+
+    Measures every path that the machine offers at ten sizes from 8 B to 1 GiB, says what is not available
+    and why, and what to try next.
+    """
+    from wirespeed.cli.measuring import measure_plan, note, print_result
+    from wirespeed.report.records import collect, joined
+    from wirespeed.report.survey import print_lacking, print_machine, print_next
+    from wirespeed.report.terminal import make_console
+
+    options.check_report()
+    sizes = fitting(SIZES, free_memory())
+    measuring = Measuring(
+        sizes=",".join(map(str, sizes)),
+        device=options.device,
+        mpi=options.mpi,
+        launcher=options.launcher,
+        out=options.out,
+    )
+    plan = measuring.plan("pingpong", 2, debug=options.debug, test=options.test)
+    machine = look(plan)
+    console = make_console(sys.stdout if options.format == "table" else sys.stderr)
+
+    def begin(record: dict[str, Any]) -> None:
+        print_machine(console, record, machine)
+        if len(sizes) < len(SIZES):
+            note(f"Sizes up to {format_size(sizes[-1])} only: larger ones need more memory than is free.")
+
+    measured = measure_plan(plan, begin)
+    if measured.here:
+        print_result(measured, plan, options)
+        run = joined(collect(measured.records))
+        print_lacking(console, run, machine)
+        print_next(console, run, measured.file, machine)
+    return measured.code
+
+
+def look(plan: Plan) -> Machine | None:
+    """The machine; None inside a launcher, where a rank must not touch a GPU before MPI has started."""
+    from wirespeed import run as entry
+    from wirespeed.launch import place
+
+    return None if place() else entry.discover(plan)
+
+
+def fitting(sizes: tuple[int, ...], memory: int | None) -> tuple[int, ...]:
+    """The sizes whose buffers fit the memory; always at least the first."""
+    if memory is None:
+        return sizes
+    return tuple(size for size in sizes if size * MEMORY_PER_BYTE <= memory) or sizes[:1]
+
+
+def free_memory() -> int | None:
+    """Bytes that processes here can still get; None if the system does not say."""
+    import psutil
+
+    free = int(psutil.virtual_memory().available)
+    folder = Path("/sys/fs/cgroup")
+    try:
+        limit, used = (int((folder / name).read_text()) for name in ("memory.max", "memory.current"))
+    except (OSError, ValueError):
+        return free
+    return min(free, max(0, limit - used))
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    add_command(app, "survey", Options, run)

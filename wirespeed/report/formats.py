@@ -1,0 +1,49 @@
+"""What `--format` takes: how runs are written to stdout."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import IO
+
+from wirespeed.report.records import Run
+
+Writer = Callable[[Sequence[Run], IO[str], "str | None"], None]
+
+
+def _table(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
+    from wirespeed.report.terminal import make_console, print_run
+
+    console = make_console(stream)
+    for number, run in enumerate(runs):
+        if number:
+            console.print()
+            console.rule(style="dim")
+        print_run(console, run)
+        if against:
+            from wirespeed.report.reference import load_system, print_against
+
+            print_against(console, run, load_system(against))
+
+
+def _json(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
+    records = [record for run in runs for record in run.records]
+    lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
+    stream.write(f"[\n{lines}\n]\n" if lines else "[]\n")
+
+
+def _csv(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
+    from wirespeed.results.export import to_csv
+
+    entries = [record for run in runs for record in run.records if record.get("kind") == "entry"]
+    stream.write(to_csv(entries))
+
+
+def _tutorial(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
+    from wirespeed.report.tutorial import tutorial
+
+    text = tutorial(runs)
+    stream.write(f"{text}\n" if text else "")
+
+
+FORMATS: dict[str, Writer] = {"table": _table, "json": _json, "csv": _csv, "tutorial": _tutorial}

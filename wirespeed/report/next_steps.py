@@ -1,0 +1,83 @@
+"""What to try next: commands that fit the machine and what the run found."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wirespeed.report.records import Run
+from wirespeed.report.table import marked
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A command, and what it is good for."""
+
+    command: str
+    why: str
+
+
+def next_steps(
+    run: Run, file: str, gpus: int, mpis: Sequence[Any], environment: Mapping[str, str] = os.environ
+) -> list[Suggestion]:
+    """The most useful first, at most five."""
+    found = [
+        _longer(run),
+        Suggestion("wirespeed pingpong --against summit", "every power of two, beside published curves"),
+        _across_nodes(environment),
+        _other_pair(gpus),
+        _other_mpi(mpis),
+        _without_gpu(gpus),
+        Suggestion(f"wirespeed show {shlex.quote(file)}", "this table again; --format csv for a spreadsheet"),
+        Suggestion("wirespeed paths", "the other paths, and what each one needs"),
+    ]
+    return [suggestion for suggestion in found if suggestion][:5]
+
+
+def _longer(run: Run) -> Suggestion | None:
+    unsettled = [entry for entry in run.entries.values() if marked(entry)]
+    if not unsettled:
+        return None
+    paths = ",".join(dict.fromkeys(entry.path for entry in unsettled))
+    sizes = ",".join(str(size) for size in sorted({entry.bytes for entry in unsettled}))
+    seconds = 5 * (run.max_time or 0.4)
+    return Suggestion(
+        f"wirespeed pingpong --paths {paths} --sizes {sizes} --max-time {seconds:g}",
+        "more time for the figures marked ~",
+    )
+
+
+def _across_nodes(environment: Mapping[str, str]) -> Suggestion | None:
+    try:
+        nodes = int(environment.get("SLURM_JOB_NUM_NODES") or environment.get("SLURM_NNODES") or "1")
+    except ValueError:
+        nodes = 1
+    if nodes < 2:
+        return None
+    return Suggestion("srun -N 2 -n 2 wirespeed pingpong", "the same between two nodes of this allocation")
+
+
+def _other_pair(gpus: int) -> Suggestion | None:
+    if gpus < 3:
+        return None
+    return Suggestion(f"wirespeed pingpong --between 0,{gpus - 1}", "another pair: are all links alike?")
+
+
+def _other_mpi(mpis: Sequence[Any]) -> Suggestion | None:
+    if len(mpis) < 2:
+        return None
+    other = mpis[1]
+    prefix = getattr(other, "prefix", None)
+    if not prefix:
+        return None
+    title = getattr(other, "title", str(other))
+    return Suggestion(f"wirespeed pingpong --mpi {shlex.quote(str(prefix))}", f"the same with {title}")
+
+
+def _without_gpu(gpus: int) -> Suggestion | None:
+    if gpus:
+        return None
+    return Suggestion("wirespeed pingpong --device emulated", "the GPU paths on emulated GPUs")

@@ -1,0 +1,35 @@
+"""The list of paths: what each one is, and what it lacks on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.text import Text
+
+from wirespeed.paths import Path
+from wirespeed.report.terminal import say
+
+
+@dataclass(frozen=True)
+class Row:
+    """A path, and why it cannot be measured here (None: it can)."""
+
+    path: Path
+    lacks: str | None
+
+
+def print_paths(console: Console, rows: Iterable[Row]) -> None:
+    """A line for each path; a second one for what it lacks."""
+    rows = list(rows)
+    width = max(len(row.path.name) for row in rows)
+    for row in rows:
+        state = Text("available", "green") if row.lacks is None else Text("not available", "yellow")
+        state.pad_right(15 - len(state))
+        line = Text.assemble((f"{row.path.name:<{width}}  ", "bold"), state, row.path.summary)
+        if not row.path.default:
+            line.append(f"; only with --paths {row.path.name}", style="dim")
+        say(console, line, indent=width + 2)
+        if row.lacks is not None:
+            say(console, Text(f"{'':<{width}}  {row.lacks}"), indent=width + 2)

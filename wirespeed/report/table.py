@@ -1,0 +1,129 @@
+"""The table of a run: one row a size, a group of columns a path, folded where the terminal is narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from wirespeed.report import words
+from wirespeed.report.records import Entry, Run
+from wirespeed.units import format_seconds, format_size
+
+NOT_REACHED = "~"
+FASTEST = "*"
+AS_FAST = "≈"
+GAP = "   "
+_NONE = Text("-", style="dim")
+
+
+def marked(entry: Entry) -> bool:
+    """Did the time run out before the precision asked for was reached?"""
+    return entry.stopped == "max-time"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How much fits: several paths side by side, or fewer in each of several tables."""
+
+    tables: list[Table]
+    stars: bool = False
+    extremes: bool = False
+
+
+def lay_out(console: Console, run: Run) -> Layout:
+    """As few tables as fit the console's width; more columns where there is room for them."""
+    paths = run.paths
+    if len(paths) > 1:
+        for spread in (True, False):
+            table = build(run, paths, spread=spread, fastest=True)
+            if fits(console, table):
+                return Layout([table])
+        for blocks in range(2, len(paths)):
+            each = -(-len(paths) // blocks)
+            parts = [paths[start : start + each] for start in range(0, len(paths), each)]
+            tables = [build(run, part, spread=True) for part in parts]
+            if all(fits(console, table) for table in tables):
+                return Layout(tables, stars=True)
+    for extremes in (True, False):
+        tables = [build(run, [path], spread=True, extremes=extremes) for path in paths]
+        if all(fits(console, table) for table in tables):
+            return Layout(tables, stars=True, extremes=extremes)
+    return Layout([build(run, [path], spread=False) for path in paths], stars=True)
+
+
+def fits(console: Console, renderable: RenderableType) -> bool:
+    """True when no row of it would wrap or be cut."""
+    return console.measure(renderable, options=console.options.update(width=10_000)).maximum <= console.width
+
+
+def new_table() -> Table:
+    """The house style: one line under the head, no others."""
+    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0, header_style="bold")
+
+
+def add_columns(table: Table, heads: Sequence[str]) -> None:
+    """Columns of figures; blanks at the start of a head set it apart from the column before."""
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+
+
+def build(
+    run: Run, paths: Sequence[str], *, spread: bool, extremes: bool = False, fastest: bool = False
+) -> Table:
+    """A table of these paths; at the right the name of the fastest, for data on CPUs and on GPUs."""
+    homes = run.contested
+    table = new_table()
+    add_columns(table, ["\nsize"])
+    for path in paths:
+        add_columns(table, [f"{GAP}{path}\n{GAP}one way", *(["\n95 %"] if spread else [])])
+        add_columns(table, [f"\n{head}" for head in ("  min", "  p99") if extremes] + ["\n  GB/s"])
+    for home in homes if fastest else ():
+        table.add_column(f"{GAP}fastest\n{GAP}{home} data", no_wrap=True)
+    for size in run.sizes:
+        best = {home: run.fastest(size, home) for home in homes}
+        winners = [entry for entries in best.values() for entry in entries]
+        cells: list[Text] = [Text(format_size(size))]
+        for path in paths:
+            star = bool(homes) and not fastest
+            cells += _cells(run, path, size, winners, spread=spread, extremes=extremes, star=star)
+        for entries in best.values() if fastest else ():
+            name = entries[0].path if entries else ""
+            cells.append(Text(f"{GAP}{name} {AS_FAST}" if len(entries) > 1 else f"{GAP}{name}"))
+        table.add_row(*cells)
+    return table
+
+
+def _cells(
+    run: Run, path: str, size: int, best: Sequence[Entry], *, spread: bool, extremes: bool, star: bool
+) -> list[Text]:
+    width = 2 + spread + 2 * extremes
+    entry = run.entries.get((path, size))
+    if entry is None:
+        failure = run.failure(path, size)
+        if failure is None:
+            return [_NONE] * width
+        word = Text.assemble(GAP, (words.WHAT.get(failure.what, failure.what), "red"))
+        return [word, *[_NONE] * (width - 1)]
+    wins = entry in best
+    style = "bold green" if wins else ""
+    mark = NOT_REACHED if marked(entry) else ""
+    cells = [Text.assemble(GAP[:-1], (mark or " ", "yellow"), (format_seconds(entry.seconds), style))]
+    if spread:
+        cells.append(Text(words.spread(entry.precision), style="yellow" if mark else "dim"))
+    if extremes:
+        cells += [_time(entry.minimum), _time(entry.p99)]
+    if size == 0:
+        return [*cells, _NONE]
+    figure = Text.assemble("  ", (words.rate(entry.rate), style))
+    if star:
+        figure.append(FASTEST if wins else " ", style="green")
+    return [*cells, figure]
+
+
+def _time(seconds: float | None) -> Text:
+    return _NONE if seconds is None else Text(f"  {format_seconds(seconds)}", style="dim")

@@ -1,0 +1,172 @@
+"""A run on a terminal: what was measured, the table, what its words mean, what failed and why."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import IO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from wirespeed.report import table, words
+from wirespeed.report.machine import placement, title
+from wirespeed.report.records import Entry, Run
+from wirespeed.units import format_size
+
+PIPE_WIDTH = 100
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_ASCII = "_.:-=+*#"
+
+
+def make_console(stream: IO[str] | None = None) -> Console:
+    """A console on the stream: sober where it is no terminal, and wide enough for a table there."""
+    stream = sys.stdout if stream is None else stream
+    width = None
+    if not stream.isatty() and not os.environ.get("COLUMNS", "").isdigit():
+        width = PIPE_WIDTH
+    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def print_runs(console: Console, runs: Sequence[Run]) -> None:
+    """Every run, one below the other."""
+    for number, run in enumerate(runs):
+        if number:
+            console.print()
+            console.rule(style="dim")
+        print_run(console, run)
+
+
+def print_run(console: Console, run: Run) -> None:
+    """One run: title, table, legend, curves, failures."""
+    console.print(Text(title(run), style="bold"))
+    for line in placement(run):
+        say(console, Text(line, style="dim"))
+    console.print()
+    if run.entries:
+        layout = table.lay_out(console, run)
+        for one in layout.tables:
+            console.print(one, crop=False, no_wrap=True)
+            console.print()
+        for line in legend(run, stars=layout.stars, extremes=layout.extremes):
+            say(console, Text(line, style="dim"))
+        print_curves(console, run)
+    print_failures(console, run)
+    if run.end is None or run.end.get("status") == "interrupted":
+        console.print(Text("This run was ended before all was measured.", style="yellow"))
+
+
+def legend(run: Run, *, stars: bool = False, extremes: bool = False) -> list[str]:
+    """What the table's columns and marks mean for this run."""
+    entries = list(run.entries.values())
+    definitions = dict.fromkeys(entry.definition for entry in entries if entry.definition)
+    counts = sorted(entry.samples for entry in entries)
+    samples = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
+    what = ", ".join(definitions) or "one way: half of a round trip"
+    lines = [f"{what}, median of {samples} samples a size; GB = 1e9 bytes"]
+    worst = max(entry.precision for entry in entries)
+    wanted = run.wanted_precision
+    missed = [entry for entry in entries if table.marked(entry)]
+    interval = "95 % = half width of the 95 % interval of the median"
+    if all(entry.stopped == "fixed" for entry in entries):
+        lines.append(f"{interval}, at most {words.spread(worst)}; fixed counts of rounds")
+    elif not missed and wanted is not None:
+        lines.append(f"{interval}, within ±{words.percent(wanted)} everywhere")
+    elif wanted is None:
+        lines.append(f"{interval}, at most {words.spread(worst)}")
+    else:
+        limit = f" ({run.max_time:g} s)" if run.max_time else ""
+        within = f"within ±{words.percent(wanted)}"
+        lines.append(f"{interval}, {within} unless marked")
+        lines.append(
+            f"{table.NOT_REACHED} not {within} when --max-time{limit} was over; "
+            f"there at most {words.spread(worst)}"
+        )
+    if run.contested and stars:
+        homes = " or ".join(run.contested)
+        lines.append(f"{table.FASTEST} fastest path for {homes} data, or as fast within the intervals")
+    elif any(len(run.fastest(size, home)) > 1 for size in run.sizes for home in run.contested):
+        lines.append(f"{table.AS_FAST} another path is as fast within the intervals")
+    if extremes:
+        lines.append("min: fastest sample; p99: 99 of 100 samples were faster")
+    return lines
+
+
+def sparkline(values: Sequence[float | None], low: float, high: float, marks: str = _BLOCKS) -> str:
+    """One character a value, on a logarithmic scale from low to high; a blank where there is none."""
+    span = math.log(high / low) if high > low else 0.0
+    line = ""
+    for value in values:
+        if value is None or value <= 0:
+            line += " "
+            continue
+        share = math.log(value / low) / span if span else 1.0
+        line += marks[min(len(marks) - 1, max(0, int(share * len(marks))))]
+    return line
+
+
+def curve_note(entries: Iterable[Entry], *, half: bool = True) -> str:
+    """'peak 394 GB/s at 1 GiB, half of it from 4 MiB'."""
+    ranked = sorted((e for e in entries if e.bytes), key=lambda e: e.bytes)
+    peak = max(ranked, key=lambda e: e.rate)
+    start = next(e for e in ranked if e.rate >= peak.rate / 2)
+    note = f"peak {words.rate(peak.rate)} GB/s at {format_size(peak.bytes)}"
+    return f"{note}, half of it from {format_size(start.bytes)}" if half and start is not peak else note
+
+
+def print_curves(console: Console, run: Run) -> None:
+    """Bandwidth over size, one line a path, all on one scale."""
+    sizes = [size for size in run.sizes if size]
+    if len(sizes) < 3:
+        return
+    choices = [_curves(console, run, sizes, half=True), _curves(console, run, sizes, half=False)]
+    grid = next((choice for choice in choices if table.fits(console, choice)), None)
+    if grid is not None:
+        console.print()
+        ends = f"{format_size(sizes[0])} to {format_size(sizes[-1])}"
+        say(console, Text(f"GB/s from {ends}, logarithmic:", style="dim"))
+        console.print(grid)
+
+
+def _curves(console: Console, run: Run, sizes: Sequence[int], *, half: bool) -> Table:
+    marks = _ASCII if console.options.ascii_only else _BLOCKS
+    rates = [entry.rate for entry in run.entries.values() if entry.bytes]
+    grid = Table.grid(padding=(0, 2), pad_edge=False)
+    for _ in range(3):
+        grid.add_column(no_wrap=True)
+    for path in run.paths:
+        entries = {entry.bytes: entry for entry in run.of_path(path) if entry.bytes}
+        if entries:
+            values = [entries[size].rate if size in entries else None for size in sizes]
+            line = sparkline(values, min(rates), max(rates), marks)
+            grid.add_row(Text(path), Text(line, style="cyan"), Text(curve_note(entries.values(), half=half)))
+    return grid
+
+
+def print_failures(console: Console, run: Run) -> None:
+    """One line for each path or size without a figure, with what would help."""
+    lines = dict.fromkeys(
+        (words.failure_head(failure), words.failure_text(failure), failure.what)
+        for failure in run.failures
+        if failure.bytes is None or (failure.path, failure.bytes) not in run.entries
+    )
+    if lines:
+        console.print()
+    for head, text, what in lines:
+        style = "yellow" if what == "unavailable" else "red"
+        say(console, Text.assemble((f"{head}: ", f"bold {style}"), text))
+
+
+def say(console: Console, text: Text, indent: int = 2) -> None:
+    """A line that is continued further in, should the terminal be too narrow for it."""
+    indent = min(indent, console.width // 3)
+    first = text.wrap(console, console.width)[0]
+    console.print(first)
+    done = len(first.plain.rstrip())
+    done += len(text.plain[done:]) - len(text.plain[done:].lstrip())
+    if done < len(text.plain):
+        for line in text[done:].wrap(console, console.width - indent):
+            console.print(Text(" " * indent).append_text(line))

@@ -1,0 +1,67 @@
+"""Figures and failures in words: every number with its unit, the same everywhere."""
+
+from __future__ import annotations
+
+from wirespeed.report.records import Failure
+from wirespeed.units import format_size
+
+WHAT = {
+    "unavailable": "not available",
+    "crash": "crashed",
+    "hang": "hung",
+    "death": "a rank died",
+    "mismatch": "wrong data",
+    "error": "error",
+    "interrupted": "interrupted",
+}
+
+
+def rate(bytes_per_second: float) -> str:
+    """GB/s (1e9), three figures and at most four decimals: '394', '7.69', '0.0080', '<0.001'."""
+    value = bytes_per_second / 1e9
+    if 0 < value < 0.001:
+        return "<0.001"
+    limits = (99.95, 9.995, 0.9995, 0.09995)
+    digits = next((digits for digits, limit in enumerate(limits) if value >= limit), 4)
+    return f"{value:.{digits}f}"
+
+
+def spread(share: float) -> str:
+    """Half width of the interval as a share of the median: '±0.4 %'."""
+    percent = share * 100
+    if percent < 0.05:
+        return "±0.0 %" if percent == 0 else "±<0.1 %"
+    return f"±{percent:.1f} %" if percent < 9.95 else f"±{percent:.0f} %"
+
+
+def percent(share: float) -> str:
+    """'1 %', '0.5 %'."""
+    return f"{share * 100:.3g} %"
+
+
+def duration(seconds: float) -> str:
+    """'0:07', '12:40', '1:02:03': a time that a person waits."""
+    whole = max(0, round(seconds))
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def failure_head(failure: Failure) -> str:
+    """'aware at 64 KiB'."""
+    return failure.path if failure.bytes is None else f"{failure.path} at {format_size(failure.bytes)}"
+
+
+def failure_text(failure: Failure) -> str:
+    """'not available: no GPU; ...': what, why, and what would help."""
+    what = WHAT.get(failure.what, failure.what)
+    text = " ".join(failure.text.split())
+    text = text.removeprefix(f"{failure.path}: ").removeprefix(f"{what}: ")
+    parts = what if not text or text == what else text if text.startswith(what) else f"{what}: {text}"
+    if failure.remedy and failure.remedy not in parts:
+        parts += "; " + " ".join(failure.remedy.split())
+    return parts
+
+
+def ratio(value: float) -> str:
+    """Three significant figures: '8.98', '0.871', '31.1'."""
+    return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
