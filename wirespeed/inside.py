@@ -6,6 +6,7 @@ and each rank's watchdog speaks for itself.
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
 import sys
@@ -150,10 +151,10 @@ def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
         if recorder:
             recorder.start(step, path, len(paths))
         measurement.run(path.name, step, sizes, probe=False)
-    watched.stage("end", 0, 30.0)
-    world.barrier()
-    world.leave()
-    watched.close()
+    # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
+    watched.stage("end", 0, 0.0)
+    atexit.register(world.leave)
+    atexit.register(watched.close)
     return recorder.finish() if recorder else ExitCode.OK
 
 

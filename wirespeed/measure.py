@@ -15,7 +15,7 @@ from wirespeed.native import Core, NativeError
 from wirespeed.orders import stuck_after
 from wirespeed.paths import Path, find_path
 from wirespeed.patterns import Shape, Step, find_pattern
-from wirespeed.payload import Mismatch, Payload
+from wirespeed.payload import Payload, Wrong
 from wirespeed.plan import Plan
 from wirespeed.stats import Samples, StoppingRule
 
@@ -34,6 +34,14 @@ SMALL_BUFFERS = (1 << 20, 1 << 26)
 
 class Unusable(Exception):
     """Some rank cannot go on with this path; every rank knows."""
+
+
+class Mismatch(Exception):
+    """Some rank received wrong bytes; every rank knows."""
+
+    def __init__(self, wrong: Wrong) -> None:
+        super().__init__(str(wrong))
+        self.rank = wrong.rank
 
 
 class Measurement:
@@ -225,7 +233,7 @@ class OneSize:
         wrong = self._payload.verify(steps, self._buffers, self._size)
         for found in self._world.everyone(wrong):
             if found is not None:
-                raise found
+                raise Mismatch(found)
         self._checking += time.monotonic() - began
 
     def _shifted(self) -> list[Step]:

@@ -53,6 +53,8 @@ class RankState:
         """'in MPI_Recv from rank 1, 64 KiB, round 12'."""
         from wirespeed.units import format_size
 
+        if self.path in ("start", "end"):
+            return "while starting" if self.path == "start" else "at the end"
         call = f"in {self.call}" if self.call else "between calls"
         peer = f" with rank {self.peer}" if self.peer >= 0 else ""
         return f"{call}{peer}, {format_size(self.bytes)}, round {self.round}"

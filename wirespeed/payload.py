@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.native import Core
@@ -15,14 +16,21 @@ POISON = 0x80
 """Flips one bit of the round's tag: a poisoned buffer differs from the content in every byte."""
 
 
-class Mismatch(Exception):
-    """A byte did not arrive as it was sent."""
+@dataclass(frozen=True)
+class Wrong:
+    """A byte that did not arrive as it was sent."""
 
-    def __init__(self, rank: int, sender: int, offset: int, size: int, rounds: int) -> None:
-        super().__init__(
-            f"wrong data: byte {offset} of {size} from rank {sender} to rank {rank} differs in round {rounds}"
+    rank: int
+    sender: int
+    offset: int
+    bytes: int
+    round: int
+
+    def __str__(self) -> str:
+        return (
+            f"wrong data: byte {self.offset} of {self.bytes} from rank {self.sender} to rank {self.rank} "
+            f"differs in checked round {self.round}"
         )
-        self.rank = rank
 
 
 def seed(sender: int, size: int) -> int:
@@ -53,7 +61,7 @@ class Payload:
             for into in step.receives:
                 self._fill(receive, into.offset, into.bytes, seed(into.peer, size), tag ^ POISON)
 
-    def verify(self, steps: list[Step], buffers: Any, size: int) -> Mismatch | None:
+    def verify(self, steps: list[Step], buffers: Any, size: int) -> Wrong | None:
         """Checks what this rank received in the round that prepare() made ready."""
         receive = self._core.lib.ws_buffers_receive(buffers)
         tag = self.rounds & 0xFF
@@ -62,7 +70,7 @@ class Payload:
             for into in step.receives:
                 wrong = self._check(receive, into.offset, into.bytes, seed(into.peer, size), tag)
                 if wrong < into.bytes and found is None:
-                    found = Mismatch(self._world.rank, into.peer, wrong, into.bytes, self.rounds)
+                    found = Wrong(self._world.rank, into.peer, wrong, into.bytes, self.rounds)
                 self.bytes += into.bytes
         self.rounds += 1
         return found

@@ -164,9 +164,8 @@ def _serve(orders: Orders, rank: int, started: float) -> None:
     watched.stage("end", 0, 30.0)
     if world.rank == 0:
         messages.send({"kind": "done"})
-    world.barrier()
-    world.leave()
     watched.close()
+    world.leave()
 
 
 def _silent(message: messages.Message) -> None:

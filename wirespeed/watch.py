@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from wirespeed import leftovers
 from wirespeed.messages import Message, parse
 from wirespeed.page import RankState, ask_for_stack, process_state, read_pages
 from wirespeed.process import die_with_parent
@@ -59,6 +60,7 @@ class JobStep:
     ) -> None:
         self._pages, self._ranks, self._startup = pages, ranks, startup
         self.outcome = Outcome()
+        self._segments = leftovers.segments()
         self._log: deque[str] = deque(maxlen=400)
         self._partial = {"out": b"", "err": b""}
         self._finished = self._greeted = False
@@ -66,6 +68,7 @@ class JobStep:
         self._errors: list[Message] = []
         self._crashes: list[Message] = []
         self._dead: list[RankState] = []
+        self._first_alone = False
         self._handles: dict[int, RankState] = {}
         self._selector = selectors.DefaultSelector()
         self._process = subprocess.Popen(
@@ -139,7 +142,11 @@ class JobStep:
         return max([state.timeout for state in states], default=self._startup) + 5.0
 
     def _receive(self, wait: float) -> Iterator[Message]:
-        for key, _ in self._selector.select(wait):
+        ready = self._selector.select(wait)
+        if not self._dead:
+            # Several at once: the launcher has already killed the rest, and the order says nothing.
+            self._first_alone = sum(isinstance(key.data, RankState) for key, _ in ready) == 1
+        for key, _ in ready:
             if isinstance(key.data, RankState):
                 self._selector.unregister(key.fileobj)
                 os.close(key.fd)
@@ -198,22 +205,18 @@ class JobStep:
             if first["rank"] in states:
                 outcome.bytes = states[first["rank"]].bytes
             return
-        code = self._process.poll()
-        if self._finished and code == 0:
-            return
-        if self._finished and code is not None and not self._dead_early(states):
+        if self._finished:
             return  # the figures are complete; a launcher that grumbles at the end does not spoil them
-        self._judge_death(states, code)
-
-    def _dead_early(self, states: dict[int, RankState]) -> bool:
-        return any(state.rank in states for state in self._dead)
+        self._judge_death(states, self._process.poll())
 
     def _judge_death(self, states: dict[int, RankState], code: int | None) -> None:
         outcome = self.outcome
         outcome.what = "death"
         said = self._launcher_said()
         dead = None
-        if said:
+        if self._dead and self._first_alone:
+            dead = states.get(self._dead[0].rank, self._dead[0])
+        elif said:
             dead = next(
                 (s for s in states.values() if str(s.pid) == said.get("pid") or str(s.rank) == said.get("rank")),
                 None,
@@ -233,7 +236,7 @@ class JobStep:
             outcome.text = f"the launcher could not start the ranks (exit code {code}): {hint.strip()[:200]}"
 
     def _launcher_said(self) -> dict[str, str | None] | None:
-        text = "\n".join(self._log)
+        text = " ".join(self._log)  # launchers wrap their sentences
         for pattern in _LAUNCHER_SAYS:
             if match := pattern.search(text):
                 return match.groupdict()
@@ -341,6 +344,7 @@ class JobStep:
             file.unlink(missing_ok=True)
         with suppress(OSError):
             self._pages.rmdir()
+        leftovers.remove_new(self._segments)
 
 
 def _stack(message: Message) -> dict[str, Any]:

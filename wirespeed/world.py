@@ -97,6 +97,8 @@ class World:
         self._mpi.COMM_WORLD.Abort(code)
 
     def leave(self) -> None:
+        """Ends MPI, together. Nothing may be left to do: Hydra kills whoever is slower to exit."""
+        self.comm.Barrier()
         self._mpi.Finalize()
 
     def handle(self) -> int:

@@ -23,7 +23,7 @@ std::string as_array(const std::vector<std::string>& lines, std::size_t room) {
 
 std::vector<std::string> texts(const std::vector<Frame>& frames) {
     std::vector<std::string> result;
-    for (const auto& frame : frames)
+    for (const auto& frame : outside_frames(frames))
         if (!frame.library.empty()) result.push_back(frame.text());
     return result;
 }

@@ -53,6 +53,17 @@ std::vector<Frame> name_frames(const std::uint64_t* frames, int count) {
     return result;
 }
 
+std::vector<Frame> outside_frames(const std::vector<Frame>& frames) {
+    std::vector<Frame> result;
+    for (const auto& frame : frames) {
+        const bool python = starts(frame.library, "python") || starts(frame.library, "libpython");
+        if (result.empty() && (python || is_plumbing(frame.library))) continue;
+        if (starts(frame.library, "_cffi")) break;
+        result.push_back(frame);
+    }
+    return result;
+}
+
 Frame culprit(const std::vector<Frame>& frames) {
     Frame nameless;
     for (const auto& frame : frames) {

@@ -19,6 +19,9 @@ int take_frames(std::uint64_t* frames, int most) noexcept;
 Frame name_frame(std::uint64_t address);
 std::vector<Frame> name_frames(const std::uint64_t* frames, int count);
 
+/// Without the handlers' own frames at the top and the interpreter's at the bottom.
+std::vector<Frame> outside_frames(const std::vector<Frame>& frames);
+
 /// The innermost frame that is neither libc's nor the core's own: where an outside library sat.
 /// Empty library when there is none.
 Frame culprit(const std::vector<Frame>& frames);
