@@ -12,6 +12,8 @@ import typer
 from wirespeed.errors import ExitCode
 
 Options = TypeVar("Options")
+PIPE_CLOSED = 128 + 13
+"""What a shell reports for a program that wrote to a closed pipe."""
 
 
 def add_command(
@@ -20,7 +22,11 @@ def add_command(
     """Adds `run` as a command; its docstring is the help, each field of `options` one option or argument."""
 
     def call(**values: Any) -> int:
-        return int(run(options(**values)))
+        try:
+            return int(run(options(**values)))
+        except BrokenPipeError:
+            # Typer would make it exit code 1, which means something else here.
+            return PIPE_CLOSED
 
     hints = get_type_hints(options, include_extras=True)
     fields = dataclasses.fields(options)  # type: ignore[arg-type]

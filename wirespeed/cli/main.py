@@ -13,10 +13,8 @@ from typing import IO, Annotated
 import typer
 
 import wirespeed.cli
+from wirespeed.cli.command import PIPE_CLOSED
 from wirespeed.errors import ExitCode, WirespeedError
-
-PIPE_CLOSED = 128 + 13
-"""What a shell reports for a program that wrote to a closed pipe."""
 
 HELP = (
     "Measures how fast data moves between two processors (CPU ranks, GPUs) by every path of this machine."
@@ -60,9 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _never_fail_on_letters(stream)
     try:
         code = _run(words)
+        if code == PIPE_CLOSED:
+            return _closed_pipe()
         sys.stdout.flush()
         return code
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):
+        # Typer leaves so when help was written to a closed pipe.
         return _closed_pipe()
     except KeyboardInterrupt:
         return int(ExitCode.INTERRUPTED)

@@ -36,9 +36,11 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
     """
     from wirespeed import run
     from wirespeed.report.progress import make_progress
-    from wirespeed.results.store import default_name
 
-    plan = dataclasses.replace(plan, out=plan.out or str(default_name()))
+    if plan.out is None:
+        from wirespeed.results.store import default_name
+
+        plan = dataclasses.replace(plan, out=str(default_name()))
     measured = Measured(ExitCode.INTERRUPTED, str(plan.out))
     before = _earlier(plan)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wirespeed.cli.command import add_command
-from wirespeed.cli.options import Debugging, Measuring, Reporting, Where, option
+from wirespeed.cli.options import Debugging, Measuring, Reporting, option
 from wirespeed.errors import ExitCode
 from wirespeed.plan import Plan
 from wirespeed.units import format_size
@@ -19,22 +19,19 @@ if TYPE_CHECKING:
     from wirespeed.machine import Machine
 
 ORDER = 10
-SIZES = tuple(8**power for power in range(1, 11))
-"""8 B to 1 GiB: ten sizes show the shape of every curve."""
+SIZES = "8,64,512,4K,32K,256K,2M,16M,128M,1G"
+"""Ten sizes show the shape of every curve."""
 MEMORY_PER_BYTE = 12
 """Two ranks, each with two buffers and two more for staging; half as much again stays free."""
 
 
 @dataclass(frozen=True)
-class _Out:
-    out: Annotated[str | None, option("--out", "FILE", "Result file. Default: ./wirespeed-<time>.jsonl.")] = (
-        None
-    )
+class Options(Debugging, Reporting, Measuring):
+    """Of wirespeed survey: those of wirespeed pingpong, with fewer sizes."""
 
-
-@dataclass(frozen=True)
-class Options(Debugging, Reporting, _Out, Where):
-    """Of wirespeed survey."""
+    sizes: Annotated[
+        str, option("--sizes", "SIZES", "Bytes of a message: a list, or powers of two as in 8:1G.")
+    ] = SIZES
 
 
 def run(options: Options) -> ExitCode:
@@ -49,22 +46,18 @@ def run(options: Options) -> ExitCode:
     from wirespeed.report.terminal import make_console
 
     options.check_report()
-    sizes = fitting(SIZES, free_memory())
-    measuring = Measuring(
-        sizes=",".join(map(str, sizes)),
-        device=options.device,
-        mpi=options.mpi,
-        launcher=options.launcher,
-        out=options.out,
-    )
-    plan = measuring.plan("pingpong", 2, debug=options.debug, test=options.test)
+    plan = options.plan("pingpong", 2, debug=options.debug, test=options.test)
+    wanted = len(plan.sizes)
+    if options.sizes == SIZES:
+        plan = replace(plan, sizes=fitting(plan.sizes, free_memory()))
     machine = look(plan)
     console = make_console(sys.stdout if options.format == "table" else sys.stderr)
 
     def begin(record: dict[str, Any]) -> None:
         print_machine(console, record, machine)
-        if len(sizes) < len(SIZES):
-            note(f"Sizes up to {format_size(sizes[-1])} only: larger ones need more memory than is free.")
+        if len(plan.sizes) < wanted:
+            largest = format_size(plan.sizes[-1])
+            note(f"Sizes up to {largest} only: larger ones need more memory than is free.")
 
     measured = measure_plan(plan, begin)
     if measured.here:

@@ -29,21 +29,26 @@ def _table(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
 def _json(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
     records = [record for run in runs for record in run.records]
     lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
-    stream.write(f"[\n{lines}\n]\n" if lines else "[]\n")
+    _write(stream, f"[\n{lines}\n]\n" if lines else "[]\n")
 
 
 def _csv(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
     from wirespeed.results.export import to_csv
 
     entries = [record for run in runs for record in run.records if record.get("kind") == "entry"]
-    stream.write(to_csv(entries))
+    _write(stream, to_csv(entries))
 
 
 def _tutorial(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
     from wirespeed.report.tutorial import tutorial
 
     text = tutorial(runs)
-    stream.write(f"{text}\n" if text else "")
+    _write(stream, f"{text}\n" if text else "")
+
+
+def _write(stream: IO[str], text: str) -> None:
+    """Line by line: with PYTHONUNBUFFERED, Python drops the rest of a long text when a write falls short."""
+    stream.writelines(text.splitlines(keepends=True))
 
 
 FORMATS: dict[str, Writer] = {"table": _table, "json": _json, "csv": _csv, "tutorial": _tutorial}

@@ -13,16 +13,18 @@ from typing import IO
 
 from rich.console import Console
 from rich.live import Live
-from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from wirespeed.report import words
 from wirespeed.report.records import Entry, Failure, Record
+from wirespeed.report.table import fits
 from wirespeed.report.terminal import make_console
 from wirespeed.units import format_seconds, format_size
 
 Clock = Callable[[], float]
+BAR = 20
+"""Letters of a whole bar."""
 REFRESHES = 4
 """A second. Ranks may need every core; drawing takes a few milliseconds each time."""
 
@@ -189,20 +191,10 @@ class LiveProgress(Progress):
 
     def render(self) -> Table:
         """The view as it stands."""
-        narrow = self._console.width < 70
-        grid = Table.grid(padding=(0, 2))
-        grid.add_column(no_wrap=True)
-        if not narrow:
-            grid.add_column(no_wrap=True)
-        grid.add_column(justify="right", no_wrap=True)
-        grid.add_column(no_wrap=True)
-        grid.add_column(no_wrap=True, overflow="ellipsis")
-        for path, row in self._rows.items():
-            cells: list[Text | ProgressBar] = [Text(path, style="bold" if row.active else "")]
-            if not narrow:
-                cells.append(ProgressBar(total=row.of, completed=row.done, width=20))
-            cells += [Text(f"{row.done}/{row.of}"), row.latest, Text(row.now, style="dim")]
-            grid.add_row(*cells)
+        for bar, now in ((True, True), (False, True), (False, False)):
+            grid = self._grid(bar=bar, now=now)
+            if fits(self._console, grid):
+                break
         left = self.remaining()
         elapsed = 0.0 if self._started is None else self._clock() - self._started
         line = f"{words.duration(elapsed)} so far"
@@ -212,3 +204,19 @@ class LiveProgress(Progress):
         frame.add_row(grid)
         frame.add_row(Text(line, style="dim"))
         return frame
+
+    def _grid(self, *, bar: bool, now: bool) -> Table:
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        for justify in ("left", *(["left"] if bar else []), "right", "left", *(["left"] if now else [])):
+            grid.add_column(justify=justify, no_wrap=True)  # type: ignore[arg-type]
+        for path, row in self._rows.items():
+            cells = [Text(path, style="bold" if row.active else "")]
+            if bar:
+                full = BAR * min(row.done, row.of) // row.of
+                cells.append(Text.assemble(("━" * full, "cyan"), ("─" * (BAR - full), "dim")))
+            latest = row.latest if now else Text(" ".join(row.latest.plain.split()), style=row.latest.style)
+            cells += [Text(f"{row.done}/{row.of}"), latest]
+            if now:
+                cells.append(Text(row.now, style="dim"))
+            grid.add_row(*cells)
+        return grid

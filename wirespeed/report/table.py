@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich import box
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -56,9 +56,15 @@ def lay_out(console: Console, run: Run) -> Layout:
     return Layout([build(run, [path], spread=False) for path in paths], stars=True)
 
 
-def fits(console: Console, renderable: RenderableType) -> bool:
-    """True when no row of it would wrap or be cut."""
-    return console.measure(renderable, options=console.options.update(width=10_000)).maximum <= console.width
+def fits(console: Console, table: Table) -> bool:
+    """True when no row of this table of texts would wrap or be cut. (Rich can tell too, but takes long.)"""
+    lines = (
+        [line for cell in (column.header, *column.cells) for line in str(cell).split("\n")]
+        for column in table.columns
+    )
+    _, right, _, left = table.padding
+    gap = right + left + (table.box is not None)
+    return sum(max(map(len, column)) for column in lines) + gap * (len(table.columns) - 1) <= console.width
 
 
 def new_table() -> Table:

@@ -88,7 +88,7 @@ def legend(run: Run, *, stars: bool = False, extremes: bool = False) -> list[str
     if run.contested and stars:
         homes = " or ".join(run.contested)
         lines.append(f"{table.FASTEST} fastest path for {homes} data, or as fast within the intervals")
-    elif any(len(run.fastest(size, home)) > 1 for size in run.sizes for home in run.contested):
+    elif any(len(run.fastest(size, home)) > 1 for home in run.contested for size in run.sizes):
         lines.append(f"{table.AS_FAST} another path is as fast within the intervals")
     if extremes:
         lines.append("min: fastest sample; p99: 99 of 100 samples were faster")
