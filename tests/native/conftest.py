@@ -1,0 +1,143 @@
+"""Where tests of the native core find vendors' headers, compilers and drivers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+NATIVE = HERE.parents[1] / "native"
+
+
+def _in_site_packages(pattern: str) -> Path | None:
+    """The newest file of that pattern in a pip-installed package."""
+    found = sorted(
+        path for entry in sys.path for path in Path(entry or ".").glob(pattern) if "alt" not in path.name
+    )
+    return found[-1] if found else None
+
+
+@pytest.fixture(scope="session")
+def cxx() -> str:
+    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
+    if not compiler:
+        pytest.skip("no C++ compiler (g++)")
+    return compiler
+
+
+@pytest.fixture(scope="session")
+def native() -> Path:
+    """The core's source folder."""
+    return NATIVE
+
+
+@pytest.fixture(scope="session")
+def cuda_include() -> list[Path]:
+    """The folders of cuda.h and nvrtc.h."""
+    folders = []
+    for name, package in (("cuda.h", "nvidia-cuda-runtime"), ("nvrtc.h", "nvidia-cuda-nvrtc")):
+        found = _in_site_packages(f"nvidia/*/include/{name}")
+        if not found:
+            pytest.skip(f"no {name} (pip install {package})")
+        folders.append(found.parent)
+    return folders
+
+
+@pytest.fixture(scope="session")
+def hip_include() -> Path:
+    """The folder of hip/hip_runtime_api.h."""
+    for folder in (Path("/usr/include"), Path("/opt/rocm/include")):
+        if (folder / "hip/hip_runtime_api.h").exists():
+            return folder
+    pytest.skip("no hip/hip_runtime_api.h (apt install libamdhip64-dev)")
+
+
+@pytest.fixture(scope="session")
+def nvrtc() -> Path:
+    found = _in_site_packages("nvidia/*/lib/libnvrtc.so.*")
+    if not found:
+        pytest.skip("no libnvrtc (pip install nvidia-cuda-nvrtc)")
+    return found
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A GPU driver to test against: a fake one, or the machine's own."""
+
+    kind: str
+    fake: Path | None
+
+    def run(
+        self, scenario: str, environment: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a scenario of scenarios.py in a process of its own."""
+        variables = {**os.environ, **(environment or {})}
+        if self.fake:
+            variables["LIBRARY_" + self.kind.upper()] = str(self.fake)
+        return subprocess.run(
+            [sys.executable, str(HERE / "scenarios.py"), scenario, self.kind],
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=200,
+        )
+
+    def passes(self, scenario: str, environment: dict[str, str] | None = None) -> str:
+        done = self.run(scenario, environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def refuses(self, scenario: str, environment: dict[str, str] | None = None) -> str:
+        """The error's text; anything but an error of the core (a crash, say) fails the test."""
+        done = self.run(scenario, environment)
+        assert done.returncode == 3, (done.returncode, done.stderr)
+        return done.stderr
+
+
+BuildFake = Callable[[str], Driver]
+
+
+@pytest.fixture(scope="session")
+def build_fake(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> BuildFake:
+    """Builds the fake driver of a vendor, once."""
+    folder = tmp_path_factory.mktemp("drivers")
+
+    def build(kind: str) -> Driver:
+        library = folder / f"lib{kind}.so"
+        if not library.exists():
+            sources = [HERE / f"fake_{kind}.cpp", NATIVE / "kernels/cpu.cpp", NATIVE / "kernels/kernels.cpp"]
+            flags = ["-std=c++20", "-O1", "-shared", "-fPIC", "-I", str(NATIVE)]
+            subprocess.run([cxx, *flags, "-o", str(library), *map(str, sources)], check=True)
+        return Driver(kind, library)
+
+    return build
+
+
+@cache
+def why_no_device(kind: str) -> str | None:
+    found = Driver(kind, None).run("count")
+    return found.stderr.strip() if found.returncode else None
+
+
+@pytest.fixture(params=["cuda", "hip"])
+def fake(request: pytest.FixtureRequest, build_fake: BuildFake) -> Driver:
+    return build_fake(request.param)
+
+
+@pytest.fixture(params=["fake cuda", "fake hip", "cuda", "hip"])
+def driver(request: pytest.FixtureRequest, build_fake: BuildFake) -> Driver:
+    """Each fake driver, and the machine's own where it has one."""
+    *faked, kind = request.param.split()
+    if faked:
+        return build_fake(kind)
+    if why := why_no_device(kind):
+        pytest.skip(why)
+    return Driver(kind, None)

@@ -1,0 +1,31 @@
+// Compiled, not linked: fails to compile where libraries/cuda_driver.hpp and nvrtc.hpp differ from
+// NVIDIA's headers.
+#include <cuda.h>
+#include <nvrtc.h>
+
+#include "abi.hpp"
+#include "libraries/cuda_driver.hpp"
+#include "libraries/nvrtc.hpp"
+
+using wirespeed::Cuda;
+using wirespeed::RuntimeCompiler;
+
+#define HOLD_CUDA(member, symbol, ...) HOLD(decltype(Cuda::Calls::member), symbol)
+WS_CUDA_CALLS(HOLD_CUDA)
+WS_CUDA_NEWER_CALLS(HOLD_CUDA)
+
+#define HOLD_NVRTC(member, symbol) HOLD(decltype(RuntimeCompiler::member), symbol)
+WS_NVRTC_CALLS(HOLD_NVRTC)
+WS_NVRTC_NEWER_CALLS(HOLD_NVRTC)
+
+static_assert(Cuda::success == CUDA_SUCCESS);
+static_assert(Cuda::peer_access_already_enabled == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+static_assert(Cuda::attribute_major == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+static_assert(Cuda::attribute_minor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+static_assert(Cuda::host_portable == CU_MEMHOSTALLOC_PORTABLE);
+static_assert(Cuda::attach_global == CU_MEM_ATTACH_GLOBAL);
+static_assert(Cuda::stream_non_blocking == CU_STREAM_NON_BLOCKING);
+static_assert(Cuda::ipc_lazy_peer_access == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+static_assert(sizeof(Cuda::Uuid) == sizeof(CUuuid));
+static_assert(sizeof(Cuda::IpcHandle) == sizeof(CUipcMemHandle));
+static_assert(RuntimeCompiler::success == NVRTC_SUCCESS);

@@ -1,0 +1,38 @@
+// Compiled, not linked: fails to compile where libraries/hip.hpp and hiprtc.hpp differ from AMD's
+// headers.
+#define __HIP_DISABLE_CPP_FUNCTIONS__  // C++ overloads, which the library does not have
+#include <amd_comgr.h>
+#include <hip/hip_runtime_api.h>
+#include <hip/hip_version.h>
+#include <hip/hiprtc.h>
+
+#include "abi.hpp"
+#include "libraries/hip.hpp"
+#include "libraries/hiprtc.hpp"
+
+using wirespeed::Hip;
+using wirespeed::RuntimeCompiler;
+
+#define HOLD_HIP(member, symbol, ...) HOLD(decltype(Hip::Calls::member), symbol)
+WS_HIP_CALLS(HOLD_HIP)
+WS_HIP_NEWER_CALLS(HOLD_HIP)
+
+#define HOLD_HIPRTC(member, symbol) HOLD(decltype(RuntimeCompiler::member), symbol)
+WS_HIPRTC_CALLS(HOLD_HIPRTC)
+#define HOLD_COMGR(member, symbol, ...) HOLD(std::add_pointer_t<__VA_ARGS__>, symbol)
+WS_COMGR_CALLS(HOLD_COMGR)
+
+static_assert(Hip::success == hipSuccess);
+static_assert(Hip::invalid_value == hipErrorInvalidValue);
+static_assert(Hip::peer_access_already_enabled == hipErrorPeerAccessAlreadyEnabled);
+static_assert(Hip::copy_any == hipMemcpyDefault);
+static_assert(Hip::host_portable == hipHostMallocPortable);
+static_assert(Hip::attach_global == hipMemAttachGlobal);
+static_assert(Hip::stream_non_blocking == hipStreamNonBlocking);
+static_assert((HIP_VERSION_MAJOR < 6 ? Hip::ipc_lazy_peer_access_rocm5
+                                     : Hip::ipc_lazy_peer_access) == hipIpcMemLazyEnablePeerAccess);
+static_assert(sizeof(Hip::Uuid) == sizeof(hipUUID));
+static_assert(sizeof(Hip::IpcHandle) == sizeof(hipIpcMemHandle_t));
+static_assert(sizeof(Hip::Properties) >= 4 * sizeof(hipDeviceProp_t));
+static_assert(offsetof(hipDeviceProp_t, gcnArchName) >= 256);
+static_assert(RuntimeCompiler::success == HIPRTC_SUCCESS);

@@ -1,0 +1,88 @@
+// libcuda.so.1 over host memory. The arguments are those of the real functions.
+#include <cstdio>
+
+#include "fake_gpu.hpp"
+
+namespace {
+
+int device_of(void* context) { return static_cast<int>(fake::number(context)) - 1; }
+
+}  // namespace
+
+// clang-format off
+FAKE(cuInit, (unsigned), return fake::success;)
+FAKE(cuDriverGetVersion, (int* version), *version = 13000; return fake::success;)
+FAKE(cuDeviceGetCount, (int* count), *count = fake::device_count(); return fake::success;)
+FAKE(cuDeviceGet, (int* device, int ordinal), *device = ordinal;
+     return ordinal < fake::device_count() ? fake::success : fake::invalid_device;)
+FAKE(cuDeviceGetByPCIBusId, (int* device, const char* text), return fake::by_pci(device, text);)
+FAKE(cuDeviceGetPCIBusId, (char* text, int length, int device),
+     return fake::pci(text, length, device);)
+FAKE(cuDeviceGetName, (char* name, int length, int),
+     std::snprintf(name, static_cast<std::size_t>(length), "%s",
+                   fake::environment("FAKE_GPU_NAME", "Fake GPU").c_str());
+     return fake::success;)
+FAKE(cuDeviceGetUuid_v2, (unsigned char* uuid, int device),
+     for (int i = 0; i < 16; ++i) uuid[i] = static_cast<unsigned char>(16 * device + i);
+     return fake::success;)
+FAKE(cuDeviceTotalMem_v2, (std::size_t* bytes, int), *bytes = fake::memory; return fake::success;)
+FAKE(cuDeviceGetAttribute, (int* value, int attribute, int), *value = attribute == 75 ? 9 : 0;
+     return fake::success;)
+FAKE(cuDevicePrimaryCtxRetain, (void** context, int device),
+     *context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(device + 1));
+     return fake::success;)
+FAKE(cuCtxSetCurrent, (void* context), fake::current = device_of(context); return fake::success;)
+FAKE(cuCtxEnablePeerAccess, (void* context, unsigned), return fake::enable_peer(device_of(context));)
+
+FAKE(cuMemGetInfo_v2, (std::size_t* free, std::size_t* total), *free = *total = fake::memory;
+     return fake::success;)
+FAKE(cuMemAlloc_v2, (void** address, std::size_t bytes),
+     return fake::allocate(address, bytes, fake::Kind::device);)
+FAKE(cuMemAllocManaged, (void** address, std::size_t bytes, unsigned flags),
+     return flags == 1 ? fake::allocate(address, bytes, fake::Kind::managed) : fake::invalid_value;)
+FAKE(cuMemHostAlloc, (void** address, std::size_t bytes, unsigned flags),
+     return flags == 1 ? fake::allocate(address, bytes, fake::Kind::pinned) : fake::invalid_value;)
+FAKE(cuMemFree_v2, (void* address), return fake::release(address);)
+FAKE(cuMemFreeHost, (void* address), return fake::release(address);)
+FAKE(cuMemGetAddressRange_v2, (void** base, std::size_t* bytes, void* address),
+     const auto* block = fake::block_of(address);
+     if (!block) return fake::invalid_value;
+     *base = reinterpret_cast<void*>(block->first);
+     *bytes = block->second.bytes;
+     return fake::success;)
+
+FAKE(cuMemcpy, (void* to, const void* from, std::size_t bytes), return fake::copy(to, from, bytes);)
+FAKE(cuMemcpyAsync, (void* to, const void* from, std::size_t bytes, void* stream),
+     return fake::copy_async(to, from, bytes, stream);)
+FAKE(cuStreamCreate, (void** stream, unsigned flags), *stream = new fake::Stream;
+     return flags == 1 ? fake::success : fake::invalid_value;)
+FAKE(cuStreamSynchronize, (void* stream), return fake::wait(stream);)
+FAKE(cuStreamDestroy_v2, (void* stream), delete static_cast<fake::Stream*>(stream);
+     return fake::success;)
+FAKE(cuModuleLoadData, (void** module, const void* image), return fake::load(module, image);)
+FAKE(cuModuleGetFunction, (void** function, void*, const char* name),
+     return fake::function(function, name);)
+FAKE(cuLaunchKernel,
+     (void* function, unsigned x, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+      void* stream, void** arguments, void**),
+     return fake::launch(function, x, arguments, stream);)
+
+struct Handle {
+    char bytes[64];
+};
+FAKE(cuIpcGetMemHandle, (Handle* handle, void* address),
+     return fake::share(handle->bytes, address);)
+FAKE(cuIpcOpenMemHandle_v2, (void** address, Handle handle, unsigned flags),
+     return flags == 1 ? fake::open(address, handle.bytes) : fake::invalid_value;)
+FAKE(cuIpcCloseMemHandle, (void* address), return fake::release(address);)
+
+// clang-format on
+
+extern "C" int cuGetErrorName(int code, const char** text) {
+    *text = code == fake::no_device ? "CUDA_ERROR_NO_DEVICE" : "CUDA_ERROR_FAKE";
+    return fake::success;
+}
+extern "C" int cuGetErrorString(int code, const char** text) {
+    *text = code == fake::no_device ? "no CUDA-capable device is detected" : "made to fail";
+    return fake::success;
+}

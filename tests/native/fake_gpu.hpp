@@ -1,0 +1,214 @@
+// A GPU driver over host memory, for tests: memory, streams and sharing as CUDA and HIP have them,
+// with their traps. fake_cuda.cpp and fake_hip.cpp give it the vendors' names.
+//
+// - Work that the vendors need not finish before they return (kernels, copies between devices,
+// copies
+//   from pageable memory) is not done until something waits for it.
+// - A thread without a context is refused, and a process that opens its own handle.
+// - Environment: FAKE_GPU_DEVICES (2), FAKE_GPU_NAME, FAKE_GPU_FAIL ("cuInit=100,cuMemcpy=700").
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "kernels/cpu.hpp"
+
+namespace fake {
+
+enum Code {
+    success = 0,
+    invalid_value = 1,
+    out_of_memory = 2,
+    invalid_image = 200,
+    invalid_context = 201,
+    peer_already = 704,
+    not_found = 500,
+    no_device = 100,
+    invalid_device = 101,
+};
+enum class Kind { pageable, pinned, device, managed };
+constexpr std::size_t memory = std::size_t{1} << 30;
+
+inline std::string environment(const char* name, const char* otherwise) {
+    const char* value = std::getenv(name);
+    return value ? value : otherwise;
+}
+inline int device_count() { return std::atoi(environment("FAKE_GPU_DEVICES", "2").c_str()); }
+
+/// The code that FAKE_GPU_FAIL has for this call.
+inline int fault(const std::string& call) {
+    const std::string all = "," + environment("FAKE_GPU_FAIL", "");
+    const auto at = all.find("," + call + "=");
+    return at == std::string::npos ? 0 : std::atoi(all.c_str() + at + call.size() + 2);
+}
+
+struct Block {
+    std::size_t bytes;
+    Kind kind;
+    int file;
+};
+struct Stream {
+    std::deque<std::function<void()>> pending;
+    void finish() {
+        for (; !pending.empty(); pending.pop_front()) pending.front()();
+    }
+};
+
+inline std::map<std::uintptr_t, Block> blocks;
+inline Stream default_stream;
+inline std::set<int> peers;
+inline thread_local int current = -1;
+
+inline std::uintptr_t number(const void* address) {
+    return reinterpret_cast<std::uintptr_t>(address);
+}
+
+inline std::pair<const std::uintptr_t, Block>* block_of(const void* address) {
+    auto above = blocks.upper_bound(number(address));
+    if (above == blocks.begin()) return nullptr;
+    auto& found = *--above;
+    return number(address) < found.first + found.second.bytes ? &found : nullptr;
+}
+inline Kind kind_of(const void* address) {
+    const auto* block = block_of(address);
+    return block ? block->second.kind : Kind::pageable;
+}
+
+inline int allocate(void** address, std::size_t bytes, Kind kind) {
+    if (current < 0) return invalid_context;
+    if (bytes == 0) return invalid_value;
+    if (bytes > memory) return out_of_memory;
+    const int file = static_cast<int>(syscall(SYS_memfd_create, "fake gpu", 0));
+    if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) return out_of_memory;
+    *address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (*address == MAP_FAILED) return out_of_memory;
+    blocks[number(*address)] = {bytes, kind, file};
+    return success;
+}
+inline int release(void* address) {
+    const auto found = blocks.find(number(address));
+    if (found == blocks.end()) return invalid_value;
+    munmap(address, found->second.bytes);
+    close(found->second.file);
+    blocks.erase(found);
+    return success;
+}
+
+inline int copy(void* to, const void* from, std::size_t bytes) {
+    if (current < 0) return invalid_context;
+    const Kind target = kind_of(to), source = kind_of(from);
+    if (target == Kind::device && source == Kind::pageable) {
+        std::vector<char> staged(static_cast<const char*>(from),
+                                 static_cast<const char*>(from) + bytes);
+        default_stream.pending.push_back(
+            [=, staged = std::move(staged)] { std::memcpy(to, staged.data(), bytes); });
+    } else if (target == Kind::device && source == Kind::device) {
+        default_stream.pending.push_back([=] { std::memcpy(to, from, bytes); });
+    } else {
+        default_stream.finish();
+        std::memcpy(to, from, bytes);
+    }
+    return success;
+}
+
+inline Stream& stream_of(void* stream) {
+    return stream ? *static_cast<Stream*>(stream) : default_stream;
+}
+inline int copy_async(void* to, const void* from, std::size_t bytes, void* stream) {
+    if (current < 0) return invalid_context;
+    stream_of(stream).pending.push_back([=] { std::memcpy(to, from, bytes); });
+    return success;
+}
+inline int wait(void* stream) {
+    stream_of(stream).finish();
+    return success;
+}
+
+/// Code objects are not run: a kernel of the same name runs on the CPU.
+inline int load(void** module, const void* image) {
+    if (current < 0) return invalid_context;
+    static char loaded;
+    *module = &loaded;
+    return std::memcmp(image, "\177ELF", 4) == 0 ? success : invalid_image;
+}
+inline int function(void** function, const char* name) {
+    static std::set<std::string> names;
+    if (std::string(name).rfind("ws_", 0) != 0) return not_found;
+    *function = const_cast<char*>(names.insert(name).first->c_str());
+    return success;
+}
+inline int launch(void* function, unsigned blocks, void** arguments, void* stream) {
+    if (current < 0) return invalid_context;
+    // A launch takes copies of the arguments; only the code object knows how many there are.
+    static const std::map<std::string, std::size_t> counts = {{"ws_payload_fill", 4},
+                                                              {"ws_payload_check", 5}};
+    const std::string name = static_cast<const char*>(function);
+    std::vector<std::uint64_t> values;
+    for (std::size_t i = 0; i < counts.at(name); ++i)
+        values.push_back(*static_cast<std::uint64_t*>(arguments[i]));
+    stream_of(stream).pending.push_back([=]() mutable {
+        std::vector<void*> pointers;
+        for (auto& value : values) pointers.push_back(&value);
+        wirespeed::cpu::run(name, blocks > 2 ? 2 : blocks, pointers.data(),
+                            wirespeed::cpu::same_address);
+    });
+    return success;
+}
+
+struct Handle {
+    int process, file;
+    std::size_t bytes;
+};
+inline int share(void* handle, const void* address) {
+    const auto* block = block_of(address);
+    if (!block || block->second.kind != Kind::device) return invalid_value;
+    const Handle content{getpid(), block->second.file, block->second.bytes};
+    std::memcpy(handle, &content, sizeof content);
+    return success;
+}
+inline int open(void** address, const void* handle) {
+    Handle content;
+    std::memcpy(&content, handle, sizeof content);
+    if (content.process == getpid() || current < 0) return invalid_context;
+    const std::string path =
+        "/proc/" + std::to_string(content.process) + "/fd/" + std::to_string(content.file);
+    const int file = ::open(path.c_str(), O_RDWR);
+    if (file < 0) return invalid_value;
+    *address = mmap(nullptr, content.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    blocks[number(*address)] = {content.bytes, Kind::device, file};
+    return success;
+}
+
+inline int pci(char* text, int length, int device) {
+    std::snprintf(text, static_cast<std::size_t>(length), "0000:%02X:00.0", 0xa0 + device);
+    return success;
+}
+inline int by_pci(int* device, const char* text) {
+    for (*device = 0; *device < device_count(); ++*device) {
+        char known[32];
+        pci(known, sizeof known, *device);
+        if (strcasecmp(known, text) == 0) return success;
+    }
+    return invalid_value;
+}
+inline int enable_peer(int device) { return peers.insert(device).second ? success : peer_already; }
+
+}  // namespace fake
+
+#define FAKE(call, parameters, ...)                           \
+    extern "C" int call parameters {                          \
+        if (const int code = fake::fault(#call)) return code; \
+        __VA_ARGS__                                           \
+    }

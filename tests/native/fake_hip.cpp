@@ -1,0 +1,80 @@
+// libamdhip64.so over host memory. The arguments are those of the real functions. FAKE_HIP_ROCM5:
+// as before ROCm 6, where hipIpcOpenMemHandle takes another flag.
+#include <cstdio>
+
+#include "fake_gpu.hpp"
+
+// clang-format off
+FAKE(hipDriverGetVersion, (int* version), *version = 60342134; return fake::success;)
+FAKE(hipGetDeviceCount, (int* count), *count = fake::device_count(); return fake::success;)
+FAKE(hipDeviceGetByPCIBusId, (int* device, const char* text), return fake::by_pci(device, text);)
+FAKE(hipDeviceGetPCIBusId, (char* text, int length, int device),
+     return fake::pci(text, length, device);)
+FAKE(hipDeviceGetName, (char* name, int length, int),
+     std::snprintf(name, static_cast<std::size_t>(length), "%s",
+                   fake::environment("FAKE_GPU_NAME", "Fake GPU").c_str());
+     return fake::success;)
+FAKE(hipDeviceGetUuid, (char* uuid, int device),
+     char text[17];
+     std::snprintf(text, sizeof text, "00112233445566%02x", device); std::memcpy(uuid, text, 16);
+     return fake::success;)
+FAKE(hipDeviceTotalMem, (std::size_t* bytes, int), *bytes = fake::memory; return fake::success;)
+FAKE(hipGetDeviceProperties, (char* properties, int),
+     std::strcpy(properties, "gfx, but only in the name");
+     std::strcpy(properties + 1160, "gfx90a:sramecc+:xnack-"); return fake::success;)
+FAKE(hipSetDevice, (int device), fake::current = device;
+     return device < fake::device_count() ? fake::success : fake::invalid_device;)
+FAKE(hipDeviceEnablePeerAccess, (int device, unsigned), return fake::enable_peer(device);)
+
+FAKE(hipMemGetInfo, (std::size_t* free, std::size_t* total), *free = *total = fake::memory;
+     return fake::success;)
+FAKE(hipMalloc, (void** address, std::size_t bytes),
+     return fake::allocate(address, bytes, fake::Kind::device);)
+FAKE(hipMallocManaged, (void** address, std::size_t bytes, unsigned flags),
+     return flags == 1 ? fake::allocate(address, bytes, fake::Kind::managed) : fake::invalid_value;)
+FAKE(hipHostMalloc, (void** address, std::size_t bytes, unsigned flags),
+     return flags == 1 ? fake::allocate(address, bytes, fake::Kind::pinned) : fake::invalid_value;)
+FAKE(hipFree, (void* address), return fake::release(address);)
+FAKE(hipHostFree, (void* address), return fake::release(address);)
+FAKE(hipMemGetAddressRange, (void** base, std::size_t* bytes, void* address),
+     const auto* block = fake::block_of(address);
+     if (!block) return fake::invalid_value;
+     *base = reinterpret_cast<void*>(block->first);
+     *bytes = block->second.bytes;
+     return fake::success;)
+
+FAKE(hipMemcpy, (void* to, const void* from, std::size_t bytes, int kind),
+     return kind == 4 ? fake::copy(to, from, bytes) : fake::invalid_value;)
+FAKE(hipMemcpyAsync, (void* to, const void* from, std::size_t bytes, int kind, void* stream),
+     return kind == 4 ? fake::copy_async(to, from, bytes, stream) : fake::invalid_value;)
+FAKE(hipStreamCreateWithFlags, (void** stream, unsigned flags), *stream = new fake::Stream;
+     return flags == 1 ? fake::success : fake::invalid_value;)
+FAKE(hipStreamSynchronize, (void* stream), return fake::wait(stream);)
+FAKE(hipStreamDestroy, (void* stream), delete static_cast<fake::Stream*>(stream);
+     return fake::success;)
+FAKE(hipModuleLoadData, (void** module, const void* image), return fake::load(module, image);)
+FAKE(hipModuleGetFunction, (void** function, void*, const char* name),
+     return fake::function(function, name);)
+FAKE(hipModuleLaunchKernel,
+     (void* function, unsigned x, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+      void* stream, void** arguments, void**),
+     return fake::launch(function, x, arguments, stream);)
+
+struct Handle {
+    char bytes[64];
+};
+FAKE(hipIpcGetMemHandle, (Handle* handle, void* address),
+     return fake::share(handle->bytes, address);)
+FAKE(hipIpcOpenMemHandle, (void** address, Handle handle, unsigned flags),
+     return flags == (std::getenv("FAKE_HIP_ROCM5") ? 0u : 1u) ? fake::open(address, handle.bytes)
+                                                                : fake::invalid_value;)
+FAKE(hipIpcCloseMemHandle, (void* address), return fake::release(address);)
+
+// clang-format on
+
+extern "C" const char* hipGetErrorName(int code) {
+    return code == fake::no_device ? "hipErrorNoDevice" : "hipErrorFake";
+}
+extern "C" const char* hipGetErrorString(int code) {
+    return code == fake::no_device ? "no ROCm-capable device is detected" : "made to fail";
+}

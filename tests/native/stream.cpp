@@ -1,0 +1,92 @@
+// Streams of a GPU device, which the C interface does not show: stream KIND DRIVER KERNELS [NVRTC].
+// Built by test_streams.py with the core's own sources; KERNELS is a file with the kernels' text.
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "core/error.hpp"
+#include "devices/device.hpp"
+#include "kernels/source.hpp"
+#include "libraries/library.hpp"
+
+using namespace wirespeed;
+
+namespace {
+
+std::string kernels_file;
+
+void require(bool holds, const char* what) {
+    if (!holds) throw Error(std::string("not so: ") + what);
+}
+
+/// Host to device, a kernel, device to device, and back: in order without a wait between them.
+void in_order(Device& device, std::size_t bytes) {
+    Allocation host(device, Memory::pinned, bytes), back(device, Memory::pinned, bytes);
+    Allocation first(device, Memory::device, bytes), second(device, Memory::device, bytes);
+    std::memset(host.address(), 1, bytes);
+    std::memset(back.address(), 2, bytes);
+    const auto stream = device.stream();
+    for (std::uint64_t tag = 0; tag < 20; ++tag) {
+        void* to = first.address();
+        std::uint64_t count = bytes / 2, seed = 99;
+        void* arguments[] = {&to, &count, &seed, &tag};
+        stream->copy(first.address(), host.address(), bytes);
+        stream->launch("ws_payload_fill", 64, 128, arguments);
+        stream->copy(second.address(), first.address(), bytes);
+        stream->copy(back.address(), second.address(), bytes);
+        stream->copy(nullptr, nullptr, 0);
+        stream->wait();
+        require(device.check(Memory::pinned, back.address(), bytes / 2, seed,
+                             static_cast<std::uint8_t>(tag)) == bytes / 2,
+                "the kernel's half");
+        for (std::size_t i = bytes / 2; i < bytes; ++i)
+            require(back.address()[i] == std::byte{1}, "the copied half");
+    }
+}
+
+void two_at_once(Device& device, std::size_t bytes) {
+    Allocation host(device, Memory::pinned, bytes), memory(device, Memory::device, bytes);
+    const auto one = device.stream(), other = device.stream();
+    one->copy(memory.address(), host.address(), bytes / 2);
+    other->copy(memory.address() + bytes / 2, host.address() + bytes / 2, bytes - bytes / 2);
+    other->wait();
+    one->wait();
+}
+
+void run(const std::string& name) {
+    for (const auto& kind : device_kinds()) {
+        if (kind.name != name) continue;
+        const int devices = kind.count();
+        for (int index = devices - 1; index >= 0; --index) {
+            const auto device = kind.open(index);
+            for (const std::size_t bytes : {std::size_t{2}, std::size_t{4098}, std::size_t{8} << 20})
+                in_order(*device, bytes);
+            two_at_once(*device, 1 << 20);
+        }
+        return;
+    }
+    throw Error("no kind " + name);
+}
+
+}  // namespace
+
+const std::string& wirespeed::kernel_source() {
+    static const std::string text = [] {
+        std::ifstream file(kernels_file);
+        return std::string(std::istreambuf_iterator<char>(file), {});
+    }();
+    return text;
+}
+
+int main(int count, char** words) {
+    try {
+        kernels_file = words[3];
+        if (*words[2]) Library::set_path(words[1], words[2]);
+        if (count > 4) Library::set_path("nvrtc", words[4]);
+        run(words[1]);
+    } catch (const Error& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 3;
+    }
+}

@@ -1,0 +1,55 @@
+"""Our own declarations of vendors' functions agree with the vendors' headers."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+DECLARATIONS = Path(__file__).parent / "declarations"
+
+
+def compile_only(cxx: str, source: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    command = [cxx, "-std=c++20", "-fsyntax-only", "-I", str(DECLARATIONS), *flags, str(source)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_cuda(cxx: str, native: Path, cuda_include: list[Path]) -> None:
+    folders = [flag for folder in (native, *cuda_include) for flag in ("-I", str(folder))]
+    done = compile_only(cxx, DECLARATIONS / "cuda.cpp", *folders)
+    assert done.returncode == 0, done.stderr
+
+
+def test_hip(cxx: str, native: Path, hip_include: Path) -> None:
+    flags = ["-I", str(native), "-I", str(hip_include), "-D__HIP_PLATFORM_AMD__"]
+    done = compile_only(cxx, DECLARATIONS / "hip.cpp", *flags)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("declaration", "right"),
+    [
+        ("int (*)(const void*, unsigned, double, Known*)", True),
+        ("int (*)(unsigned long, unsigned, double, void*)", True),
+        ("int (*)(void*, unsigned long, double, Known*)", False),
+        ("int (*)(void*, unsigned, long, Known*)", False),
+        ("int (*)(void*, unsigned, double)", False),
+        ("void (*)(void*, unsigned, double, Known*)", False),
+        ("int (*)(void*, unsigned, double, Known)", False),
+        ("int (*)(void*, unsigned, double, Smaller*)", False),
+    ],
+)
+def test_the_comparison_itself(cxx: str, tmp_path: Path, declaration: str, right: bool) -> None:
+    source = tmp_path / "declaration.cpp"
+    source.write_text(
+        f"""#include "abi.hpp"
+        struct Known {{ char content[8]; }};
+        struct Smaller {{ char content[4]; }};
+        extern "C" int call(void*, unsigned, double, Known*);
+        using Ours = {declaration};
+        HOLD(Ours, call)
+        """
+    )
+    done = compile_only(cxx, source)
+    assert (done.returncode == 0) == right, done.stderr

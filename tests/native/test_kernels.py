@@ -1,0 +1,66 @@
+"""The kernels' text compiles for the GPUs that there are, on a machine without any."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wirespeed.native import Core, NativeError
+
+
+@pytest.fixture(scope="module")
+def core() -> Core:
+    return Core()
+
+
+def compile_for(core: Core, architecture: str) -> int:
+    return int(core.check(core.lib.ws_kernel_compile(architecture.encode())))
+
+
+@pytest.fixture(scope="module")
+def nvidia(core: Core, nvrtc: Path) -> Core:
+    core.lib.ws_library_path(b"nvrtc", str(nvrtc).encode())
+    return core
+
+
+def test_source_needs_no_files(core: Core) -> None:
+    source = core.text(core.lib.ws_kernel_source())
+    assert "#include" not in source
+    assert "#pragma once" not in source
+    assert source.startswith('#line 1 "platform.h"')
+    for kernel in ("ws_payload_fill", "ws_payload_check"):
+        assert f"WS_KERNEL {kernel}(" in source
+
+
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"])
+def test_nvrtc(nvidia: Core, architecture: str) -> None:
+    assert compile_for(nvidia, architecture) > 1000
+
+
+def test_nvrtc_of_a_gpu_newer_than_itself(nvidia: Core) -> None:
+    assert compile_for(nvidia, "sm_999") > 1000
+
+
+def test_nvrtc_of_a_gpu_that_it_no_longer_knows(nvidia: Core) -> None:
+    with pytest.raises(NativeError, match=r"NVRTC \d+\.\d+ compiles for sm_\d+ and newer, not for sm_30"):
+        compile_for(nvidia, "sm_30")
+
+
+@pytest.mark.parametrize("architecture", ["gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030"])
+def test_hiprtc(core: Core, architecture: str) -> None:
+    try:
+        assert compile_for(core, architecture) > 1000
+    except NativeError as error:
+        if "not found" in str(error):
+            pytest.skip("no hipRTC (apt install libamdhip64-dev)")
+        # The version installed may be older than the GPU: then it says so, and does not crash.
+        if "does not compile for" not in str(error):
+            raise
+        pytest.skip(str(error).split(", only for")[0])
+
+
+@pytest.mark.parametrize("architecture", ["", "sm_", "gfx", "avx512", "compute_90"])
+def test_unknown_architectures(core: Core, architecture: str) -> None:
+    with pytest.raises(NativeError, match=r"sm_\* or gfx\*"):
+        compile_for(core, architecture)
