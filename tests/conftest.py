@@ -1,0 +1,100 @@
+"""What every test stands on: the installed package, a clean environment, the MPIs, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Generator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from support import leftovers, mpis
+
+ROOT = Path(__file__).parents[1]
+
+# A test must not inherit a launcher's variables (it would take itself for a rank) nor a terminal's.
+_UNWANTED = (
+    *(
+        "FLUX_",
+        "HYDRA_",
+        "I_MPI_",
+        "JSM_",
+        "MPI4PY_",
+        "MPICH_",
+        "MPIR_",
+        "MPI_LOCAL",
+        "MV2_",
+        "OMPI_",
+        "OPAL_",
+    ),
+    *("PALS_", "PMIX_", "PMI_", "PRTE_", "SLURM_", "WIRESPEED_"),
+    *("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONPATH"),
+)
+# Loads a core built with a sanitizer instead of the installed one.
+_WANTED = ("WIRESPEED_LIBRARY",)
+
+_BEFORE = pytest.StashKey[set[leftovers.Left]]()
+
+
+def _clean_environment() -> None:
+    for name in list(os.environ):
+        if name.startswith(_UNWANTED) and name not in _WANTED:
+            del os.environ[name]
+    if os.geteuid() == 0:
+        os.environ |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    # More ranks than cores, for Open MPI 4 and 5; the others never mind.
+    os.environ |= {
+        "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    }
+
+
+def _in_source_tree() -> bool:
+    spec = find_spec("wirespeed")
+    return spec is not None and spec.origin is not None and ROOT / "wirespeed" in Path(spec.origin).parents
+
+
+def pytest_configure() -> None:
+    _clean_environment()
+    leftovers.mark_session()
+    if _in_source_tree() and os.environ.get("CI"):
+        raise pytest.UsageError(
+            "the tests would import the source tree: run make test, which installs the package"
+        )
+
+
+def pytest_report_header() -> str:
+    spec = find_spec("wirespeed")
+    found = ", ".join(name for name in mpis.NAMES if isinstance(mpis.find(name), mpis.InstalledMpi))
+    return f"wirespeed: {spec.origin if spec else 'not installed'}\nMPIs: {found or 'none'}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, None, None]:
+    yield
+    # Now: what fixtures of a module or of the session keep running is there already.
+    item.stash[_BEFORE] = leftovers.look()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    yield
+    before = item.stash.get(_BEFORE, None)
+    if before is None or not (found := leftovers.left_since(before)):
+        return
+    leftovers.remove(found)
+    text = "the test left behind: " + "; ".join(left.what for left in found)
+    # Without a process, a folder may be another session's on the same machine.
+    if os.environ.get("CI") or any(left.pid for left in found):
+        pytest.fail(text, pytrace=False)
+    warnings.warn(pytest.PytestWarning(text), stacklevel=1)
+
+
+@pytest.fixture(params=mpis.NAMES)
+def mpi(request: pytest.FixtureRequest) -> mpis.InstalledMpi:
+    """Each MPI in turn; skipped where it is not installed."""
+    found = mpis.find(request.param)
+    if isinstance(found, str):
+        pytest.skip(found)
+    return found

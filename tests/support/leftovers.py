@@ -1,0 +1,75 @@
+"""Finds what a test has left behind: ranks and launchers still running, pages in shared memory."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+MARK = "WIRESPEED_TEST_SESSION"
+"""Every process started by a test inherits this variable with the session's own value."""
+
+_LAUNCHERS = (
+    "mpiexec",
+    "mpirun",
+    "mpiexec.hydra",
+    "hydra_pmi_proxy",
+    "hydra_bstrap_proxy",
+    "prterun",
+    "prted",
+    "orted",
+)
+_COMMANDS = ("/wirespeed/entry", "/bin/wirespeed")
+PATIENCE = 3.0
+"""Seconds that a launcher may take to tidy up after its ranks."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """A process or a file that should be gone."""
+
+    what: str
+    pid: int = 0
+    folder: Path | None = None
+
+
+def mark_session() -> None:
+    os.environ[MARK] = f"{os.getpid()}-{time.time_ns()}"
+
+
+def _ours(process: Path) -> Left | None:
+    """A launcher or a rank of this session: its variables say so, where they may be read."""
+    with suppress(OSError, ValueError):
+        if f"{MARK}={os.environ[MARK]}".encode() not in (process / "environ").read_bytes().split(b"\0"):
+            return None
+        words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        if Path(words[0]).name in _LAUNCHERS or any(word.endswith(_COMMANDS) for word in words):
+            pid = int(process.name)
+            return None if pid == os.getpid() else Left(f"process {pid}: {' '.join(words)[:200]}", pid)
+    return None
+
+
+def look() -> set[Left]:
+    """What there is now."""
+    processes = (_ours(process) for process in Path("/proc").glob("[0-9]*"))
+    folders = Path("/dev/shm").glob(f"wirespeed-{os.getuid()}-*")
+    return {left for left in processes if left} | {Left(str(folder), folder=folder) for folder in folders}
+
+
+def left_since(before: set[Left]) -> list[Left]:
+    """What has come since and does not go away by itself."""
+    deadline = time.monotonic() + PATIENCE
+    while (new := look() - before) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return sorted(new, key=lambda left: left.what)
+
+
+def remove(found: list[Left]) -> None:
+    """Ends the processes, so that the next test starts clean."""
+    for left in found:
+        if left.pid:
+            with suppress(ProcessLookupError):
+                os.kill(left.pid, signal.SIGKILL)

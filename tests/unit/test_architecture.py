@@ -1,0 +1,164 @@
+"""The rules of the house that no compiler holds; what Python modules may import is in pyproject.toml."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "wirespeed"
+NATIVE = ROOT / "native"
+
+MOST_LINES = 400
+MEASURED_ROOMS = ("wirespeed", "native", "tests", "bench", "scripts")
+SOURCE_SUFFIXES = (".py", ".cpp", ".hpp", ".h", ".c")
+
+# (room, words that it may not say, why)
+LIBRARIES = r"\b(open)?mpi(ch)?\b|\bmpi_|\bcuda|\bhip|\bnvrtc|\bnccl|\brccl|\bnvshmem|\bucx"
+PATTERNS = r"\bping-?pong|\bhalo|\bjacobi|\bbisection|\blbm|\ball-?to-?all\b"
+UNSPEAKABLE = (
+    ("wirespeed/patterns", LIBRARIES, "a pattern says who sends what to whom, and runs over every transport"),
+    ("native/measure", LIBRARIES, "sampling and watching are the same for every transport and device"),
+    ("native/transports", PATTERNS, "a transport compiles any pattern's steps"),
+)
+
+# Room of native/: the rooms that its files may include from.
+INCLUDES = {
+    "core": ("core",),
+    "libraries": ("core", "libraries"),
+    "kernels": ("core", "kernels", "libraries"),
+    "devices": ("core", "devices", "kernels", "libraries", "measure/clock.hpp"),
+    "measure": ("core", "measure", "devices/device.hpp", "transports/transport.hpp"),
+    "transports": ("core", "measure", "devices/device.hpp", "libraries", "transports"),
+}
+
+PRINTING_ROOMS = ("cli", "report")
+STATISTICS = (
+    "mean",
+    "fmean",
+    "median",
+    "quantile",
+    "quantiles",
+    "percentile",
+    "stdev",
+    "pstdev",
+    "std",
+    "variance",
+)
+STATISTICS_ROOM = ("stats.py", "histogram.py")
+
+
+def python_files() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def parsed(room_free: tuple[str, ...]) -> Iterator[tuple[str, ast.AST]]:
+    """(place, node) of every syntax node in files outside the rooms that are free of the rule."""
+    for file in python_files():
+        if file.relative_to(PACKAGE).parts[0] in room_free:
+            continue
+        for node in ast.walk(ast.parse(file.read_text(), str(file))):
+            yield f"{file.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}", node
+
+
+def code_of(file: Path) -> str:
+    """The text with comments blanked out, lines kept."""
+    text = file.read_text()
+    if file.suffix == ".py":
+        return re.sub(r"#.*", "", text)
+    text = re.sub(r"/\*.*?\*/", lambda match: "\n" * match[0].count("\n"), text, flags=re.DOTALL)
+    return re.sub(r"//.*", "", text)
+
+
+def sources(room: Path) -> list[Path]:
+    return sorted(file for file in room.rglob("*") if file.suffix in SOURCE_SUFFIXES)
+
+
+def report(rule: str, found: list[str]) -> None:
+    assert not found, "\n".join([rule, *(f"  {place}" for place in found)])
+
+
+@pytest.mark.parametrize(("room", "words", "why"), UNSPEAKABLE, ids=[room for room, _, _ in UNSPEAKABLE])
+def test_words_that_a_room_does_not_know(room: str, words: str, why: str) -> None:
+    pattern = re.compile(words, re.IGNORECASE)
+    found = [
+        f"{file.relative_to(ROOT)}:{number}: {line.strip()}"
+        for file in sources(ROOT / room)
+        for number, line in enumerate(code_of(file).splitlines(), 1)
+        if pattern.search(line)
+    ]
+    report(f"{room} names what it must not know: {why}", found)
+
+
+@pytest.mark.parametrize("room", INCLUDES)
+def test_what_native_rooms_include(room: str) -> None:
+    found = []
+    for file in sources(NATIVE / room):
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            included = re.match(r'#include "(.+)"', line)
+            if included and not any(f"{included[1]}/".startswith(f"{one}/") for one in INCLUDES[room]):
+                found.append(f"{file.relative_to(ROOT)}:{number}: {line}")
+    report(f"native/{room} may include from {', '.join(INCLUDES[room])} alone", found)
+
+
+def test_every_native_room_has_its_rule() -> None:
+    rooms = {folder.name for folder in NATIVE.iterdir() if folder.is_dir()}
+    report("rooms of native/ without a line in INCLUDES", sorted(rooms - set(INCLUDES)))
+
+
+def test_a_vendor_s_device_is_known_to_its_own_folder() -> None:
+    found = [
+        f"{file.relative_to(ROOT)}: {line}"
+        for file in sources(NATIVE / "devices")
+        for line in file.read_text().splitlines()
+        for kind in ("cuda", "hip", "openmp", "levelzero")
+        if line.startswith(f'#include "devices/{kind}/') and file.parent.name != kind
+    ]
+    report("a vendor's device is known to its own folder alone: what two share lies in devices/gpu", found)
+
+
+def test_only_commands_and_reports_print() -> None:
+    found = []
+    for place, node in parsed(PRINTING_ROOMS):
+        text = ast.unparse(node) if isinstance(node, (ast.Call, ast.Import, ast.ImportFrom)) else ""
+        if re.match(
+            r"print\(|sys\.std(out|err)(\.buffer)?\.write(lines)?\(|(from|import) (rich|typer)\b", text
+        ):
+            found.append(f"{place}: {text.splitlines()[0]}")
+    report("only wirespeed/cli and wirespeed/report print; others hand an event to their observer", found)
+
+
+def test_statistics_live_in_one_place() -> None:
+    names = "|".join(STATISTICS)
+    found = []
+    for place, node in parsed(STATISTICS_ROOM):
+        text = ast.unparse(node) if isinstance(node, (ast.Call, ast.Import, ast.ImportFrom)) else ""
+        called = re.match(rf"(.*\.)?({names})\(", text)
+        if re.match(r"(from|import) statistics\b", text) or (called and called[1] != "stats."):
+            found.append(f"{place}: {text.splitlines()[0]}")
+        if isinstance(node, ast.FunctionDef) and node.name in STATISTICS:
+            found.append(f"{place}: def {node.name}")
+    report(f"medians, quantiles and means are computed in {' and '.join(STATISTICS_ROOM)} alone", found)
+
+
+def test_files_stay_readable() -> None:
+    found = []
+    for room in MEASURED_ROOMS:
+        for file in sources(ROOT / room):
+            lines = len(file.read_text().splitlines())
+            if lines > MOST_LINES:
+                found.append(f"{file.relative_to(ROOT)}: {lines} lines")
+    report(f"a file holds one idea and at most {MOST_LINES} lines", found)
+
+
+def test_every_module_says_what_it_is() -> None:
+    found = [
+        str(file.relative_to(ROOT))
+        for file in python_files()
+        if file.read_text().strip() and not ast.get_docstring(ast.parse(file.read_text()))
+    ]
+    report("a module's first line says in one sentence what it is", found)
