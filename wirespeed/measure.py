@@ -271,7 +271,9 @@ class OneSize:
 
     def _sampled(self, program: Any) -> Message | None:
         estimate = self._warm_up(program)
-        rule = StoppingRule(self._plan.stopping, *self._o._clock)
+        rule = StoppingRule(self._plan.stopping, *self._o._clock, divisor=self._figure.divisor)
+        if more := self._world.share(rule.calibration_rounds(estimate)):
+            estimate = self._run(program, 0, more, 1)[0]
         samples = Samples()
         began = time.monotonic()
         last_told = began
@@ -284,15 +286,17 @@ class OneSize:
                 if reason is None:
                     rounds, count = rule.next_batch(estimate, samples, elapsed)
                     lead_in = rounds if estimate * rounds < 1e-3 else 0
-                    batch = (lead_in, rounds, count, self._may_check(elapsed))
+                    batch = (lead_in, rounds, count, samples.count > 0 and self._may_check(elapsed))
             lead_in, rounds, count, check = self._world.share(batch)
             if count == 0:
                 break
-            if check and samples.count:
+            if check:
                 self._check(program)
             seconds = self._run(program, lead_in, rounds, count)
+            if not self._leads:
+                continue
             samples.add([value / self._figure.divisor for value in seconds])
-            if self._leads and time.monotonic() - last_told > 0.5:
+            if time.monotonic() - last_told > 0.5:
                 last_told = time.monotonic()
                 self._progress(samples, last_told - began)
         return self._entry(samples, rule.rounds_per_sample, str(reason)) if self._leads else None
@@ -317,9 +321,7 @@ class OneSize:
 
     def _entry(self, samples: Samples, rounds_per_sample: int, stopped: str) -> Message:
         summary = samples.summary()
-        rate = self._figure.bytes
-        seconds = summary["seconds"]
-        slow, fast = seconds["high"], seconds["low"]
+        rate, seconds = self._figure.bytes, summary["seconds"]
         return {
             "kind": "entry",
             "step": self._step,
@@ -328,18 +330,17 @@ class OneSize:
             "memory": self._path.memory,
             "bytes": self._size,
             "definition": self._figure.definition,
-            "seconds": seconds,
+            **summary,
             "bytes_per_second": {
-                "median": rate / seconds["median"],
-                "low": rate / slow if slow else None,
-                "high": rate / fast if fast else None,
+                "median": _rate(rate, seconds["median"]),
+                "low": _rate(rate, seconds["high"]),
+                "high": _rate(rate, seconds["low"]),
             },
-            "confidence": 0.95,
-            "precision": samples.precision(),
-            "samples": samples.count,
-            "batches": samples.batches,
             "rounds_per_sample": rounds_per_sample,
             "rounds": samples.count * rounds_per_sample,
             "stopped": stopped,
-            "histogram": samples.histogram.to_dict(),
         }
+
+
+def _rate(size: int, seconds: float | None) -> float | None:
+    return size / seconds if seconds else None

@@ -2,6 +2,8 @@
 // MPI_Send or MPI_Recv, as in the ping-pong tutorial; a step of several posts them all and waits.
 #include "transports/transport.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "transports/mpi/message.hpp"
 #include "transports/mpi/world.hpp"
@@ -11,13 +13,11 @@ namespace {
 
 constexpr int tag = 17;
 
+/// One transfer, ready to be handed to MPI.
 template <class Abi> struct Part {
-    Part(mpi::World<Abi>& world, const Transfer& transfer, std::byte* base, std::size_t largest,
-         std::size_t piece)
-        : message(world.calls, transfer.bytes, largest, piece), address(base + transfer.offset),
-          peer(transfer.peer), bytes(transfer.bytes) {}
-    mpi::Message<Abi> message;
-    std::byte* address;
+    void* address;
+    int count;
+    typename Abi::Datatype type;
     int peer;
     std::size_t bytes;
 
@@ -26,78 +26,97 @@ template <class Abi> struct Part {
     }
 };
 
-template <class Abi> class SendOne final : public Action {
-  public:
-    SendOne(mpi::World<Abi>& world, Page& page, std::unique_ptr<Part<Abi>> part)
-        : world_(world), page_(page), part_(std::move(part)), call_(page.name("MPI_Send")) {}
-    void run() override {
-        page_.enter(call_, part_->peer);
-        const int code = world_.calls.send(part_->address, part_->message.count(),
-                                           part_->message.type(), part_->peer, tag,
-                                           world_.communicator);
-        if (code != mpi::success) world_.calls.check(code, "MPI_Send", part_->arguments());
-    }
-
-  private:
-    mpi::World<Abi>& world_;
-    Page& page_;
-    std::unique_ptr<Part<Abi>> part_;
-    CallId call_;
+/// A step's place among a script's parts: receives first, then sends.
+struct Span {
+    std::size_t begin, receives_end, end;
 };
 
-template <class Abi> class ReceiveOne final : public Action {
+/// Steps in order, flat: between one call's return and the next call lie a few loads, because at small
+/// messages every nanosecond here is on the way of the message.
+template <class Abi> class Script final : public Action {
   public:
-    ReceiveOne(mpi::World<Abi>& world, Page& page, std::unique_ptr<Part<Abi>> part)
-        : world_(world), page_(page), part_(std::move(part)), call_(page.name("MPI_Recv")) {}
-    void run() override {
-        page_.enter(call_, part_->peer);
-        const int code = world_.calls.recv(part_->address, part_->message.count(),
-                                           part_->message.type(), part_->peer, tag,
-                                           world_.communicator, Abi::status_ignore());
-        if (code != mpi::success) world_.calls.check(code, "MPI_Recv", part_->arguments());
+    Script(mpi::World<Abi>& world, Page& page)
+        : calls_(world.calls), communicator_(world.communicator), page_(page),
+          send_(page.name("MPI_Send")), receive_(page.name("MPI_Recv")),
+          post_(page.name("MPI_Isend")), wait_(page.name("MPI_Waitall")) {}
+
+    void add(const Step& step, const Buffers& buffers, std::size_t largest, std::size_t piece) {
+        Span span{parts_.size(), 0, 0};
+        for (const auto& transfer : step.receives) add_part(transfer, buffers.receive, largest, piece);
+        span.receives_end = parts_.size();
+        for (const auto& transfer : step.sends) add_part(transfer, buffers.send, largest, piece);
+        span.end = parts_.size();
+        if (span.end > span.begin) spans_.push_back(span);
+        requests_.resize(std::max(requests_.size(), span.end - span.begin));
     }
 
-  private:
-    mpi::World<Abi>& world_;
-    Page& page_;
-    std::unique_ptr<Part<Abi>> part_;
-    CallId call_;
-};
-
-template <class Abi> class AllAtOnce final : public Action {
-  public:
-    using Parts = std::vector<std::unique_ptr<Part<Abi>>>;
-    AllAtOnce(mpi::World<Abi>& world, Page& page, Parts receives, Parts sends)
-        : world_(world), page_(page), receives_(std::move(receives)), sends_(std::move(sends)),
-          requests_(receives_.size() + sends_.size()), post_(page.name("MPI_Isend")),
-          wait_(page.name("MPI_Waitall")) {}
     void run() override {
-        const auto& calls = world_.calls;
-        auto request = requests_.data();
-        page_.enter(post_);
-        for (const auto& part : receives_) {
-            const int code = calls.irecv(part->address, part->message.count(), part->message.type(),
-                                         part->peer, tag, world_.communicator, request++);
-            if (code != mpi::success) calls.check(code, "MPI_Irecv", part->arguments());
+        for (const Span& span : spans_) {
+            if (span.end - span.begin != 1)
+                all_at_once(span);
+            else if (span.receives_end == span.end)
+                receive(parts_[span.begin]);
+            else
+                send(parts_[span.begin]);
         }
-        for (const auto& part : sends_) {
-            const int code = calls.isend(part->address, part->message.count(), part->message.type(),
-                                         part->peer, tag, world_.communicator, request++);
-            if (code != mpi::success) calls.check(code, "MPI_Isend", part->arguments());
+    }
+
+  private:
+    void add_part(const Transfer& transfer, std::byte* base, std::size_t largest,
+                  std::size_t piece) {
+        messages_.push_back(
+            std::make_unique<mpi::Message<Abi>>(calls_, transfer.bytes, largest, piece));
+        const auto& message = *messages_.back();
+        parts_.push_back({base + transfer.offset, message.count(), message.type(), transfer.peer,
+                          transfer.bytes});
+    }
+
+    void send(const Part<Abi>& part) {
+        page_.enter(send_, part.peer);
+        const int code =
+            calls_.send(part.address, part.count, part.type, part.peer, tag, communicator_);
+        if (code != mpi::success) [[unlikely]]
+            calls_.check(code, "MPI_Send", part.arguments());
+    }
+
+    void receive(const Part<Abi>& part) {
+        page_.enter(receive_, part.peer);
+        const int code = calls_.recv(part.address, part.count, part.type, part.peer, tag,
+                                     communicator_, Abi::status_ignore());
+        if (code != mpi::success) [[unlikely]]
+            calls_.check(code, "MPI_Recv", part.arguments());
+    }
+
+    void all_at_once(const Span& span) {
+        auto* request = requests_.data();
+        page_.enter(post_);
+        for (std::size_t i = span.begin; i < span.receives_end; ++i) {
+            const auto& part = parts_[i];
+            const int code = calls_.irecv(part.address, part.count, part.type, part.peer, tag,
+                                          communicator_, request++);
+            if (code != mpi::success) calls_.check(code, "MPI_Irecv", part.arguments());
+        }
+        for (std::size_t i = span.receives_end; i < span.end; ++i) {
+            const auto& part = parts_[i];
+            const int code = calls_.isend(part.address, part.count, part.type, part.peer, tag,
+                                          communicator_, request++);
+            if (code != mpi::success) calls_.check(code, "MPI_Isend", part.arguments());
         }
         page_.enter(wait_);
-        const int code = calls.waitall(static_cast<int>(requests_.size()), requests_.data(),
-                                       Abi::statuses_ignore());
+        const auto count = static_cast<int>(span.end - span.begin);
+        const int code = calls_.waitall(count, requests_.data(), Abi::statuses_ignore());
         if (code != mpi::success)
-            calls.check(code, "MPI_Waitall", std::to_string(requests_.size()) + " requests");
+            calls_.check(code, "MPI_Waitall", std::to_string(count) + " requests");
     }
 
-  private:
-    mpi::World<Abi>& world_;
+    const mpi::Calls<Abi>& calls_;
+    typename Abi::Comm communicator_;
     Page& page_;
-    Parts receives_, sends_;
+    std::vector<Span> spans_;
+    std::vector<Part<Abi>> parts_;
     std::vector<typename Abi::Request> requests_;
-    CallId post_, wait_;
+    std::vector<std::unique_ptr<mpi::Message<Abi>>> messages_;
+    CallId send_, receive_, post_, wait_;
 };
 
 template <class Abi> class Align final : public Action {
@@ -124,9 +143,14 @@ class MpiTransport final : public HostTransport {
         mpi::world();
     }
 
+    std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
+        std::vector<std::unique_ptr<Action>> round;
+        round.push_back(script(steps, buffers));
+        return std::make_unique<HostProgram>(context_.page, std::move(round), align());
+    }
+
     std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) override {
-        return std::visit(
-            [&](auto& world) { return compile_for(world, step, buffers); }, mpi::world());
+        return script({&step, 1}, buffers);
     }
 
     std::unique_ptr<Action> align() override {
@@ -143,22 +167,15 @@ class MpiTransport final : public HostTransport {
     }
 
   private:
-    template <class Abi>
-    std::unique_ptr<Action> compile_for(mpi::World<Abi>& world, const Step& step,
-                                        const Buffers& buffers) {
-        typename AllAtOnce<Abi>::Parts receives, sends;
-        for (const auto& transfer : step.receives)
-            receives.push_back(std::make_unique<Part<Abi>>(world, transfer, buffers.receive,
-                                                           largest_, piece_));
-        for (const auto& transfer : step.sends)
-            sends.push_back(
-                std::make_unique<Part<Abi>>(world, transfer, buffers.send, largest_, piece_));
-        Page& page = context_.page;
-        if (receives.empty() && sends.size() == 1)
-            return std::make_unique<SendOne<Abi>>(world, page, std::move(sends[0]));
-        if (sends.empty() && receives.size() == 1)
-            return std::make_unique<ReceiveOne<Abi>>(world, page, std::move(receives[0]));
-        return std::make_unique<AllAtOnce<Abi>>(world, page, std::move(receives), std::move(sends));
+    std::unique_ptr<Action> script(std::span<const Step> steps, const Buffers& buffers) {
+        return std::visit(
+            [&](auto& world) -> std::unique_ptr<Action> {
+                using Abi = typename std::decay_t<decltype(world)>::abi;
+                auto made = std::make_unique<Script<Abi>>(world, context_.page);
+                for (const auto& step : steps) made->add(step, buffers, largest_, piece_);
+                return made;
+            },
+            mpi::world());
     }
 
     std::size_t largest_, piece_;

@@ -1,0 +1,83 @@
+// For tests alone: an MPI that takes the emulated GPU's pointers. It stands before a real libmpi and
+// replaces addresses of emulated device memory by the accessible ones; a real GPU-aware MPI asks the
+// driver what a pointer is, this one asks /proc/self/maps.
+//
+//   g++ -shared -fPIC -DHANDLE='void*' aware_mpi.cpp -o libmpi.so.40 /real/libmpi.so.40 -ldl   (Open MPI)
+//   g++ -shared -fPIC -DHANDLE=int     aware_mpi.cpp -o libmpi.so.12 /real/libmpi.so.12 -ldl   (MPICH)
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Range {
+    std::uintptr_t first, last, view;
+};
+
+std::vector<Range> emulated_memory() {
+    std::map<std::string, std::pair<std::uintptr_t, std::uintptr_t>> faulting;
+    std::map<std::string, std::uintptr_t> accessible;
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+        if (line.find("/memfd:wirespeed-emulated") == std::string::npos) continue;
+        std::istringstream words(line);
+        std::string range, rights, offset, device, inode;
+        words >> range >> rights >> offset >> device >> inode;
+        const auto dash = range.find('-');
+        const auto first = std::stoull(range.substr(0, dash), nullptr, 16);
+        const auto last = std::stoull(range.substr(dash + 1), nullptr, 16);
+        if (rights[0] == '-')
+            faulting[inode] = {first, last};
+        else
+            accessible[inode] = first;
+    }
+    std::vector<Range> ranges;
+    for (const auto& [inode, span] : faulting)
+        if (accessible.count(inode))
+            ranges.push_back({span.first, span.second, accessible[inode]});
+    return ranges;
+}
+
+void* view(const void* address) {
+    // Read anew for each call: a buffer given back may have left its address to host memory.
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    for (const auto& range : emulated_memory())
+        if (at >= range.first && at < range.last)
+            return reinterpret_cast<void*>(range.view + (at - range.first));
+    return const_cast<void*>(address);
+}
+
+template <class Function> Function* real(const char* name) {
+    return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+extern "C" {
+
+int MPI_Send(const void* from, int count, HANDLE type, int peer, int tag, HANDLE comm) {
+    static auto* next = real<int(const void*, int, HANDLE, int, int, HANDLE)>("MPI_Send");
+    return next(view(from), count, type, peer, tag, comm);
+}
+
+int MPI_Recv(void* to, int count, HANDLE type, int peer, int tag, HANDLE comm, void* status) {
+    static auto* next = real<int(void*, int, HANDLE, int, int, HANDLE, void*)>("MPI_Recv");
+    return next(view(to), count, type, peer, tag, comm, status);
+}
+
+int MPI_Isend(const void* from, int count, HANDLE type, int peer, int tag, HANDLE comm,
+              HANDLE* request) {
+    static auto* next = real<int(const void*, int, HANDLE, int, int, HANDLE, HANDLE*)>("MPI_Isend");
+    return next(view(from), count, type, peer, tag, comm, request);
+}
+
+int MPI_Irecv(void* to, int count, HANDLE type, int peer, int tag, HANDLE comm, HANDLE* request) {
+    static auto* next = real<int(void*, int, HANDLE, int, int, HANDLE, HANDLE*)>("MPI_Irecv");
+    return next(view(to), count, type, peer, tag, comm, request);
+}
+}

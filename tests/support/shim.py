@@ -1,0 +1,27 @@
+"""Builds the GPU-aware MPI of aware_mpi.cpp in front of a real one, as a prefix for --mpi."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+
+def aware_prefix(folder: Path, mpiexec: Path, library: Path) -> Path:
+    """A prefix whose mpiexec is the real one and whose libmpi takes emulated device pointers."""
+    handle = "void*" if library.name.endswith(".40") else "int"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "lib").mkdir()
+    # A script, not a link: Hydra looks for its proxy beside the name that it was called by.
+    launcher = folder / "bin" / "mpiexec"
+    launcher.write_text(f'#!/bin/sh\nexec "{mpiexec}" "$@"\n')
+    launcher.chmod(0o755)
+    source = Path(__file__).with_name("aware_mpi.cpp")
+    command = ["g++", "-std=c++17", "-shared", "-fPIC", "-O2", f"-DHANDLE={handle}", str(source)]
+    command += ["-Wl,--no-as-needed"]
+    command += ["-o", str(folder / "lib" / library.name), str(library), "-ldl"]
+    # Another soname than the real one's, or the loader would take the one for the other.
+    command += [f"-Wl,-rpath,{library.parent}", "-Wl,-soname,libaware_mpi.so"]
+    # The real library's own needs are found at run time, through its own run path.
+    command += ["-Wl,--unresolved-symbols=ignore-all"]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return folder
