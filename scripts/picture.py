@@ -15,16 +15,20 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from wirespeed.cli.reading import read_runs
+from wirespeed.cli.common.reading import read_runs
 from wirespeed.errors import WirespeedError
 from wirespeed.report.reference import load_system, print_against
 from wirespeed.report.terminal import print_run
 
+LETTER = 12.2
+"""Width of a letter in Rich's pictures."""
 THEME = TerminalTheme(
     (24, 26, 31),
     (214, 217, 224),
-    [(24, 26, 31), (224, 108, 117), (152, 195, 121), (229, 192, 123)]
-    + [(97, 175, 239), (198, 120, 221), (86, 182, 194), (171, 178, 191)],
+    [
+        *((24, 26, 31), (224, 108, 117), (152, 195, 121), (229, 192, 123)),
+        *((97, 175, 239), (198, 120, 221), (86, 182, 194), (171, 178, 191)),
+    ],
 )
 
 
@@ -47,7 +51,15 @@ def draw(file: str, against: str | None, width: int) -> str:
     picture = console.export_svg(title="wirespeed", theme=THEME, unique_id="wirespeed")
     # A page that shows the picture may not fetch fonts; every letter has its own place anyway.
     picture = re.sub(r"@font-face \{.*?\}\n", "", picture, flags=re.DOTALL)
+    picture = re.sub(r'x="([\d.]+)" (y="[\d.]+") textLength="([\d.]+)"([^>]*)>((?:&#160;)+)', _move, picture)
     return picture.replace("Fira Code", "ui-monospace, Menlo, Consolas, DejaVu Sans Mono")
+
+
+def _move(found: re.Match[str]) -> str:
+    """Blanks at the start of a text as a place further right: some renderers drop them."""
+    blanks = len(found[5]) // len("&#160;") * LETTER
+    x, length = float(found[1]) + blanks, float(found[3]) - blanks
+    return f'x="{x:.1f}" {found[2]} textLength="{max(length, 0):.1f}"{found[4]}>'
 
 
 def main() -> int:

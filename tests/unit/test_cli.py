@@ -441,7 +441,8 @@ class TestShow:
     def file(self, tmp_path: Path) -> Path:
         lines = []
         for run, seconds in (("a", 1e-6), ("b", 2e-6)):
-            lines.append({"kind": "run", "run": run, "plan": {"pattern": "pingpong"}, "environment": {}})
+            plan = json.loads(json.dumps(Plan().to_dict()))
+            lines.append({"kind": "run", "run": run, "schema": 1, "plan": plan, "environment": {}})
             lines.append({**entry("host", 8, seconds), "run": run})
             lines.append({"kind": "end", "run": run, "status": "complete"})
         file = tmp_path / "two runs.jsonl"
@@ -519,8 +520,8 @@ class TestApplication:
     def own_command(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (tmp_path / "greet.py").write_text(
             "from dataclasses import dataclass\n"
-            "from wirespeed.cli.command import add_command\n"
-            "from wirespeed.cli.options import Debugging\n"
+            "from wirespeed.cli.common.command import add_command\n"
+            "from wirespeed.cli.common.options import Debugging\n"
             "from wirespeed.errors import ExitCode\n"
             "def run(options):\n"
             '    """Say hello."""\n'

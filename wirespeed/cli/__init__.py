@@ -1,1 +1,1 @@
-"""The commands. Each module here with a `register(app)` is one; a new one is found by being there."""
+"""The commands: each module here but `main` is one, with a `register(app)`. They are found by being here."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import importlib
 import os
-import pkgutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Annotated
 
 import typer
 
 import wirespeed.cli
-from wirespeed.cli.command import PIPE_CLOSED
+from wirespeed.cli.common.command import PIPE_CLOSED
 from wirespeed.errors import ExitCode, WirespeedError
 
 HELP = (
@@ -27,15 +27,11 @@ def build_app() -> typer.Typer:
     # Plain help: drawing boxes would cost more than twice the time that `--help` may take.
     app = typer.Typer(name="wirespeed", help=HELP, add_completion=False, rich_markup_mode=None)
     app.callback(invoke_without_command=True)(_root)
-    modules = [importlib.import_module(f"wirespeed.cli.{m.name}") for m in _modules()]
-    commands = [module for module in modules if hasattr(module, "register")]
-    for module in sorted(commands, key=lambda module: (getattr(module, "ORDER", 50), module.__name__)):
+    names = {file.stem for folder in wirespeed.cli.__path__ for file in Path(folder).glob("[a-z]*.py")}
+    modules = [importlib.import_module(f"wirespeed.cli.{name}") for name in names - {"main"}]
+    for module in sorted(modules, key=lambda module: (getattr(module, "ORDER", 50), module.__name__)):
         module.register(app)
     return app
-
-
-def _modules() -> list[pkgutil.ModuleInfo]:
-    return [m for m in pkgutil.iter_modules(wirespeed.cli.__path__) if m.name not in ("main", "__main__")]
 
 
 def _root(

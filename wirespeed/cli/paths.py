@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from wirespeed.cli import values
-from wirespeed.cli.command import add_command
-from wirespeed.cli.options import DEVICES, Debugging, Where, option
+from wirespeed.cli.common import values
+from wirespeed.cli.common.command import add_command
+from wirespeed.cli.common.options import DEVICES, Debugging, Where, option
 from wirespeed.errors import ExitCode
 
 ORDER = 30

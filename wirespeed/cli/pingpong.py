@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import typer
 
-from wirespeed.cli.command import add_command
-from wirespeed.cli.options import Debugging, Measuring, Reporting
+from wirespeed.cli.common.command import add_command
+from wirespeed.cli.common.options import Debugging, Measuring, Reporting
 from wirespeed.errors import ExitCode
 
 ORDER = 20
@@ -25,7 +25,7 @@ def run(options: Options) -> ExitCode:
     (mpirun -n 2 wirespeed pingpong) the two processes are the ranks; outside, each path is started as a job
     step of its own.
     """
-    from wirespeed.cli.measuring import measure_and_print
+    from wirespeed.cli.common.measuring import measure_and_print
 
     plan = options.plan("pingpong", 2, debug=options.debug, test=options.test)
     return measure_and_print(plan, options)

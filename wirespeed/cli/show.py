@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from wirespeed.cli.command import add_command
-from wirespeed.cli.options import Debugging, Reporting
+from wirespeed.cli.common.command import add_command
+from wirespeed.cli.common.options import Debugging, Reporting
 from wirespeed.errors import ExitCode
 
 ORDER = 40
@@ -30,7 +30,7 @@ def run(options: Options) -> ExitCode:
 
     Every run in it is printed as it was when it was measured. Damaged lines are left out, with a warning.
     """
-    from wirespeed.cli.reading import read_runs
+    from wirespeed.cli.common.reading import read_runs
     from wirespeed.report.formats import FORMATS
 
     options.check_report()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wirespeed.cli.command import add_command
-from wirespeed.cli.options import Debugging, Measuring, Reporting, option
+from wirespeed.cli.common.command import add_command
+from wirespeed.cli.common.options import Debugging, Measuring, Reporting, option
 from wirespeed.errors import ExitCode
 from wirespeed.plan import Plan
 from wirespeed.units import format_size
@@ -40,7 +40,7 @@ def run(options: Options) -> ExitCode:
     Measures every path that the machine offers at ten sizes from 8 B to 1 GiB, says what is not available
     and why, and what to try next.
     """
-    from wirespeed.cli.measuring import measure_plan, note, print_result
+    from wirespeed.cli.common.measuring import measure_plan, note, print_result
     from wirespeed.report.records import collect, joined
     from wirespeed.report.survey import print_lacking, print_machine, print_next
     from wirespeed.report.terminal import make_console

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 Record = dict[str, Any]
+CONDITIONS = ("pattern", "stopping", "device", "between", "ranks", "mpi", "launcher", "hosts", "test")
 RECORDED = ("run", "step", "entry", "failure", "end")
 
 
@@ -188,10 +190,19 @@ def collect(records: Iterable[Record]) -> list[Run]:
 
 
 def joined(runs: list[Run]) -> Run:
-    """Runs of one file as one: the later figure of a path and size counts, and a figure beats a failure."""
-    whole = Run(runs[-1].name)
+    """The last run with what earlier ones of the same plan had: later figures count."""
+    last = runs[-1]
+    whole = Run(last.name)
     for run in runs:
-        for record in run.records:
-            whole.add(record)
-    whole.end = runs[-1].end
+        if run is last or _conditions(run) == _conditions(last):
+            for record in run.records:
+                whole.add(record)
+    whole.head, whole.end = last.head, last.end
     return whole
+
+
+def _conditions(run: Run) -> str:
+    """What of a plan its figures depend on."""
+    plan = run.head.get("plan")
+    plan = plan if isinstance(plan, dict) else {}
+    return json.dumps([plan.get(name) for name in CONDITIONS], sort_keys=True, default=str)

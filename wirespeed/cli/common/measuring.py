@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from wirespeed.cli.options import Reporting
+from wirespeed.cli.common.options import Reporting
 from wirespeed.errors import ExitCode
 from wirespeed.plan import Plan
 
@@ -66,7 +66,7 @@ def _earlier(plan: Plan) -> list[Record]:
     """Records of the file that --resume goes on with."""
     if not plan.resume or plan.out is None:
         return []
-    from wirespeed.cli.reading import read_if_there
+    from wirespeed.cli.common.reading import read_if_there
 
     return read_if_there(plan.out)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from wirespeed.cli import values
+from wirespeed.cli.common import values
 from wirespeed.errors import WirespeedError
 from wirespeed.plan import DEFAULT_SIZES, Plan, Stopping
 from wirespeed.units import parse_share, parse_sizes
