@@ -19,6 +19,7 @@ from typing import Any
 
 from wirespeed import devices, launch, mpi
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.judge import Outcome
 from wirespeed.launch import Place
 from wirespeed.messages import Message, parse
 from wirespeed.native import Core, NativeError, core
@@ -31,7 +32,6 @@ from wirespeed.process import ancestors
 from wirespeed.rank import Watched, carry, describe_self, open_device
 from wirespeed.results import record
 from wirespeed.results.store import Store, default_name
-from wirespeed.watch import Outcome
 from wirespeed.world import Promise, World
 
 Observer = Callable[[dict[str, Any]], None]
@@ -118,7 +118,9 @@ class _Voice:
         for state in read_pages(self._folder):
             if state.stopped or state.gone:
                 word = "is stopped (SIGSTOP)" if state.stopped else "is gone"
-                text = f"wirespeed: rank {state.rank} on {state.host} (pid {state.pid}) {word} {state.where()}\n"
+                text = (
+                    f"wirespeed: rank {state.rank} on {state.host} (pid {state.pid}) {word} {state.where()}\n"
+                )
                 os.write(2, text.encode())
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.messages import Message
@@ -17,6 +17,7 @@ from wirespeed.paths import Path, find_path
 from wirespeed.patterns import Shape, Step, find_pattern
 from wirespeed.payload import Payload, Wrong
 from wirespeed.plan import Plan
+from wirespeed.results import record
 from wirespeed.stats import Samples, StoppingRule
 
 if TYPE_CHECKING:
@@ -86,21 +87,21 @@ class Measurement:
         finally:
             self._core.lib.ws_transport_close(transport)
 
-    def _all_sizes(
-        self, path: Path, transport: Any, step: int, sizes: Sequence[int], probe: bool
-    ) -> None:
+    def _all_sizes(self, path: Path, transport: Any, step: int, sizes: Sequence[int], probe: bool) -> None:
         buffers, capacity = None, -1
         for index, size in enumerate(sizes):
             timeout = stuck_after(self._plan, size)
             self._watched.stage(path.name, size, timeout)
-            self._tell({"kind": "progress", "path": path.name, "bytes": size, "index": index, "of": len(sizes)})
+            self._tell(
+                {"kind": "progress", "path": path.name, "bytes": size, "index": index, "of": len(sizes)}
+            )
             try:
                 if size + self._offset > capacity:
                     if buffers is not None:
                         self._core.lib.ws_buffers_close(buffers)
                     buffers = None
                     capacity = self._capacity(size, sizes)
-                    buffers = self._together(lambda: self._open_buffers(transport, path, capacity))
+                    buffers = self._together(partial(self._open_buffers, transport, path, capacity))
                 one = OneSize(self, path, transport, buffers, size, step, (index, len(sizes)))
                 one.try_only() if probe else one.measure()
             except Unusable as error:
@@ -182,19 +183,17 @@ class OneSize:
         fixed = self._plan.stopping.loops is not None
         program = self._open(in_place=False)
         timed = self._open(in_place=True) if fixed else program
+        samples = Samples()
         try:
             self._check(program)
-            entry = self._fixed(timed) if fixed else self._sampled(program)
+            rounds, stopped = self._fixed(timed, samples) if fixed else self._sampled(program, samples)
             self._check(program)
         finally:
             if timed is not program:
                 self._core.lib.ws_program_close(timed)
             self._core.lib.ws_program_close(program)
-        if entry is not None:
-            entry["checked"] = {"rounds": self._payload.rounds, "bytes": self._payload.bytes}
-            entry["elapsed_s"] = time.monotonic() - self._began
-            entry["at"] = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-            self._o._tell(entry)
+        if self._leads:
+            self._o._tell(self._entry(samples, rounds, stopped))
 
     def _open(self, in_place: bool) -> Any:
         flat = [
@@ -218,9 +217,7 @@ class OneSize:
 
     def _run(self, program: Any, lead_in: int, rounds_per_sample: int, samples: int) -> list[float]:
         seconds = self._core.ffi.new("double[]", max(samples, 1))
-        self._core.check(
-            self._core.lib.ws_program_run(program, lead_in, rounds_per_sample, samples, seconds)
-        )
+        self._core.check(self._core.lib.ws_program_run(program, lead_in, rounds_per_sample, samples, seconds))
         return list(self._core.ffi.unpack(seconds, samples)) if samples else []
 
     def _check(self, program: Any) -> None:
@@ -244,7 +241,9 @@ class OneSize:
         from dataclasses import replace
 
         return [
-            Step(*(tuple(replace(t, offset=t.offset + shift) for t in part) for part in (s.sends, s.receives)))
+            Step(
+                *(tuple(replace(t, offset=t.offset + shift) for t in part) for part in (s.sends, s.receives))
+            )
             for s in self._steps
         ]
 
@@ -257,24 +256,20 @@ class OneSize:
             first = min(self._run(program, 0, 1, rest))
         return first
 
-    def _fixed(self, program: Any) -> Message | None:
+    def _fixed(self, program: Any, samples: Samples) -> tuple[int, str]:
         """As the ping-pong tutorial: one elapsed time over all loops."""
         stopping = self._plan.stopping
         loops = stopping.loops or 1
         warm_up = WARM_UP_ROUNDS if stopping.warmup is None else stopping.warmup
-        seconds = self._run(program, warm_up, loops, 1)[0] / self._figure.divisor
-        if not self._leads:
-            return None
-        samples = Samples()
-        samples.add([seconds])
-        return self._entry(samples, loops, "fixed")
+        samples.add([self._run(program, warm_up, loops, 1)[0] / self._figure.divisor])
+        return loops, "fixed"
 
-    def _sampled(self, program: Any) -> Message | None:
+    def _sampled(self, program: Any, samples: Samples) -> tuple[int, str]:
+        """Batch after batch, until rank 0 says that it is enough: rounds per sample, and why it stopped."""
         estimate = self._warm_up(program)
         rule = StoppingRule(self._plan.stopping, *self._o._clock, divisor=self._figure.divisor)
         if more := self._world.share(rule.calibration_rounds(estimate)):
             estimate = self._run(program, 0, more, 1)[0]
-        samples = Samples()
         began = time.monotonic()
         last_told = began
         reason: str | None = None
@@ -299,7 +294,7 @@ class OneSize:
             if time.monotonic() - last_told > 0.5:
                 last_told = time.monotonic()
                 self._progress(samples, last_told - began)
-        return self._entry(samples, rule.rounds_per_sample, str(reason)) if self._leads else None
+        return rule.rounds_per_sample, str(reason)
 
     def _may_check(self, elapsed: float) -> bool:
         return self._checking <= CHECK_SHARE * (elapsed + self._checking)
@@ -320,27 +315,17 @@ class OneSize:
         )
 
     def _entry(self, samples: Samples, rounds_per_sample: int, stopped: str) -> Message:
-        summary = samples.summary()
-        rate, seconds = self._figure.bytes, summary["seconds"]
-        return {
-            "kind": "entry",
-            "step": self._step,
-            "pattern": self._o._pattern.name,
-            "path": self._path.name,
-            "memory": self._path.memory,
-            "bytes": self._size,
-            "definition": self._figure.definition,
-            **summary,
-            "bytes_per_second": {
-                "median": _rate(rate, seconds["median"]),
-                "low": _rate(rate, seconds["high"]),
-                "high": _rate(rate, seconds["low"]),
-            },
-            "rounds_per_sample": rounds_per_sample,
-            "rounds": samples.count * rounds_per_sample,
-            "stopped": stopped,
-        }
-
-
-def _rate(size: int, seconds: float | None) -> float | None:
-    return size / seconds if seconds else None
+        return record.entry(
+            run="",  # whoever writes the file knows it
+            step=self._step,
+            pattern=self._o._pattern.name,
+            path=self._path,
+            size=self._size,
+            definition=self._figure.definition,
+            moved=self._figure.bytes,
+            samples=samples,
+            rounds_per_sample=rounds_per_sample,
+            stopped=stopped,
+            checked={"rounds": self._payload.rounds, "bytes": self._payload.bytes},
+            elapsed_s=time.monotonic() - self._began,
+        )

@@ -24,6 +24,6 @@ def ancestors() -> Iterator[Path]:
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
             pid = int(fields[1])
-            yield Path(os.readlink(f"/proc/{pid}/exe"))
+            yield Path(f"/proc/{pid}/exe").readlink()
         except (OSError, ValueError, IndexError):
             return

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -60,10 +61,8 @@ class Watched:
         """Removes the files; the last rank of a host takes the folder with it."""
         for file in (self.file, self._stack):
             file.unlink(missing_ok=True)
-        try:
+        with suppress(OSError):
             self.file.parent.rmdir()
-        except OSError:
-            pass
 
 
 def open_device(opened: Core, kind: str, between: tuple[int, ...], rank: int, local: int) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 from wirespeed import launch, machine, mpi
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.judge import Outcome
 from wirespeed.libraries import ucx_folder
 from wirespeed.machine import Machine
 from wirespeed.native import core
@@ -24,7 +25,7 @@ from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
 from wirespeed.results import record
 from wirespeed.results.store import Store, default_name
-from wirespeed.watch import JobStep, Outcome
+from wirespeed.watch import JobStep
 from wirespeed.world import Promise
 
 Event = dict[str, Any]
@@ -160,9 +161,7 @@ class Run:
             path=path.name,
             run=f"{self._id}-{self._steps}{'p' if probe else ''}",
             step=step,
-            promise=Promise(
-                self._mpi.vendor, self._mpi.version, self._plan.ranks, str(self._mpi.library)
-            ),
+            promise=Promise(self._mpi.vendor, self._mpi.version, self._plan.ranks, str(self._mpi.library)),
             device=self._found.kind,
             sizes=sizes,
             variables=variables,

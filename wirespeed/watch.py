@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import selectors
 import signal
 import subprocess
@@ -11,11 +10,11 @@ import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from wirespeed import leftovers
+from wirespeed import judge, leftovers
+from wirespeed.judge import Outcome
 from wirespeed.messages import Message, parse
 from wirespeed.page import RankState, ask_for_stack, process_state, read_pages
 from wirespeed.process import die_with_parent
@@ -24,32 +23,6 @@ GRACE = 1.5
 """Seconds for the other ranks to report once one has."""
 SLOW_LAUNCHER = 8.0
 """Seconds that a launcher may take to end a job one of whose ranks has died."""
-
-_LAUNCHER_SAYS = (
-    re.compile(r"rank (?P<rank>\d+) with PID (?P<pid>\d+) on node \S+ exited on signal (?P<signal>\d+)"),
-    re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+)[\s\S]*?EXIT CODE: (?P<signal>\d+)"),
-    re.compile(r"RANK (?P<rank>\d+) PID (?P<pid>\d+) RUNNING AT \S+[\s\S]*?KILLED BY SIGNAL: (?P<signal>\d+)"),
-    re.compile(r"task (?P<rank>\d+): (?:Killed|Exited with exit code (?P<code>\d+))"),
-)
-
-
-@dataclass
-class Outcome:
-    """How a job step ended."""
-
-    what: str = "ok"
-    """ok, crash, hang, death, error or interrupted."""
-    text: str = ""
-    rank: int | None = None
-    host: str | None = None
-    call: str | None = None
-    bytes: int | None = None
-    round: int | None = None
-    fault: str = ""
-    code: int = 0
-    """The exit code that the failing rank asked for."""
-    stacks: list[dict[str, Any]] = field(default_factory=list)
-    log: list[str] = field(default_factory=list)
 
 
 class JobStep:
@@ -184,72 +157,21 @@ class JobStep:
 
     def _judge_end(self) -> None:
         """The launcher has ended, or a rank has: what happened?"""
-        outcome = self.outcome
-        outcome.log = list(self._log)[-40:]
         states = {state.rank: state for state in read_pages(self._pages)}
         if self._crashes:
-            crash = self._crashes[0]
-            self._blame(crash["rank"], crash["host"], crash["call"], crash["bytes"], crash["round"])
-            outcome.what, outcome.fault = "crash", crash["fault"]
-            where = f" in {crash['fault']}" if crash["fault"] else ""
-            outcome.text = f"rank {crash['rank']} on {crash['host']} was {crash['state']}{where}" + (
-                f", called from {crash['call']}" if crash["call"] else ""
-            )
-            outcome.stacks = [_stack(message) for message in self._crashes]
-            return
-        if self._errors:
-            first = self._errors[0]
-            outcome.what, outcome.text, outcome.rank = "error", first["text"], first["rank"]
-            outcome.code = first.get("code", 1)
-            outcome.stacks = [{"rank": first["rank"], "python": first.get("python", [])}]
-            if first["rank"] in states:
-                outcome.bytes = states[first["rank"]].bytes
-            return
-        if self._finished:
-            return  # the figures are complete; a launcher that grumbles at the end does not spoil them
-        self._judge_death(states, self._process.poll())
-
-    def _judge_death(self, states: dict[int, RankState], code: int | None) -> None:
-        outcome = self.outcome
-        outcome.what = "death"
-        said = self._launcher_said()
-        dead = None
-        if self._dead and self._first_alone:
-            dead = states.get(self._dead[0].rank, self._dead[0])
-        elif said:
-            dead = next(
-                (s for s in states.values() if str(s.pid) == said.get("pid") or str(s.rank) == said.get("rank")),
-                None,
-            )
-        if dead is None and self._dead:
-            dead = states.get(self._dead[0].rank, self._dead[0])
-        number = int(said["signal"]) if said and (said.get("signal") or "").isdigit() else 0
-        how = f"was killed by signal {number}" if 0 < number < 65 else "died"
-        if dead is not None:
-            self._blame(dead.rank, dead.host, dead.call, dead.bytes, dead.round)
-            outcome.text = f"rank {dead.rank} on {dead.host} (pid {dead.pid}) {how} {dead.where()}"
-        elif self._greeted or self._handles:
-            outcome.text = f"the launcher ended (exit code {code}) before the ranks were done"
-        else:
-            hint = next((line for line in self._log if line.strip() and not line.startswith("---")), "it said nothing")
-            outcome.what = "error"
-            outcome.text = f"the launcher could not start the ranks (exit code {code}): {hint.strip()[:200]}"
-
-    def _launcher_said(self) -> dict[str, str | None] | None:
-        text = " ".join(self._log)  # launchers wrap their sentences
-        for pattern in _LAUNCHER_SAYS:
-            if match := pattern.search(text):
-                return match.groupdict()
-        return None
+            self.outcome = judge.crashed(self._crashes)
+        elif self._errors:
+            self.outcome = judge.refused(self._errors, states)
+        elif (
+            not self._finished
+        ):  # once the figures are complete, a launcher that grumbles does not spoil them
+            first = self._dead[0] if self._dead and self._first_alone else None
+            started = self._greeted or bool(self._handles)
+            self.outcome = judge.died(states, first, started, self._process.poll(), list(self._log))
+        self.outcome.log = list(self._log)[-40:]
 
     def _judge_hang(self, states: list[RankState], silent: float) -> None:
-        outcome = self.outcome
-        outcome.what = "hang"
-        if not states and not self._reports:
-            outcome.text = f"the ranks did not start within {silent:.0f} s"
-            outcome.log = list(self._log)[-40:]
-            return
-        stopped = [state for state in states if state.stopped]
+        """Wakes who sleeps just long enough to name its frames, then judges."""
         for state in states:
             if state.rank not in self._reports and not state.gone:
                 ask_for_stack(self._pages / f"{state.rank}.page")
@@ -261,54 +183,8 @@ class JobStep:
             for message in self._receive(0.1):
                 if message["kind"] == "stuck":
                     self._reports[message["rank"]] = message
-        outcome.stacks = [_stack(self._reports[rank]) for rank in sorted(self._reports)]
-        outcome.log = list(self._log)[-40:]
-        self._name_hang(states, stopped, silent)
-
-    def _name_hang(self, states: list[RankState], stopped: list[RankState], silent: float) -> None:
-        gone = [state for state in states if state.gone]
-        heard = sorted(self._reports.values(), key=lambda report: (report["round"], report["rank"]))
-        for state, word in [(s, "is stopped (SIGSTOP)") for s in stopped] + [(s, "is gone") for s in gone]:
-            others = [s for s in states if s.rank != state.rank and s.call]
-            waiting = f"; rank {others[0].rank} waits {others[0].where()}" if others else ""
-            self._blame(state.rank, state.host, state.call, state.bytes, state.round)
-            self.outcome.text = f"rank {state.rank} on {state.host} (pid {state.pid}) {word} {state.where()}{waiting}"
-            return
-        missing = [rank for rank in range(self._ranks) if rank not in self._reports and self._reports]
-        if missing and not any(state.rank in missing for state in states):
-            rank = missing[0]
-            self.outcome.rank = rank
-            waiting = heard[0]
-            self.outcome.call = waiting["call"]
-            self.outcome.bytes, self.outcome.round = waiting["bytes"], waiting["round"]
-            self.outcome.text = (
-                f"rank {rank} is silent (stopped, or its host is cut off); rank {waiting['rank']} on "
-                f"{waiting['host']} waits in {waiting['call'] or 'set-up'}, {waiting['bytes']} B, round {waiting['round']}"
-            )
-            return
-        if heard:
-            first = heard[0]
-            self._blame(first["rank"], first["host"], first["call"], first["bytes"], first["round"])
-            sits = f"in {first['call']}" if first["call"] else "between calls"
-            if first["peer"] >= 0:
-                sits += f" with rank {first['peer']}"
-            fault = f" ({first['fault']})" if first["fault"] else ""
-            self.outcome.text = (
-                f"no progress for {silent:.0f} s: rank {first['rank']} on {first['host']} (pid {first['pid']}) "
-                f"sits {sits}{fault}, {first['bytes']} B, round {first['round']}"
-            )
-        elif states:
-            slowest = min(states, key=lambda state: (state.round, state.rank))
-            self._blame(slowest.rank, slowest.host, slowest.call, slowest.bytes, slowest.round)
-            self.outcome.text = (
-                f"no progress for {silent:.0f} s: rank {slowest.rank} on {slowest.host} (pid {slowest.pid}) "
-                f"sits {slowest.where()}"
-            )
-
-    def _blame(self, rank: int, host: str, call: str | None, size: int, rounds: int) -> None:
-        outcome = self.outcome
-        outcome.rank, outcome.host, outcome.call = rank, host, call
-        outcome.bytes, outcome.round = size, rounds
+        self.outcome = judge.hung(states, self._reports, self._ranks, silent)
+        self.outcome.log = list(self._log)[-40:]
 
     @staticmethod
     def _signal(pid: int, number: int) -> None:
@@ -345,8 +221,3 @@ class JobStep:
         with suppress(OSError):
             self._pages.rmdir()
         leftovers.remove_new(self._segments)
-
-
-def _stack(message: Message) -> dict[str, Any]:
-    names = ("rank", "host", "pid", "state", "call", "peer", "native", "python")
-    return {name: message.get(name) for name in names}

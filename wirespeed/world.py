@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from wirespeed.errors import ExitCode, WirespeedError
@@ -39,8 +40,10 @@ class World:
         try:
             from mpi4py import MPI
         except (ImportError, RuntimeError, OSError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise _wrong(f"no MPI library could be loaded ({reason}); name an MPI with --mpi PREFIX") from None
+            reason = (str(error).splitlines() or [type(error).__name__])[-1]
+            raise _wrong(
+                f"no MPI library could be loaded ({reason}); name an MPI with --mpi PREFIX"
+            ) from None
         self._mpi = MPI
         self.string: str = MPI.Get_library_version().strip("\0 \n")
         self.vendor, self.version = parse_library_string(self.string)
@@ -118,9 +121,7 @@ class World:
 
         @ffi.callback("int(const void *, void *, uint64_t)")  # type: ignore[untyped-decorator]
         def allgather(mine: Any, all_: Any, each: int) -> int:
-            return guarded(
-                lambda: comm.Allgather(ffi.buffer(mine, each), ffi.buffer(all_, each * comm.size))
-            )
+            return guarded(lambda: comm.Allgather(ffi.buffer(mine, each), ffi.buffer(all_, each * comm.size)))
 
         @ffi.callback("int(void *, uint64_t, int)")  # type: ignore[untyped-decorator]
         def broadcast(data: Any, size: int, root: int) -> int:
@@ -147,12 +148,10 @@ class World:
 def loaded_library() -> str:
     """The libmpi that this process has mapped."""
     try:
-        with open("/proc/self/maps") as maps:
-            for line in maps:
-                path = line.split()[-1]
-                name = os.path.basename(path)
-                if name.startswith(("libmpi.so", "libmpich.so", "libmpi_")) and path.startswith("/"):
-                    return path
+        for line in Path("/proc/self/maps").read_text().splitlines():
+            path = line.split()[-1]
+            if path.startswith("/") and Path(path).name.startswith(("libmpi.so", "libmpich.so", "libmpi_")):
+                return path
     except OSError:
         pass
     raise _wrong("mpi4py joined a world but no libmpi is mapped; set MPI4PY_LIBMPI to the library's path")

@@ -1,0 +1,212 @@
+"""Every path over every device and MPI moves every byte of every size, and says so in valid records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command import wirespeed
+from support.mpis import InstalledMpi
+from support.shim import aware_prefix
+
+SIZES = "0,1,7,8,4097,64K,1M,4M"
+FAST = ("--max-time", "0.02")
+
+
+@pytest.mark.parametrize("path", ["host", "host-pinned", "staged", "staged-pinned"])
+def test_every_byte_arrives(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
+    """Protects the payload check and each path's transport, on memory that faults when the CPU touches it."""
+    done = wirespeed(
+        "pingpong",
+        "--paths",
+        path,
+        "--device",
+        "emulated",
+        "--mpi",
+        mpi.mpiexec,
+        "--sizes",
+        SIZES,
+        *FAST,
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err
+    assert [entry["bytes"] for entry in done.entries] == [0, 1, 7, 8, 4097, 1 << 16, 1 << 20, 1 << 22]
+    for entry in done.entries:
+        assert entry["checked"]["rounds"] >= 2
+        # Rank 0 checks what came back to it; rank 1 does the same for its own part.
+        assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
+
+
+@pytest.mark.parametrize("offset", ["1", "3"])
+@pytest.mark.parametrize("path", ["host", "staged"])
+def test_unaligned_buffers(mpi: InstalledMpi, path: str, offset: str, tmp_path: Path) -> None:
+    """Protects content and check where words do not lie on word boundaries."""
+    done = wirespeed(
+        "pingpong",
+        "--paths",
+        path,
+        "--device",
+        "emulated",
+        "--mpi",
+        mpi.mpiexec,
+        *FAST,
+        "--sizes",
+        "1,7,8,4097,1M",
+        "--test",
+        f"offset={offset}",
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err
+    assert len(done.entries) == 5
+
+
+def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the derived datatypes of large messages, with the int's range lowered to 1000 bytes."""
+    done = wirespeed(
+        "pingpong",
+        "--paths",
+        "host",
+        "--mpi",
+        mpi.mpiexec,
+        *FAST,
+        "--sizes",
+        "999,1000,1001,2000,4097,1M",
+        "--test",
+        "largest-count=1000",
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err
+    assert len(done.entries) == 6
+
+
+def test_a_real_message_beyond_two_gib(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects messages of more than 2^31 bytes as they are."""
+    available = next(
+        int(line.split()[1])
+        for line in Path("/proc/meminfo").read_text().splitlines()
+        if "MemAvailable" in line
+    )
+    if available < 14 << 20:
+        pytest.skip("less than 14 GiB of memory available")
+    done = wirespeed(
+        "pingpong",
+        "--paths",
+        "host",
+        "--mpi",
+        mpi.mpiexec,
+        "--loops",
+        "1",
+        "--warmup",
+        "0",
+        "--sizes",
+        str((1 << 31) + 5),
+        out=tmp_path / "r.jsonl",
+        timeout=280,
+    )
+    assert done.code == 0, done.err
+    assert [entry["bytes"] for entry in done.entries] == [(1 << 31) + 5]
+
+
+def test_an_mpi_that_takes_device_pointers(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the aware path's way to success, by an MPI that stands for a GPU-aware one."""
+    prefix = aware_prefix(tmp_path / "aware", mpi.mpiexec, mpi.library)
+    done = wirespeed(
+        "pingpong",
+        "--paths",
+        "aware",
+        "--device",
+        "emulated",
+        "--mpi",
+        prefix,
+        *FAST,
+        "--sizes",
+        "1,4097,1M",
+        out=tmp_path / "r.jsonl",
+        environment=mpi.variables,
+    )
+    assert done.code == 0, done.err + done.out
+    assert [entry["bytes"] for entry in done.entries] == [1, 4097, 1 << 20]
+
+
+def test_an_mpi_that_does_not(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the rest of the run from an MPI that dies of a device pointer, and names where it died."""
+    done = wirespeed(
+        "pingpong",
+        "--paths",
+        "host,aware,staged",
+        "--device",
+        "emulated",
+        "--mpi",
+        mpi.mpiexec,
+        *FAST,
+        "--sizes",
+        "8,64K",
+        out=tmp_path / "r.jsonl",
+    )
+    done.no_stack_trace()
+    assert {entry["path"] for entry in done.entries} == {"host", "staged"}
+    (failure,) = done.failures
+    assert failure["path"] == "aware" and failure["what"] == "unavailable"
+    assert "on a device pointer" in failure["text"]
+    assert failure["remedy"]
+    if mpi.name == "openmpi":
+        assert "crashed on a device pointer in opal_convertor_pack" in failure["text"]
+
+
+@pytest.mark.parametrize("lie", ["drop-byte", "drop-round", "repeat-round"])
+@pytest.mark.parametrize("path", ["host", "staged", "aware"])
+def test_a_lie_is_found_out(path: str, lie: str, tmp_path: Path) -> None:
+    """Protects the check itself: a transport that drops or repeats is caught on every path and size."""
+    from support import mpis
+
+    mpi = mpis.find("mpich")
+    if isinstance(mpi, str):
+        pytest.skip(mpi)
+    prefix = aware_prefix(tmp_path / "aware", mpi.mpiexec, mpi.library)
+    done = wirespeed(
+        "pingpong",
+        "--paths",
+        path,
+        "--device",
+        "emulated",
+        "--mpi",
+        prefix,
+        *FAST,
+        "--sizes",
+        "1,7,4097,64K",
+        "--test",
+        f"lie={lie}",
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code != 0
+    assert not done.entries
+    if path == "aware":
+        assert "wrong data" in done.failures[0]["text"]
+        return
+    assert [failure["what"] for failure in done.failures] == ["mismatch"] * 4
+    wrong = {"drop-byte": (0, 6, 4096, 65535)}.get(lie, (0, 0, 0, 0))
+    for failure, offset, size in zip(done.failures, wrong, (1, 7, 4097, 65536), strict=True):
+        assert f"byte {offset} of {size} " in failure["text"]
+
+
+def test_the_declared_bandwidth_is_measured(tmp_path: Path) -> None:
+    """Protects the arithmetic from samples to GB/s, against a truth declared: staging by sleeping copies."""
+    done = wirespeed(
+        "pingpong",
+        "--paths",
+        "staged",
+        "--device",
+        "emulated",
+        "--sizes",
+        "8M",
+        "--max-time",
+        "2",
+        out=tmp_path / "r.jsonl",
+        environment={"WIRESPEED_EMULATED": "count=2,h2d=2e8,d2h=2e8"},
+    )
+    assert done.code == 0, done.err
+    (entry,) = done.entries
+    copies = 2 * (8 << 20) / 2e8
+    # The message between the copies comes on top: a few milliseconds of 84.
+    assert copies <= entry["seconds"]["median"] <= 1.25 * copies
+    assert entry["bytes_per_second"]["median"] == pytest.approx(entry["bytes"] / entry["seconds"]["median"])

@@ -1,0 +1,197 @@
+"""Ranks are killed, stopped and cut off; the culprit is named, and nothing measured is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.command import Record, disturbed, ranks_of, wirespeed
+from support.mpis import InstalledMpi
+
+SLOW = ("--sizes", "8,64K,1M,4M", "--precision", "0.0001%", "--max-time", "1.5")
+
+
+def after(entries: int) -> Callable[[list[Record]], bool]:
+    """So many figures are in the file, and the next is under way."""
+
+    def ready(records: list[Record]) -> bool:
+        return len([record for record in records if record["kind"] == "entry"]) >= entries
+
+    return ready
+
+
+def strike(out: Path, rank: int, number: int) -> Callable[[subprocess.Popen[str]], None]:
+    def act(process: subprocess.Popen[str]) -> None:
+        from support.command import whole_lines
+
+        time.sleep(0.3)
+        os.kill(ranks_of(whole_lines(out))[rank], number)
+
+    return act
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_killed_rank(mpi: InstalledMpi, rank: int, tmp_path: Path) -> None:
+    """Protects every entry already written, and the name of the rank that died."""
+    out = tmp_path / "r.jsonl"
+    done = disturbed(
+        "pingpong",
+        "--mpi",
+        mpi.mpiexec,
+        "--device",
+        "emulated",
+        "--paths",
+        "host,staged",
+        *SLOW,
+        out=out,
+        when=after(1),
+        act=strike(out, rank, signal.SIGKILL),
+    )
+    done.no_stack_trace()
+    assert done.code == 1
+    (failure,) = done.failures
+    assert failure["what"] == "death" and failure["path"] == "host"
+    assert failure["rank"] == rank, failure["text"]
+    assert f"rank {rank} on " in failure["text"]
+    assert [entry["bytes"] for entry in done.entries if entry["path"] == "host"][:1] == [8]
+    assert [entry["bytes"] for entry in done.entries if entry["path"] == "staged"] == [
+        8,
+        1 << 16,
+        1 << 20,
+        1 << 22,
+    ]
+    assert done.records[-1]["kind"] == "end"
+
+
+def test_a_stopped_rank(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the end of a hang: the rank, its host, its call and the stacks are in the record."""
+    out = tmp_path / "r.jsonl"
+    done = disturbed(
+        "pingpong",
+        "--mpi",
+        mpi.mpiexec,
+        "--device",
+        "emulated",
+        "--paths",
+        "host,staged",
+        "--timeout",
+        "3",
+        *SLOW,
+        out=out,
+        when=after(1),
+        act=strike(out, 1, signal.SIGSTOP),
+    )
+    done.no_stack_trace()
+    assert done.code == 1
+    (failure,) = done.failures
+    assert failure["what"] == "hang" and failure["rank"] == 1, failure["text"]
+    assert "is stopped (SIGSTOP)" in failure["text"]
+    stacks = {stack["rank"]: stack for stack in failure["stacks"]}
+    assert any("MPI" in line or "libmpi" in line for line in stacks[0]["native"]), stacks[0]
+    assert any("measure.py" in line for line in stacks[0]["python"])
+    assert {entry["path"] for entry in done.entries} == {"host", "staged"}
+
+
+def test_ctrl_c(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the file and the process table from an impatient user."""
+    out = tmp_path / "r.jsonl"
+    done = disturbed(
+        "pingpong",
+        "--mpi",
+        mpi.mpiexec,
+        *SLOW,
+        out=out,
+        when=after(1),
+        act=lambda process: process.send_signal(signal.SIGINT),
+    )
+    done.no_stack_trace()
+    assert done.code == 130
+    assert done.entries
+    assert done.records[-1]["kind"] == "end" and done.records[-1]["status"] == "interrupted"
+
+
+def test_a_front_end_killed_without_warning(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the machine from orphans when even the front end is killed; its file stays readable."""
+    out = tmp_path / "r.jsonl"
+    done = disturbed(
+        "pingpong", "--mpi", mpi.mpiexec, *SLOW, out=out, when=after(1), act=lambda process: process.kill()
+    )
+    assert done.code == -signal.SIGKILL
+    assert done.entries
+    pids = ranks_of(done.records)
+    deadline = time.monotonic() + 5
+    while any(_runs(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in pids if _runs(pid)]
+    for folder in Path("/dev/shm").glob(f"wirespeed-{os.getuid()}-{done.of('run')[0]['run']}*"):
+        for file in folder.iterdir():
+            file.unlink()
+        folder.rmdir()
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+def test_resume_goes_on(tmp_path: Path) -> None:
+    """Protects --resume: what is in the file is not measured again."""
+    out = tmp_path / "r.jsonl"
+    first = wirespeed("pingpong", "--sizes", "8,64", "--max-time", "0.02", out=out)
+    assert first.code == 0, first.err
+    second = wirespeed("pingpong", "--sizes", "8,64,1K", "--max-time", "0.02", "--resume", out=out)
+    assert second.code == 0, second.err
+    assert [entry["bytes"] for entry in second.entries] == [8, 64, 1024]
+    third = wirespeed("pingpong", "--sizes", "8", "--max-time", "0.02", out=out)
+    assert third.code == 4 and "--resume" in third.err
+
+
+def test_a_hang_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects a run that no front end watches: the ranks name the stopped one and end the job."""
+    out = tmp_path / "r.jsonl"
+    done = disturbed(
+        "pingpong",
+        "--timeout",
+        "3",
+        *SLOW,
+        out=out,
+        when=after(1),
+        before=tuple(mpi.command(2)),
+        act=strike(out, 1, signal.SIGSTOP),
+        environment=mpi.variables,
+    )
+    assert done.code != 0
+    assert "rank 0" in done.err and "no progress for 3 s" in done.err
+    assert "rank 1" in done.err and "is stopped (SIGSTOP)" in done.err
+    assert done.entries and done.failures[0]["what"] == "hang"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--sizes", "8:4"), "range"),
+        (("--sizes", "x"), "not a size"),
+        (("--paths", "warp"), "no path called 'warp'"),
+        (("--device", "tpu"), "no such device"),
+        (("--mpi", "/nowhere"), "no such MPI"),
+        (("--launcher", "catapult"), "no such launcher"),
+        (("--precision", "0"), "--precision"),
+        (("--loops", "0"), "--loops"),
+        (("--device", "emulated", "--between", "0,9", "--paths", "staged"), "no emulated device 9"),
+        (("--out", "/proc/nowhere/r.jsonl"), "/proc/nowhere"),
+        (("--out", "/dev/full"), "/dev/full"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    """Protects users from stack traces: what is wrong, what is allowed, what to do."""
+    done = wirespeed("pingpong", "--max-time", "0.02", *arguments, cwd=tmp_path)
+    assert done.code != 0
+    done.no_stack_trace()
+    assert words in done.err + done.out, done.err + done.out

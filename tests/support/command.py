@@ -1,0 +1,110 @@
+"""Runs the installed `wirespeed` as a user would, and reads what it wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+WIRESPEED = Path(sys.prefix, "bin", "wirespeed")
+Record = dict[str, Any]
+
+
+@dataclass
+class Done:
+    """A finished command."""
+
+    code: int
+    out: str
+    err: str
+    records: list[Record] = field(default_factory=list)
+
+    def of(self, kind: str) -> list[Record]:
+        return [record for record in self.records if record["kind"] == kind]
+
+    @property
+    def entries(self) -> list[Record]:
+        return self.of("entry")
+
+    @property
+    def failures(self) -> list[Record]:
+        return self.of("failure")
+
+    def no_stack_trace(self) -> None:
+        assert "Traceback" not in self.out + self.err, self.err
+
+
+def read(file: Path) -> list[Record]:
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def wirespeed(
+    *arguments: str | Path,
+    out: Path | None = None,
+    before: tuple[str, ...] = (),
+    environment: dict[str, str] | None = None,
+    timeout: float = 120,
+    cwd: Path | None = None,
+) -> Done:
+    """Runs `wirespeed ARGUMENTS`, behind the launcher words in `before`."""
+    command = [*before, str(WIRESPEED), *map(str, arguments)]
+    if out is not None:
+        command += ["--out", str(out)]
+    done = subprocess.run(
+        command,
+        env={**os.environ, **(environment or {})},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    return Done(done.returncode, done.stdout, done.stderr, read(out) if out else [])
+
+
+def disturbed(
+    *arguments: str | Path,
+    out: Path,
+    when: Callable[[list[Record]], bool],
+    act: Callable[[subprocess.Popen[str]], None],
+    before: tuple[str, ...] = (),
+    environment: dict[str, str] | None = None,
+    timeout: float = 120,
+) -> Done:
+    """Like wirespeed(), but calls `act` once, as soon as `when` likes the records written so far."""
+    command = [*before, str(WIRESPEED), *map(str, arguments), "--out", str(out)]
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, **(environment or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + timeout
+    while process.poll() is None and not when(whole_lines(out)):
+        assert time.monotonic() < deadline, "the moment to act never came"
+        time.sleep(0.02)
+    act(process)
+    printed, errors = process.communicate(timeout=timeout)
+    return Done(process.returncode, printed, errors, read(out))
+
+
+def whole_lines(file: Path) -> list[Record]:
+    """Records of a file that is being written."""
+    if not file.exists():
+        return []
+    text = file.read_text()
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+
+
+def ranks_of(records: list[Record]) -> list[int]:
+    """Process numbers of the latest job step's ranks, by rank."""
+    steps = [record for record in records if record["kind"] == "step"]
+    return [rank["pid"] for rank in steps[-1]["ranks"]] if steps else []
