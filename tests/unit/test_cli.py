@@ -1,112 +1,24 @@
-"""The command line: what it makes of its words, what it prints where, and with which code it ends."""
+"""The command line: what it makes of its words, and how it ends."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.fake_run import FakeRun, entry, one_line
 
-import wirespeed
 import wirespeed.cli
-from wirespeed.cli.main import PIPE_CLOSED, main
+from wirespeed.cli.common.command import PIPE_CLOSED
+from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.plan import Plan
-
-Observer = Callable[[dict[str, Any]], None]
-
-
-def entry(path: str, size: int, seconds: float) -> dict[str, Any]:
-    return {
-        "kind": "entry",
-        "run": "r",
-        "step": 0,
-        "pattern": "pingpong",
-        "path": path,
-        "memory": "pageable",
-        "bytes": size,
-        "definition": "one way: half of a round trip",
-        "seconds": dict.fromkeys(("median", "low", "high", "min", "max", "p99", "mean"), seconds),
-        "bytes_per_second": dict.fromkeys(("median", "low", "high"), size / seconds),
-        "confidence": 0.95,
-        "precision": 0.004,
-        "samples": 120,
-        "batches": 12,
-        "rounds_per_sample": 1,
-        "rounds": 120,
-        "stopped": "precision",
-        "histogram": {"base": 1.0442737824274138, "unit_s": 1e-9, "first": 0, "counts": [120]},
-        "checked": {"rounds": 1, "bytes": size},
-        "elapsed_s": 0.1,
-        "at": "2026-01-01T12:00:00+00:00",
-    }
-
-
-class FakeRun:
-    """wirespeed.run without a machine: notes the plan, replays what it was told to."""
-
-    def __init__(self) -> None:
-        self.plans: list[Plan] = []
-        self.code = ExitCode.OK
-        self.error: BaseException | None = None
-        self.silent = False
-        self.failures: list[dict[str, Any]] = []
-
-    @property
-    def plan(self) -> Plan:
-        return self.plans[-1]
-
-    def measure(self, plan: Plan, observe: Observer) -> ExitCode:
-        self.plans.append(plan)
-        if not self.silent:
-            observe({"kind": "run", "run": "r", "plan": plan.to_dict(), "environment": {"host": "n1"}})
-            observe({"kind": "step-start", "path": "host", "steps_done": 0, "steps_total": 1})
-            for index, size in enumerate(plan.sizes[:4]):
-                observe({"kind": "progress", "path": "host", "bytes": size, "index": index, "of": 4})
-                observe(entry("host", size, 1e-6))
-            for failure in self.failures:
-                observe({"kind": "failure", "run": "r", **failure})
-        if self.error:
-            raise self.error
-        if not self.silent:
-            observe({"kind": "end", "run": "r", "status": "complete"})
-        return self.code
-
-    def discover(self, plan: Plan) -> Any:
-        return SimpleNamespace(
-            kind="host",
-            devices=[],
-            mpis=[SimpleNamespace(title="Open MPI 5.0.11", source="wheel", prefix="/mpi")],
-            why_no_gpu={"cuda": "libcuda.so.1 not found"},
-            availability=lambda path: "no GPU" if path.needs_device else None,
-        )
-
-
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeRun:
-    made = FakeRun()
-    module = ModuleType("wirespeed.run")
-    module.measure, module.discover = made.measure, made.discover  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "wirespeed.run", module)
-    monkeypatch.setattr(wirespeed, "run", module, raising=False)
-    monkeypatch.chdir(tmp_path)
-    return made
-
-
-def one_line(text: str) -> str:
-    """The only line of a text."""
-    assert text.endswith("\n") and text.count("\n") == 1, text
-    return text[:-1]
 
 
 class TestPlan:
@@ -340,158 +252,6 @@ class TestInsideALauncher:
         monkeypatch.setenv(rank, "0")
         assert main(["pingpong", "--sizes", "8X"]) == ExitCode.USAGE
         one_line(capsys.readouterr().err)
-
-
-class TestFormats:
-    def out(self, capsys: pytest.CaptureFixture[str], *words: str) -> str:
-        capsys.readouterr()
-        assert main(["pingpong", "--sizes", "8:64", "--out", "f", *words]) == 0
-        return capsys.readouterr().out
-
-    def test_json(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
-        records = json.loads(self.out(capsys, "--format", "json"))
-        assert [record["kind"] for record in records] == ["run", *["entry"] * 4, "end"]
-
-    def test_csv(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
-        rows = list(csv.DictReader(io.StringIO(self.out(capsys, "--format", "csv"))))
-        assert [row["bytes"] for row in rows] == ["8", "16", "32", "64"]
-        assert {row["path"] for row in rows} == {"host"}
-
-    def test_tutorial(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
-        lines = self.out(capsys, "--format", "tutorial").splitlines()
-        assert lines[0] == "# host"
-        assert len(lines) == 5
-        assert float(lines[1].split()[-1]) == pytest.approx(8 / 2**30 / 1e-6, abs=1e-9)
-
-    def test_table_beside_summit(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
-        assert "Beside Summit, as published" in self.out(capsys, "--against", "summit")
-
-    def test_progress_stays_out_of_the_result(
-        self, fake: FakeRun, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        main(["pingpong", "--sizes", "8:64", "--out", "f", "--format", "json"])
-        printed = capsys.readouterr()
-        assert len(printed.err.splitlines()) == 5
-        assert "120 samples" in printed.err and "120 samples" not in printed.out
-
-
-class TestSurvey:
-    def test_machine_table_lacking_next(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["survey", "--out", "f.jsonl"]) == 0
-        text = capsys.readouterr().out
-        places = [
-            text.index(part)
-            for part in (
-                "CPU",
-                "GPU  none; cuda: libcuda.so.1 not found",
-                "MPI  Open MPI 5.0.11 (wheel, /mpi)",
-                "fastest" if "fastest" in text else "one way",
-                "aware: not available: no GPU",
-                "Results: f.jsonl",
-                "Next:",
-                "wirespeed pingpong --device emulated",
-            )
-        ]
-        assert places == sorted(places)
-
-    def test_sizes_fit_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from wirespeed.cli.survey import fitting, free_memory
-
-        sizes = (8, 1 << 20, 1 << 30)
-        assert fitting(sizes, None) == sizes
-        assert fitting(sizes, 1 << 40) == sizes
-        assert fitting(sizes, 4 << 30) == sizes[:2]
-        assert fitting(sizes, 0) == sizes[:1]
-        assert (free_memory() or 1) > 0
-
-    def test_sizes_given_are_kept(self, fake: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
-        from wirespeed.cli import survey
-
-        monkeypatch.setattr(survey, "free_memory", lambda: 1 << 20)
-        assert main(["survey", "--sizes", "8,1G"]) == 0
-        assert fake.plan.sizes == (8, 1 << 30)
-        assert main(["survey"]) == 0
-        assert fake.plan.sizes == (8, 64, 512, 4096, 32768)
-
-    def test_json_leaves_stdout_to_the_result(
-        self, fake: FakeRun, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert main(["survey", "--format", "json"]) == 0
-        printed = capsys.readouterr()
-        assert json.loads(printed.out)
-        assert "Next:" in printed.err
-
-
-class TestPaths:
-    def test_list(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["paths"]) == 0
-        text = capsys.readouterr().out
-        assert "host           available" in text
-        assert "aware          not available" in text
-
-    def test_json(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["paths", "--format", "json"]) == 0
-        rows = {row["path"]: row for row in json.loads(capsys.readouterr().out)}
-        assert rows["host"]["available"] is True and rows["host"]["lacks"] is None
-        assert rows["aware"]["available"] is False and rows["aware"]["lacks"] == "no GPU"
-
-
-class TestShow:
-    @pytest.fixture
-    def file(self, tmp_path: Path) -> Path:
-        lines = []
-        for run, seconds in (("a", 1e-6), ("b", 2e-6)):
-            plan = json.loads(json.dumps(Plan().to_dict()))
-            lines.append({"kind": "run", "run": run, "schema": 1, "plan": plan, "environment": {}})
-            lines.append({**entry("host", 8, seconds), "run": run})
-            lines.append({"kind": "end", "run": run, "status": "complete"})
-        file = tmp_path / "two runs.jsonl"
-        file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        return file
-
-    def test_several_runs(self, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["show", str(file)]) == 0
-        printed = capsys.readouterr()
-        assert printed.out.index("1.00 us") < printed.out.index("2.00 us")
-        assert printed.err == ""
-
-    def test_damaged_lines_are_left_out_with_a_warning(
-        self, file: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        good = file.read_bytes()
-        file.write_bytes(b"\xff\xfe\x00\n" + good + b'[1]\n{"kind":"entry","run":"b"}\n' + good[:50])
-        assert main(["show", str(file)]) == 0
-        printed = capsys.readouterr()
-        assert "1.00 us" in printed.out and "2.00 us" in printed.out
-        assert "1" in printed.err and "warning" in printed.err
-
-    @pytest.mark.parametrize("format_", ["json", "csv", "tutorial"])
-    def test_formats(self, format_: str, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["show", str(file), "--format", format_]) == 0
-        assert capsys.readouterr().out
-
-    @pytest.mark.parametrize("content", [None, b"", b"hello\n", b'{"kind": "other"}\n'])
-    def test_a_file_without_a_run(
-        self, content: bytes | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        file = tmp_path / "f"
-        if content is not None:
-            file.write_bytes(content)
-        assert main(["show", str(file)]) == ExitCode.CANNOT_WRITE
-        printed = capsys.readouterr()
-        assert printed.out == ""
-        assert str(file) in printed.err.splitlines()[-1]
-
-    def test_a_folder(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main(["show", str(tmp_path)]) == ExitCode.CANNOT_WRITE
-        one_line(capsys.readouterr().err)
-
-    def test_resume_shows_what_was_there_before(
-        self, file: Path, fake: FakeRun, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        assert main(["pingpong", "--out", str(file), "--resume", "--sizes", "16"]) == 0
-        rows = [line for line in capsys.readouterr().out.splitlines() if "us ±" in line]
-        assert [row.split()[0] for row in rows] == ["8", "16"]
 
 
 class TestApplication:

@@ -1,0 +1,84 @@
+"""wirespeed.run without a machine, for tests of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from wirespeed.errors import ExitCode
+from wirespeed.plan import Plan
+
+Observer = Callable[[dict[str, Any]], None]
+
+
+def entry(path: str, size: int, seconds: float) -> dict[str, Any]:
+    return {
+        "kind": "entry",
+        "run": "r",
+        "step": 0,
+        "pattern": "pingpong",
+        "path": path,
+        "memory": "pageable",
+        "bytes": size,
+        "definition": "one way: half of a round trip",
+        "seconds": dict.fromkeys(("median", "low", "high", "min", "max", "p99", "mean"), seconds),
+        "bytes_per_second": dict.fromkeys(("median", "low", "high"), size / seconds),
+        "confidence": 0.95,
+        "precision": 0.004,
+        "samples": 120,
+        "batches": 12,
+        "rounds_per_sample": 1,
+        "rounds": 120,
+        "stopped": "precision",
+        "histogram": {"base": 1.0442737824274138, "unit_s": 1e-9, "first": 0, "counts": [120]},
+        "checked": {"rounds": 1, "bytes": size},
+        "elapsed_s": 0.1,
+        "at": "2026-01-01T12:00:00+00:00",
+    }
+
+
+class FakeRun:
+    """wirespeed.run without a machine: notes the plan, replays what it was told to."""
+
+    def __init__(self) -> None:
+        self.plans: list[Plan] = []
+        self.code = ExitCode.OK
+        self.error: BaseException | None = None
+        self.silent = False
+        self.failures: list[dict[str, Any]] = []
+
+    @property
+    def plan(self) -> Plan:
+        return self.plans[-1]
+
+    def measure(self, plan: Plan, observe: Observer) -> ExitCode:
+        self.plans.append(plan)
+        if not self.silent:
+            observe({"kind": "run", "run": "r", "plan": plan.to_dict(), "environment": {"host": "n1"}})
+            observe({"kind": "step-start", "path": "host", "steps_done": 0, "steps_total": 1})
+            for index, size in enumerate(plan.sizes[:4]):
+                observe({"kind": "progress", "path": "host", "bytes": size, "index": index, "of": 4})
+                observe(entry("host", size, 1e-6))
+            for failure in self.failures:
+                observe({"kind": "failure", "run": "r", **failure})
+        if self.error:
+            raise self.error
+        if not self.silent:
+            observe({"kind": "end", "run": "r", "status": "complete"})
+        return self.code
+
+    def discover(self, plan: Plan) -> Any:
+        return SimpleNamespace(
+            kind="host",
+            devices=[],
+            mpis=[SimpleNamespace(title="Open MPI 5.0.11", source="wheel", prefix="/mpi")],
+            why_no_gpu={"cuda": "libcuda.so.1 not found"},
+            availability=lambda path: "no GPU" if path.needs_device else None,
+        )
+
+
+def one_line(text: str) -> str:
+    """The only line of a text."""
+    assert text.endswith("\n") and text.count("\n") == 1, text
+    return text[:-1]

@@ -1,0 +1,95 @@
+"""Records of a run made up for reports: what a measurement would have written."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+
+from wirespeed.paths import all_paths
+from wirespeed.report import terminal
+from wirespeed.report.records import Run, collect, joined
+
+SIZES = tuple(1 << power for power in range(31))
+MEMORY = {path.name: path.memory for path in all_paths()}
+
+
+def entry(path: str, size: int, seconds: float, share: float = 0.004, **more: Any) -> dict[str, Any]:
+    return {
+        "kind": "entry",
+        "run": "r",
+        "path": path,
+        "memory": MEMORY.get(path, "device"),
+        "bytes": size,
+        "definition": "one way: half of a round trip",
+        "seconds": {
+            "median": seconds,
+            "low": seconds * (1 - share),
+            "high": seconds * (1 + share),
+            "min": seconds * 0.9,
+            "p99": seconds * 2,
+        },
+        "precision": share,
+        "samples": 120,
+        "stopped": "precision",
+        **more,
+    }
+
+
+def failure(path: str, size: int | None, what: str, text: str, remedy: str | None = None) -> dict[str, Any]:
+    return {
+        "kind": "failure",
+        "run": "r",
+        "path": path,
+        "bytes": size,
+        "what": what,
+        "text": text,
+        "remedy": remedy,
+    }
+
+
+def head() -> dict[str, Any]:
+    stopping = {"precision": 0.01, "max_time": 0.4, "loops": None, "warmup": None}
+    return {
+        "kind": "run",
+        "run": "r",
+        "started": "2026-01-01T12:00:00+00:00",
+        "plan": {"pattern": "pingpong", "stopping": stopping},
+        "environment": {"host": "n1"},
+    }
+
+
+def end(status: str = "complete") -> dict[str, Any]:
+    return {"kind": "end", "run": "r", "status": status}
+
+
+def make_run(*records: dict[str, Any]) -> Run:
+    return joined(collect([head(), *records, end()]))
+
+
+def full_run(paths: Sequence[str], **more: Any) -> Run:
+    """Every path at every size; the times span six orders of magnitude."""
+    return make_run(
+        *(
+            entry(path, size, 3e-7 * (number + 1) + size / (3e9 * (number + 1)), **more)
+            for number, path in enumerate(paths)
+            for size in SIZES
+        )
+    )
+
+
+def console(width: int, **more: Any) -> Console:
+    return Console(file=io.StringIO(), width=width, highlight=False, markup=False, emoji=False, **more)
+
+
+def shown(run: Run, width: int = 100) -> str:
+    screen = console(width)
+    terminal.print_run(screen, run)
+    return text_of(screen)
+
+
+def text_of(screen: Console) -> str:
+    assert isinstance(screen.file, io.StringIO)
+    return screen.file.getvalue()

@@ -1,0 +1,23 @@
+"""What tests of the command line share."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from support.fake_run import FakeRun
+
+import wirespeed
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeRun:
+    made = FakeRun()
+    module = ModuleType("wirespeed.run")
+    module.measure, module.discover = made.measure, made.discover  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "wirespeed.run", module)
+    monkeypatch.setattr(wirespeed, "run", module, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return made

@@ -1,0 +1,214 @@
+"""Beside the table: progress, the tutorial's lines, published curves, what to try next, the list of paths."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from support.records import console, end, entry, failure, head, make_run, text_of
+
+from wirespeed.errors import WirespeedError
+from wirespeed.paths import all_paths
+from wirespeed.report import progress, reference, tutorial
+from wirespeed.report.formats import FORMATS
+from wirespeed.report.next_steps import next_steps
+from wirespeed.report.paths import Row, print_paths
+from wirespeed.report.records import Run, collect
+
+SUMMIT = Path(reference.__file__).parents[1] / "systems" / "summit_pingpong.csv"
+
+
+class TestTutorial:
+    def test_line(self) -> None:
+        assert tutorial.line(8, 0.000000866) == (
+            "Transfer size (B):          8, "
+            "Transfer Time (s):     0.000000866, "
+            "Bandwidth (GB/s):     0.008603442"
+        )
+
+    def test_summits_seconds_give_summits_bandwidths(self) -> None:
+        with SUMMIT.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == 84
+        for row in rows:
+            seconds, published = float(row["seconds_one_way"]), float(row["GiB_per_s"])
+            printed = float(tutorial.line(int(row["bytes"]), seconds).split()[-1])
+            # The published seconds are rounded to a nanosecond.
+            assert printed == pytest.approx(published, rel=0.6e-9 / seconds, abs=1e-9)
+
+    def test_one_block_a_path(self) -> None:
+        run = make_run(entry("aware", 8, 1e-6), entry("host", 16, 1e-6), entry("host", 8, 1e-6))
+        lines = tutorial.tutorial([run]).splitlines()
+        assert [line.split(",")[0] for line in lines] == [
+            "# host",
+            "Transfer size (B):          8",
+            "Transfer size (B):         16",
+            "",
+            "# aware",
+            "Transfer size (B):          8",
+        ]
+
+
+class TestReference:
+    def test_summit(self) -> None:
+        summit = reference.load_system("summit")
+        assert list(summit.curves) == ["host", "staged", "aware"]
+        assert all(list(curve) == [1 << power for power in range(3, 31)] for curve in summit.curves.values())
+        assert summit.curves["aware"][1 << 30].rate == pytest.approx(47.01e9, rel=1e-3)
+        for curve in summit.curves.values():
+            for size, point in curve.items():
+                assert point.rate == pytest.approx(size / point.seconds, rel=0.6e-9 / point.seconds)
+
+    def test_every_system_can_be_read(self) -> None:
+        for name in reference.known_systems():
+            assert reference.load_system(name).curves
+
+    def test_unknown_systems_are_answered_with_the_known_ones(self) -> None:
+        with pytest.raises(WirespeedError, match=r"there are: .*summit"):
+            reference.load_system("frontier")
+
+    @pytest.mark.parametrize("width", range(60, 130, 7))
+    def test_ours_theirs_and_the_ratio(self, width: int) -> None:
+        run = make_run(
+            *(entry(path, 1 << 30, seconds) for path, seconds in (("host", 0.1), ("aware", 0.0025))),
+            entry("host", 7, 1e-6),
+        )
+        screen = console(width)
+        reference.print_against(screen, run, reference.load_system("summit"))
+        text = text_of(screen)
+        assert max(map(len, text.splitlines())) <= width
+        rows = " ".join(" ".join(line.split()) for line in text.splitlines() if "1 GiB" in line)
+        assert "10.7 13.6 12.7 0.79" in rows or "10.7 13.6 0.79" in rows
+        assert "429 47.0 43.8 9.14" in rows or "429 47.0 9.14" in rows
+        assert "7 B" not in text
+        assert "as published" in text
+
+    def test_nothing_in_common(self) -> None:
+        screen = console(100)
+        reference.print_against(screen, make_run(entry("host", 7, 1e-6)), reference.load_system("Summit"))
+        assert "No path and size in common; Summit has host, staged, aware, 8 B to 1 GiB." in text_of(screen)
+
+
+class TestProgress:
+    def test_plain_lines(self) -> None:
+        stream = io.StringIO()
+        with progress.make_progress((), 2, stream) as view:
+            assert stream.getvalue() == ""
+            view({"kind": "step-start", "path": "host", "steps_done": 0, "steps_total": 1})
+            view({"kind": "progress", "path": "host", "bytes": 65536, "index": 0, "of": 2})
+            view(entry("host", 65536, 8.52e-6))
+            view(failure("aware", None, "unavailable", "no GPU", "buy one"))
+            view({"kind": "note", "text": "a word"})
+        assert stream.getvalue().splitlines() == [
+            "host      64 KiB   8.52 us    7.69 GB/s   ±0.4 %  120 samples",
+            "aware: not available: no GPU; buy one",
+            "a word",
+        ]
+
+    def live(self, width: int, events: Sequence[dict[str, Any]]) -> tuple[str, float | None, str]:
+        now = [0.0]
+        screen = console(width, force_terminal=True)
+        view = progress.LiveProgress(screen, ("host", "aware"), 10, clock=lambda: now[0])
+        for event in events:
+            view(event)
+            now[0] += 1
+        picture = console(width)
+        picture.print(view.render())
+        left = view.remaining()
+        view.close()
+        return text_of(picture), left, text_of(screen)
+
+    @pytest.mark.parametrize("width", [40, 60, 80, 120])
+    def test_live_view(self, width: int) -> None:
+        picture, left, _ = self.live(
+            width,
+            [
+                {"kind": "step-start", "path": "host", "steps_done": 0, "steps_total": 2},
+                entry("host", 65536, 8.52e-6),
+                {
+                    "kind": "progress",
+                    "path": "host",
+                    "bytes": 131072,
+                    "index": 1,
+                    "of": 10,
+                    "samples": 300,
+                    "precision": 0.025,
+                },
+            ],
+        )
+        assert max(map(len, picture.splitlines())) <= width
+        assert "1/10" in picture and "8.52 us" in picture
+        assert "waiting" in picture
+        if width >= 80:
+            assert "7.69 GB/s  128 KiB: 300 samples ±2.5 %" in picture
+        # A twentieth of the work took three seconds.
+        assert left == pytest.approx(57)
+        assert "0:03 so far, about 0:57 left" in picture
+
+    def test_a_failed_path_is_done(self) -> None:
+        picture, left, _ = self.live(
+            80,
+            [
+                {"kind": "step-start", "path": "aware", "steps_done": 0, "steps_total": 2},
+                failure("aware", None, "unavailable", "crashed"),
+                {"kind": "progress", "path": "host", "bytes": 8, "index": 10, "of": 10},
+            ],
+        )
+        assert "not available" in picture
+        assert left == 0
+
+    def test_strange_events_do_no_harm(self) -> None:
+        self.live(80, [{"kind": "progress"}, {"kind": "entry"}, {"kind": "what"}, {}])
+
+    def test_nothing_is_drawn_before_the_first_event(self) -> None:
+        assert self.live(80, [])[2] == ""
+
+
+class TestNextSteps:
+    def commands(self, run: Run, gpus: int = 0, mpis: Sequence[Any] = (), **environment: str) -> list[str]:
+        return [step.command for step in next_steps(run, "a b.jsonl", gpus, mpis, environment)]
+
+    def test_they_fit_the_machine(self) -> None:
+        run = make_run(entry("host", 8, 1e-6))
+        assert "wirespeed pingpong --device emulated" in self.commands(run)
+        assert "wirespeed show 'a b.jsonl'" in self.commands(run)
+        assert "wirespeed pingpong --between 0,3" in self.commands(run, gpus=4)
+        assert "wirespeed pingpong --device emulated" not in self.commands(run, gpus=1)
+        mpis = [SimpleNamespace(prefix="/a"), SimpleNamespace(prefix="/b", title="MPICH 5")]
+        assert "wirespeed pingpong --mpi /b" in self.commands(run, mpis=mpis)
+        assert "srun -N 2 -n 2 wirespeed pingpong" in self.commands(run, SLURM_NNODES="4")
+        assert "srun -N 2 -n 2 wirespeed pingpong" not in self.commands(run, SLURM_NNODES="x")
+
+    def test_unsettled_figures_come_first(self) -> None:
+        run = make_run(entry("host", 8, 1e-6, stopped="max-time"), entry("host", 9, 1e-6))
+        assert self.commands(run)[0] == "wirespeed pingpong --paths host --sizes 8 --max-time 2"
+
+
+class TestPaths:
+    @pytest.mark.parametrize("width", [40, 60, 80, 140])
+    def test_every_path_and_what_it_lacks(self, width: int) -> None:
+        screen = console(width)
+        lacks = "no GPU (cuda: libcuda.so.1 not found; hip: libamdhip64.so.6 not found)"
+        print_paths(screen, [Row(path, lacks if path.needs_device else None) for path in all_paths()])
+        text = text_of(screen)
+        assert max(map(len, text.splitlines())) <= width
+        for path in all_paths():
+            assert re.search(
+                rf"^{path.name} +{'not ' if path.needs_device else ''}available", text, re.MULTILINE
+            )
+
+
+def test_json_is_every_record() -> None:
+    stream = io.StringIO()
+    FORMATS["json"](collect([head(), entry("host", 8, 1e-6), end(), {"kind": "progress"}]), stream, None)
+    assert [record["kind"] for record in json.loads(stream.getvalue())] == ["run", "entry", "end"]
+    stream = io.StringIO()
+    FORMATS["json"]([], stream, None)
+    assert json.loads(stream.getvalue()) == []
