@@ -1,0 +1,24 @@
+"""wirespeed: how fast data moves between processors, by every path that a machine offers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wirespeed._version import __version__
+    from wirespeed.results.load import load
+
+__all__ = ["__version__", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    # Ranks import this package too: nothing is loaded before somebody asks for it.
+    if name == "load":
+        from wirespeed.results.load import load
+
+        return load
+    if name == "__version__":
+        from wirespeed._version import __version__
+
+        return __version__
+    raise AttributeError(f"module 'wirespeed' has no attribute '{name}'")

@@ -37,7 +37,5 @@ def _mapped() -> set[str]:
     found: set[str] = set()
     for maps in Path("/proc").glob("[0-9]*/maps"):
         with suppress(OSError):
-            found.update(
-                line.split()[-1] for line in maps.read_text().splitlines() if " /dev/shm/" in line
-            )
+            found.update(line.split()[-1] for line in maps.read_text().splitlines() if " /dev/shm/" in line)
     return found

@@ -17,7 +17,11 @@ def _search(patterns: tuple[str, ...]) -> Path | None:
         folder = Path(entry or ".")
         for pattern in patterns:
             found = sorted(
-                (path for path in folder.glob(pattern) if "alt" not in path.name and "builtins" not in path.name),
+                (
+                    path
+                    for path in folder.glob(pattern)
+                    if "alt" not in path.name and "builtins" not in path.name
+                ),
                 key=lambda path: path.name,
             )
             if found:

@@ -91,7 +91,9 @@ class Mpi:
         if self.vendor == "intel":
             variables["I_MPI_ROOT"] = str(self.prefix)
             fabric = self.prefix / "lib" / "libfabric.so.1"
-            fabric_folder = fabric.parent if fabric.exists() else self.prefix / "opt" / "mpi" / "libfabric" / "lib"
+            fabric_folder = (
+                fabric.parent if fabric.exists() else self.prefix / "opt" / "mpi" / "libfabric" / "lib"
+            )
             variables["LD_LIBRARY_PATH"] = _prepend(fabric_folder, os.environ.get("LD_LIBRARY_PATH"))
         return variables
 
@@ -122,7 +124,12 @@ def identify(mpiexec: Path, source: str) -> Mpi | None:
         environment["OPAL_PREFIX"] = str(mpiexec.parent.parent)
     try:
         said = subprocess.run(
-            [str(mpiexec), "--version"], capture_output=True, text=True, timeout=20, env=environment, check=False
+            [str(mpiexec), "--version"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            env=environment,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -174,9 +181,10 @@ def _on_path() -> list[Mpi]:
     own = Path(sys.prefix).resolve()
     for folder in os.environ.get("PATH", "").split(":"):
         for name in ("mpiexec", "mpirun"):
-            path = Path(folder or ".") / name
-            if os.access(path, os.X_OK) and own not in path.resolve().parents:
-                mpi = identify(path.absolute(), "machine")
+            # /bin may be a link to /usr/bin: the same launcher is not two.
+            path = Path(folder or ".").resolve() / name
+            if os.access(path, os.X_OK) and own not in path.parents:
+                mpi = identify(path, "machine")
                 if mpi and mpi.library not in [other.library for other in found]:
                     found.append(mpi)
                 break

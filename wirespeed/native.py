@@ -22,7 +22,11 @@ def _locate() -> tuple[Path, Path]:
     given = os.environ.get("WIRESPEED_LIBRARY")
     library = Path(given) if given else folder / LIBRARY_NAME
     header = next(
-        (path for path in (folder / "wirespeed.h", folder.parent / "native" / "wirespeed.h") if path.exists()),
+        (
+            path
+            for path in (folder / "wirespeed.h", folder.parent / "native" / "wirespeed.h")
+            if path.exists()
+        ),
         None,
     )
     if header is None or not library.exists():

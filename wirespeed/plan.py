@@ -35,9 +35,7 @@ class Stopping:
                 f"--precision is a share between 0 and 1 (0.01 or 1%), not {self.precision:g}"
             )
         if not 0 < self.max_time < 86400:
-            raise WirespeedError(
-                f"--max-time is seconds per size, more than 0, not {self.max_time:g}"
-            )
+            raise WirespeedError(f"--max-time is seconds per size, more than 0, not {self.max_time:g}")
         if self.loops is not None and not 1 <= self.loops <= 10_000_000:
             raise WirespeedError(f"--loops is a count from 1 to 10000000, not {self.loops}")
         if self.warmup is not None and not 0 <= self.warmup <= 10_000_000:

@@ -148,7 +148,7 @@ class Run:
             text = f"{title} ended the program on a device pointer ({outcome.text})"
         else:
             text = f"{title} failed on a device pointer ({outcome.text})"
-        outcome.what, outcome.text = "unavailable", text
+        outcome.what, outcome.text, outcome.bytes = "unavailable", text, None
         self._fail(path, outcome, None, mpi.aware_remedy(self._mpi, ucx_folder()))
         return False
 

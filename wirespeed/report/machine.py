@@ -83,7 +83,7 @@ def cpu_line(environment: Record) -> str:
 
 
 def devices_lines(devices: Iterable[Record]) -> list[str]:
-    """'2 x NVIDIA H200 (GPU 0, 1)': alike devices in one line."""
+    """'2 x NVIDIA H200, numbers 0 and 1': alike devices in one line."""
     groups: dict[tuple[str, str], list[str]] = {}
     for device in devices:
         kind = str(device.get("kind"))
@@ -92,8 +92,10 @@ def devices_lines(devices: Iterable[Record]) -> list[str]:
             groups.setdefault((kind, name), []).append(str(device.get("index", "?")))
     lines = []
     for (_, name), numbers in groups.items():
-        count = f"{len(numbers)} x " if len(numbers) > 1 else ""
-        lines.append(f"{count}{name} (number {_ranges(numbers)})")
+        one = len(numbers) == 1
+        lines.append(
+            f"{name}, number {numbers[0]}" if one else f"{len(numbers)} x {name}, numbers {_ranges(numbers)}"
+        )
     return lines
 
 
@@ -112,7 +114,7 @@ def mpi_lines(mpis: Sequence[Any]) -> list[str]:
 
 
 def _ranges(numbers: Sequence[str]) -> str:
-    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 2 else ", ".join(numbers)
+    return f"{numbers[0]} to {numbers[-1]}" if len(numbers) > 2 else " and ".join(numbers)
 
 
 def _when(started: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from wirespeed.report.records import Run
 from wirespeed.report.table import marked
+from wirespeed.units import format_size
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,18 @@ def _longer(run: Run) -> Suggestion | None:
     if not unsettled:
         return None
     paths = ",".join(dict.fromkeys(entry.path for entry in unsettled))
-    sizes = ",".join(str(size) for size in sorted({entry.bytes for entry in unsettled}))
+    sizes = ",".join(_size_word(size) for size in sorted({entry.bytes for entry in unsettled}))
     seconds = 5 * (run.max_time or 0.4)
     return Suggestion(
         f"wirespeed pingpong --paths {paths} --sizes {sizes} --max-time {seconds:g}",
         "more time for the figures marked ~",
     )
+
+
+def _size_word(size: int) -> str:
+    """'64K', as --sizes takes it."""
+    number, unit = format_size(size).split()
+    return number + unit[0] if unit != "B" else number
 
 
 def _across_nodes(environment: Mapping[str, str]) -> Suggestion | None:
@@ -67,13 +74,11 @@ def _other_pair(gpus: int) -> Suggestion | None:
 
 
 def _other_mpi(mpis: Sequence[Any]) -> Suggestion | None:
-    if len(mpis) < 2:
+    titles = [str(getattr(mpi, "title", "")) for mpi in mpis]
+    other = next((number for number, title in enumerate(titles) if title != titles[0]), None)
+    if other is None:
         return None
-    other = mpis[1]
-    prefix = getattr(other, "prefix", None)
-    if not prefix:
-        return None
-    title = getattr(other, "title", str(other))
+    title, prefix = titles[other], getattr(mpis[other], "prefix", "")
     return Suggestion(f"wirespeed pingpong --mpi {shlex.quote(str(prefix))}", f"the same with {title}")
 
 

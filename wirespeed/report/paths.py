@@ -21,15 +21,19 @@ class Row:
 
 
 def print_paths(console: Console, rows: Iterable[Row]) -> None:
-    """A line for each path; a second one for what it lacks."""
+    """A line for each path, then what those lack that are not available."""
     rows = list(rows)
     width = max(len(row.path.name) for row in rows)
+    lacking: dict[str, list[str]] = {}
     for row in rows:
         state = Text("available", "green") if row.lacks is None else Text("not available", "yellow")
         state.pad_right(15 - len(state))
         line = Text.assemble((f"{row.path.name:<{width}}  ", "bold"), state, row.path.summary)
         if not row.path.default:
-            line.append(f"; only with --paths {row.path.name}", style="dim")
-        say(console, line, indent=width + 2)
+            line.append("; only when named", style="dim")
+        say(console, line, indent=width + 17)
         if row.lacks is not None:
-            say(console, Text(f"{'':<{width}}  {row.lacks}"), indent=width + 2)
+            lacking.setdefault(row.lacks, []).append(row.path.name)
+    for why, names in lacking.items():
+        console.print()
+        say(console, Text.assemble((f"{', '.join(names)}: ", "bold yellow"), why))

@@ -176,7 +176,7 @@ class LiveProgress(Progress):
             row.now = ""
             style = "yellow" if failure.what == "unavailable" else "red"
             row.latest = Text(words.WHAT.get(failure.what, failure.what), style=style)
-            if failure.bytes is None:
+            if failure.whole_path:
                 row.done = row.of
         elif kind == "note":
             self._console.print(Text(str(event.get("text", "")), style="dim"))

@@ -79,6 +79,11 @@ class Failure:
     text: str
     remedy: str | None
 
+    @property
+    def whole_path(self) -> bool:
+        """Does it leave nothing of the path to measure?"""
+        return self.bytes is None or self.what == "unavailable"
+
     @staticmethod
     def from_record(record: Record) -> Failure:
         size = record.get("bytes")

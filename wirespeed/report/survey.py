@@ -53,7 +53,7 @@ def print_next(console: Console, run: Run, file: str, machine: Machine | None) -
     say(console, Text.assemble(("Results: ", "bold"), file))
     console.print(Text("Next:", style="bold"))
     devices = machine.devices if machine else []
-    gpus = sum(device.get("kind") in ("cuda", "hip") for device in devices)
+    gpus = sum(device.get("kind") != "host" for device in devices)
     steps = next_steps(run, file, gpus, machine.mpis if machine else [])
     width = max(len(step.command) for step in steps)
     beside = all(width + len(step.why) + 5 <= console.width for step in steps)

@@ -151,7 +151,7 @@ def print_failures(console: Console, run: Run) -> None:
     lines = dict.fromkeys(
         (words.failure_head(failure), words.failure_text(failure), failure.what)
         for failure in run.failures
-        if failure.bytes is None or (failure.path, failure.bytes) not in run.entries
+        if failure.whole_path or (failure.path, failure.bytes) not in run.entries
     )
     if lines:
         console.print()

@@ -29,6 +29,8 @@ def rate(bytes_per_second: float) -> str:
 def spread(share: float) -> str:
     """Half width of the interval as a share of the median: '±0.4 %'."""
     percent = share * 100
+    if percent >= 99.5:
+        return ">±99 %"
     if percent < 0.05:
         return "±0.0 %" if percent == 0 else "±<0.1 %"
     return f"±{percent:.1f} %" if percent < 9.95 else f"±{percent:.0f} %"
@@ -47,8 +49,8 @@ def duration(seconds: float) -> str:
 
 
 def failure_head(failure: Failure) -> str:
-    """'aware at 64 KiB'."""
-    return failure.path if failure.bytes is None else f"{failure.path} at {format_size(failure.bytes)}"
+    """'aware at 64 KiB'; a path that is not available is so at every size."""
+    return failure.path if failure.whole_path else f"{failure.path} at {format_size(failure.bytes)}"
 
 
 def failure_text(failure: Failure) -> str:

@@ -1,0 +1,111 @@
+"""Histograms of times that span many orders of magnitude, small enough for a line of a result file."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Any
+
+UNIT_S = 1e-9
+BINS_PER_OCTAVE = 16
+"""Of the histogram in the result file: a bin is 4.4 % wide."""
+SHORTEST_S = 1e-12
+"""What a coarse clock shows as zero counts as this."""
+
+
+class Histogram:
+    """Counts in log-spaced bins: bin i holds unit * 2^(i/n) <= seconds < unit * 2^((i+1)/n), n per octave."""
+
+    def __init__(self, bins_per_octave: int = BINS_PER_OCTAVE, unit_s: float = UNIT_S) -> None:
+        self.bins_per_octave, self.unit_s = bins_per_octave, unit_s
+        self.counts: dict[int, int] = {}
+        self.total = 0
+
+    @property
+    def base(self) -> float:
+        """Upper end of a bin over its lower end."""
+        return float(2.0 ** (1 / self.bins_per_octave))
+
+    def edge(self, index: float) -> float:
+        """Lower end of a bin; between two integers: that far into the bin, on the log scale."""
+        return float(self.unit_s * 2.0 ** (index / self.bins_per_octave))
+
+    def _index(self, seconds: float) -> int:
+        seconds = max(seconds, SHORTEST_S)
+        index = math.floor(math.log2(seconds / self.unit_s) * self.bins_per_octave)
+        # At a bin's very edge the logarithm may be rounded to the wrong side.
+        if seconds < self.edge(index):
+            return index - 1
+        return index + 1 if seconds >= self.edge(index + 1) else index
+
+    def add(self, seconds: Sequence[float]) -> None:
+        self.add_sorted(sorted(seconds))
+
+    def add_sorted(self, seconds: Sequence[float]) -> None:
+        """Adds samples in ascending order: one look-up a bin, not a logarithm a sample."""
+        at = 0
+        while at < len(seconds):
+            index = self._index(seconds[at])
+            behind = bisect_left(seconds, self.edge(index + 1), at + 1)
+            self.counts[index] = self.counts.get(index, 0) + behind - at
+            at = behind
+        self.total += len(seconds)
+
+    def merge(self, finer: Histogram) -> None:
+        """Adds the counts of a histogram with a whole multiple of the bins per octave."""
+        ratio, rest = divmod(finer.bins_per_octave, self.bins_per_octave)
+        if rest or finer.unit_s != self.unit_s:
+            raise ValueError("histograms whose bins do not fit into each other")
+        for index, count in finer.counts.items():
+            self.counts[index // ratio] = self.counts.get(index // ratio, 0) + count
+        self.total += finer.total
+
+    def _at(self, position: float) -> float:
+        """The value with `position` samples below it, were each bin's spread evenly on the log scale."""
+        if not self.total:
+            raise ValueError("an empty histogram has no quantiles")
+        below = 0
+        for index in sorted(self.counts):
+            count = self.counts[index]
+            if below + count >= position:
+                return self.edge(index + max(position - below, 0.0) / count)
+            below += count
+        return self.edge(max(self.counts) + 1)
+
+    def quantile(self, share: float) -> float:
+        """The smallest value with at least this share of the samples at or below it, to within one bin.
+
+        The result lies in that sample's bin, so it is off by less than a factor of `base`. Raises ValueError
+        for an empty histogram.
+        """
+        if not 0 <= share <= 1:
+            raise ValueError(f"a quantile is a share between 0 and 1, not {share}")
+        return self._at(share * self.total)
+
+    def ranked(self, rank: int) -> float:
+        """The sample of this rank (1 is the smallest), to within one bin."""
+        return self._at(rank - 0.5)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in the result file: counts of all bins from `first` on."""
+        first = min(self.counts, default=0)
+        counts = [self.counts.get(i, 0) for i in range(first, max(self.counts) + 1)] if self.counts else []
+        return {"base": self.base, "unit_s": self.unit_s, "first": first, "counts": counts}
+
+    @staticmethod
+    def from_dict(data: dict[str, Any]) -> Histogram:
+        """The inverse of to_dict(). Raises KeyError, TypeError or ValueError."""
+        base, unit_s = float(data["base"]), float(data["unit_s"])
+        if not (base > 1 and unit_s > 0):
+            raise ValueError("a histogram's base is above 1 and its unit above 0")
+        bins = round(1 / math.log2(base))
+        if bins < 1 or not math.isclose(2 ** (1 / bins), base, rel_tol=1e-9):
+            raise ValueError(f"a histogram's base is 2^(1/n), not {base}")
+        counts = [int(count) for count in data["counts"]]
+        if any(count < 0 for count in counts):
+            raise ValueError("a histogram has no counts below 0")
+        histogram = Histogram(bins, unit_s)
+        histogram.counts = {int(data["first"]) + i: count for i, count in enumerate(counts) if count}
+        histogram.total = sum(counts)
+        return histogram

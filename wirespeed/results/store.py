@@ -1,0 +1,218 @@
+"""The result file while it grows: lines are only ever added, and a line is there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import math
+import os
+import stat
+import threading
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from wirespeed.plan import Plan
+from wirespeed.results.reading import Results, cannot, read, shown, why
+from wirespeed.results.record import Record
+
+__all__ = ["Results", "Store", "default_name", "read"]
+
+SYNC_S = 1.0
+"""Data is forced to the disk at most this often, and at the end."""
+
+_NO_FIGURE = ("out", "resume", "timeout", "debug", "paths", "sizes")
+"""Parts of a plan that change no figure; entries of plans that agree in the rest are not measured again."""
+
+
+def default_name() -> Path:
+    """A new name in the current folder: wirespeed-<time>.jsonl."""
+    stem = f"wirespeed-{datetime.now():%Y%m%d-%H%M%S}"
+    name, number = Path(f"{stem}.jsonl"), 1
+    while name.exists():
+        number += 1
+        name = Path(f"{stem}-{number}.jsonl")
+    return name
+
+
+class Store:
+    """One run's result file, open from before anything is measured until the end."""
+
+    def __init__(self, path: str | os.PathLike[str], resume: bool = False) -> None:
+        """Opens the file. Raises WirespeedError if it exists (without `resume`) or cannot be written."""
+        self.path = Path(path)
+        self.before = Results(os.fspath(path))
+        """What the file held, on resume."""
+        self._lock = threading.RLock()
+        self._synced = 0.0
+        self._file = -1
+        try:
+            self._new = not (resume and self.path.exists())
+            self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | (_CREATE if self._new else 0), 0o666)
+            self._alone()
+            if not self._new:
+                self._go_on()
+        except (OSError, ValueError) as error:
+            self._drop()
+            raise cannot(_refusal(self.path, error)) from None
+        except BaseException:
+            self._drop()
+            raise
+
+    def _alone(self) -> None:
+        """Two runs in one file would mix their lines and cut each other's."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise cannot(f"another run is writing {shown(self.path)}; name another file (--out)") from None
+        except OSError:
+            # Some network file systems know no locks.
+            pass
+
+    def _go_on(self) -> None:
+        """Reads what is there, and cuts off a last line that a killed run left unfinished."""
+        if not stat.S_ISREG(os.fstat(self._file).st_mode):
+            raise cannot(f"cannot go on with {shown(self.path)}: it is not a regular file")
+        self.before = read(self.path)
+        size = os.fstat(self._file).st_size
+        start = _last_line(self._file, size)
+        if start == size:
+            return
+        tail = Results(self.before.file)
+        tail.add_line(os.pread(self._file, size - start, start), 1)
+        if tail.warnings:
+            os.ftruncate(self._file, start)
+        else:
+            self._write(b"\n")
+
+    def append(self, record: Record) -> None:
+        """Adds one line. Raises WirespeedError when it cannot; the file then ends with the line before."""
+        try:
+            text = json.dumps(record, separators=(",", ":"), allow_nan=False, default=str)
+        except ValueError:
+            text = json.dumps(_finite(record), separators=(",", ":"), default=str)
+        with self._lock:
+            if self._file < 0:
+                raise cannot(f"cannot write {shown(self.path)}: it is closed")
+            try:
+                self._write(text.encode() + b"\n")
+                if time.monotonic() - self._synced >= SYNC_S:
+                    self._sync()
+            except OSError as error:
+                raise cannot(
+                    f"cannot write {shown(self.path)}: {why(error)}; everything measured before is in it: "
+                    "make room and go on with --resume"
+                ) from None
+
+    def _write(self, data: bytes) -> None:
+        """In one piece; what a full disk took of it is taken back."""
+        before = os.fstat(self._file).st_size
+        try:
+            written = os.write(self._file, data)
+            while written < len(data):
+                # The rest gives the reason, or there is room again.
+                more = os.write(self._file, data[written:])
+                if more == 0:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                written += more
+        except BaseException:
+            with contextlib.suppress(OSError):
+                if os.fstat(self._file).st_size < before + len(data):
+                    os.ftruncate(self._file, before)
+            raise
+
+    def _sync(self) -> None:
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+                raise
+        self._synced = time.monotonic()
+
+    def done(self, plan: Plan) -> set[tuple[str, str, int]]:
+        """(pattern, path, bytes) of the entries that the file already held for such a plan."""
+        wanted = _figures(plan.to_dict())
+        same = {run["run"] for run in self.before.runs if _figures(run.get("plan")) == wanted}
+        return {
+            (entry["pattern"], entry["path"], entry["bytes"])
+            for entry in self.before.entries
+            if entry["run"] in same
+        }
+
+    def close(self) -> None:
+        """Forces everything to the disk. A new file that got no line goes away."""
+        with self._lock:
+            if self._file < 0:
+                return
+            try:
+                self._sync()
+            except OSError as error:
+                raise cannot(f"cannot write {shown(self.path)}: {why(error)}") from None
+            finally:
+                self._drop()
+
+    def _drop(self) -> None:
+        if self._file < 0:
+            return
+        with contextlib.suppress(OSError):
+            if self._new and os.fstat(self._file).st_size == 0:
+                self.path.unlink()
+        os.close(self._file)
+        self._file = -1
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+_CREATE = os.O_CREAT | os.O_EXCL
+
+
+def _refusal(path: Path, error: Exception) -> str:
+    """Why a file cannot be opened, and what to do."""
+    name = shown(path)
+    with contextlib.suppress(OSError, ValueError):
+        if path.is_dir():
+            return f"{name} is a folder: name a file in it (--out {name.rstrip('/')}/NAME.jsonl)"
+    if isinstance(error, FileExistsError):
+        return f"{name} exists: go on with it (--resume) or name another file (--out)"
+    if isinstance(error, FileNotFoundError):
+        folder = shown(path.parent)
+        return f"cannot write {name}: there is no folder {folder}; make it or name another file (--out)"
+    return f"cannot write {name}: {why(error)}; name a file in a folder where you may write (--out)"
+
+
+def _last_line(file: int, size: int) -> int:
+    """Where the text behind the last line's end begins; `size` if there is none."""
+    at, step = size, 1 << 16
+    while at > 0:
+        start = max(0, at - step)
+        found = os.pread(file, at - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        at = start
+    return 0
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity and no "not a number": nothing is known then."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
+
+
+def _figures(plan: Any) -> Any:
+    """The parts of a plan that its figures depend on; what an older file does not name has its default."""
+    if not isinstance(plan, dict):
+        return None
+    whole = {**Plan().to_dict(), **plan}
+    return json.loads(json.dumps({key: item for key, item in whole.items() if key not in _NO_FIGURE}))
