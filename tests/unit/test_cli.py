@@ -242,6 +242,19 @@ class TestInsideALauncher:
         assert printed.out == printed.err == ""
         assert list(tmp_path.iterdir()) == []
 
+    def test_a_launchers_terminal_is_none(
+        self, fake: FakeRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        monkeypatch.setenv("TERM", "xterm-256color")
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        assert main(["pingpong", "--out", "f"]) == 0
+        assert "\x1b" in capsys.readouterr().out
+        monkeypatch.setenv("PMI_RANK", "0")
+        monkeypatch.setenv("PMI_SIZE", "2")
+        assert main(["pingpong", "--out", "g"]) == 0
+        assert "\x1b" not in capsys.readouterr().out
+
     @pytest.mark.parametrize("rank", ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"])
     def test_only_rank_0_says_what_is_wrong(
         self, rank: str, fake: FakeRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

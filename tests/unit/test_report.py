@@ -147,7 +147,7 @@ class TestProgress:
         assert "1/10" in picture and "8.52 us" in picture
         assert "waiting" in picture
         if width >= 80:
-            assert "7.69 GB/s  128 KiB: 300 samples ±2.5 %" in picture
+            assert "7.69 GB/s  now 128 KiB, 300 samples ±2.5 %" in picture
         # A twentieth of the work took three seconds.
         assert left == pytest.approx(57)
         assert "0:03 so far, about 0:57 left" in picture
@@ -181,14 +181,17 @@ class TestNextSteps:
         assert "wirespeed show 'a b.jsonl'" in self.commands(run)
         assert "wirespeed pingpong --between 0,3" in self.commands(run, gpus=4)
         assert "wirespeed pingpong --device emulated" not in self.commands(run, gpus=1)
-        mpis = [SimpleNamespace(prefix="/a"), SimpleNamespace(prefix="/b", title="MPICH 5")]
+        mpis = [SimpleNamespace(prefix=f"/{title}", title=title) for title in ("a", "a", "b")]
         assert "wirespeed pingpong --mpi /b" in self.commands(run, mpis=mpis)
         assert "srun -N 2 -n 2 wirespeed pingpong" in self.commands(run, SLURM_NNODES="4")
         assert "srun -N 2 -n 2 wirespeed pingpong" not in self.commands(run, SLURM_NNODES="x")
 
     def test_unsettled_figures_come_first(self) -> None:
-        run = make_run(entry("host", 8, 1e-6, stopped="max-time"), entry("host", 9, 1e-6))
-        assert self.commands(run)[0] == "wirespeed pingpong --paths host --sizes 8 --max-time 2"
+        run = make_run(
+            *(entry("host", size, 1e-6, stopped="max-time") for size in (8, 4096, 1 << 20)),
+            entry("host", 9, 1e-6),
+        )
+        assert self.commands(run)[0] == "wirespeed pingpong --paths host --sizes 8,4K,1M --max-time 2"
 
 
 class TestPaths:

@@ -11,6 +11,7 @@ import typer
 
 from wirespeed.cli.common.command import add_command
 from wirespeed.cli.common.options import Debugging, Measuring, Reporting, option
+from wirespeed.cli.common.streams import distrust_terminals
 from wirespeed.errors import ExitCode
 from wirespeed.plan import Plan
 from wirespeed.units import format_size
@@ -46,6 +47,7 @@ def run(options: Options) -> ExitCode:
     from wirespeed.report.terminal import make_console
 
     options.check_report()
+    distrust_terminals()
     plan = options.plan("pingpong", 2, debug=options.debug, test=options.test)
     wanted = len(plan.sizes)
     if options.sizes == SIZES:

@@ -157,9 +157,9 @@ class LiveProgress(Progress):
             row = self._row(str(event["path"]))
             row.active = True
             row.done, row.of = int(event["index"]), max(1, int(event["of"]))
-            row.now = f"{format_size(int(event['bytes']))}:"
+            row.now = f"now {format_size(int(event['bytes']))}"
             if samples := event.get("samples"):
-                row.now += f" {samples} samples"
+                row.now += f", {samples} samples"
             if (precision := event.get("precision")) is not None:
                 row.now += f" {words.spread(float(precision))}"
         elif kind == "entry":

@@ -72,18 +72,18 @@ def legend(run: Run, *, stars: bool = False, extremes: bool = False) -> list[str
     missed = [entry for entry in entries if table.marked(entry)]
     interval = "95 % = half width of the 95 % interval of the median"
     if all(entry.stopped == "fixed" for entry in entries):
-        lines.append(f"{interval}, at most {words.spread(worst)}; fixed counts of rounds")
+        lines.append(f"{interval}, widest {words.spread(worst)}; fixed counts of rounds")
     elif not missed and wanted is not None:
         lines.append(f"{interval}, within ±{words.percent(wanted)} everywhere")
     elif wanted is None:
-        lines.append(f"{interval}, at most {words.spread(worst)}")
+        lines.append(f"{interval}, widest {words.spread(worst)}")
     else:
         limit = f" ({run.max_time:g} s)" if run.max_time else ""
         within = f"within ±{words.percent(wanted)}"
         lines.append(f"{interval}, {within} unless marked")
         lines.append(
             f"{table.NOT_REACHED} not {within} when --max-time{limit} was over; "
-            f"there at most {words.spread(worst)}"
+            f"the widest is {words.spread(worst)}"
         )
     if run.contested and stars:
         homes = " or ".join(run.contested)

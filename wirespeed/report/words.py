@@ -50,7 +50,9 @@ def duration(seconds: float) -> str:
 
 def failure_head(failure: Failure) -> str:
     """'aware at 64 KiB'; a path that is not available is so at every size."""
-    return failure.path if failure.whole_path else f"{failure.path} at {format_size(failure.bytes)}"
+    if failure.whole_path or failure.bytes is None:
+        return failure.path
+    return f"{failure.path} at {format_size(failure.bytes)}"
 
 
 def failure_text(failure: Failure) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirespeed.cli.common.options import Reporting
+from wirespeed.cli.common.streams import distrust_terminals
 from wirespeed.errors import ExitCode
 from wirespeed.plan import Plan
 
@@ -37,6 +38,7 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
     from wirespeed import run
     from wirespeed.report.progress import make_progress
 
+    distrust_terminals()
     if plan.out is None:
         from wirespeed.results.store import default_name
 
