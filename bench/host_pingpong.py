@@ -20,7 +20,7 @@ from typing import Any
 
 from wirespeed import launch, mpi
 from wirespeed.measure import Measurement
-from wirespeed.native import core
+from wirespeed.native import Core, core
 from wirespeed.orders import startup_limit
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
@@ -36,7 +36,11 @@ def build(prefix: Path, library: Path, folder: Path) -> Path:
     """The bare loop as a shared library, linked against the MPI to be measured."""
     target = folder / "bare_pingpong.so"
     source = Path(__file__).with_name("bare_pingpong.c")
-    includes = [f"-I{path}" for path in (prefix / "include", *Path("/usr/lib").glob("*/openmpi/include")) if path.exists()]
+    includes = [
+        f"-I{path}"
+        for path in (prefix / "include", *Path("/usr/lib").glob("*/openmpi/include"))
+        if path.exists()
+    ]
     command = ["cc", "-O3", "-shared", "-fPIC", *includes, str(source), "-o", str(target), str(library)]
     subprocess.run([*command, "-Wl,--unresolved-symbols=ignore-all"], check=True)
     return target
@@ -44,6 +48,12 @@ def build(prefix: Path, library: Path, folder: Path) -> Path:
 
 def quantile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
+def ours(opened: Core, program: Any, per_sample: int, samples: int, out: Any) -> float:
+    """Seconds of one of our rounds."""
+    opened.check(opened.lib.ws_program_run(program, 2, per_sample, samples, out))
+    return statistics.fmean(opened.ffi.unpack(out, samples))
 
 
 def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> None:
@@ -60,9 +70,7 @@ def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> N
     bare.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int]
     measurement = Measurement(opened, world, device, watched, plan, lambda message: None)
     lib, ffi = opened.lib, opened.ffi
-    transport = opened.check(
-        lib.ws_transport_open(b"mpi", b"", measurement._control, device, watched.page)
-    )
+    transport = opened.check(lib.ws_transport_open(b"mpi", b"", measurement._control, device, watched.page))
     for size in parse_sizes(sizes):
         watched.stage("bench", size, 120.0)
         buffers = opened.check(lib.ws_buffers_open(transport, b"pageable", size))
@@ -89,13 +97,9 @@ def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> N
         for pair in range(pairs):
             watched.stage("bench", size, 120.0)
 
-            def ours() -> float:
-                opened.check(lib.ws_program_run(program, 2, per_sample, samples, out))
-                return statistics.fmean(ffi.unpack(out, samples))
-
-            first = ours() if pair % 2 else None
+            first = ours(opened, program, per_sample, samples, out) if pair % 2 else None
             theirs = bare(send, receive, size, per_sample * samples)
-            mine = first if first is not None else ours()
+            mine = ours(opened, program, per_sample, samples, out) if first is None else first
             ratios.append(mine / theirs)
             ours_all.append(mine)
             bare_all.append(theirs)
@@ -113,7 +117,9 @@ def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> N
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--mpi")
     parser.add_argument("--sizes", default="8:64M")
     parser.add_argument("--pairs", type=int, default=41)
@@ -129,7 +135,9 @@ def main() -> None:
         bare = build(chosen.prefix, chosen.library, Path(folder))
         command = (sys.executable, __file__, "--sizes", given.sizes, "--pairs", str(given.pairs), "--rank")
         job = launch.Job((*command, str(chosen.library), str(bare), chosen.vendor), 2, (), variables)
-        print(f"{chosen.title}: one-way times; the ratio is ours / bare, median [10 %, 90 %] of {given.pairs} pairs")
+        print(
+            f"{chosen.title}: one-way times; the ratio is ours / bare, median [10 %, 90 %] of {given.pairs} pairs"
+        )
         sys.stdout.flush()
         subprocess.run(launch.choose("auto", chosen).command(chosen, job), check=True)
 

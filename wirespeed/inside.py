@@ -223,7 +223,8 @@ class _Recorder:
 
     def heard(self, message: Message) -> None:
         """This rank's own watchdog or crash handler spoke: its last words go into the file."""
-        text = f"rank {message['rank']} on {message['host']}: {message['state']} in {message['call'] or 'set-up'}"
+        where = message["call"] or "set-up"
+        text = f"rank {message['rank']} on {message['host']}: {message['state']} in {where}"
         self._fail(
             Outcome(
                 "hang" if message["kind"] == "stuck" else "crash",

@@ -42,8 +42,10 @@ def _why_not(opened: Core, kind: str) -> str | None:
 
 
 def short(text: str) -> str:
-    """The first of a list of the loader's complaints, without its prose: they differ in the file's name only."""
-    return re.sub(r"^\w+ not found: (\S+): cannot open shared object file.*", r"\1 not found", text.split("; ")[0])
+    """The first of a list of the loader's complaints, without its prose."""
+    return re.sub(
+        r"^\w+ not found: (\S+): cannot open shared object file.*", r"\1 not found", text.split("; ")[0]
+    )
 
 
 def look(plan: Plan) -> Machine:

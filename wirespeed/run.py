@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 from wirespeed import launch, machine, mpi
+from wirespeed.devices import GPU_KINDS
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.judge import Outcome
 from wirespeed.libraries import ucx_folder
@@ -87,7 +88,7 @@ class Run:
     def __init__(self, plan: Plan, found: Machine, observe: Observer) -> None:
         self._plan, self._found, self._observe = plan, found, observe
         self._mpi = found.mpis[0]
-        self._launcher = launch.choose(plan.launcher, self._mpi)
+        launch.choose(plan.launcher, self._mpi)  # a launcher that is not there is said before anything starts
         self._id = secrets.token_hex(6)
         self._store = Store(File(plan.out or default_name()), resume=plan.resume)
         self._entries = self._failures = self._steps = 0
@@ -125,43 +126,44 @@ class Run:
         sizes = tuple(s for s in self._plan.sizes if (pattern, path.name, s) not in self._done)
         if not sizes:
             return
-        if path.gpu_aware_mpi and not self._probe(path):
+        library = self._taking(path) if path.gpu_aware_mpi else self._mpi
+        if library is None:
             return
         step = self._steps
         self._steps += 1
-        outcome = self._job_step(path, sizes, step, probe=False)
+        outcome = self._job_step(library, path, sizes, step, probe=False)
         if outcome.what != "ok":
             self._fail(path, outcome, step)
 
-    def _probe(self, path: Path) -> bool:
-        """Does this MPI take such pointers at all? Found out where it can do no harm."""
-        outcome = self._job_step(path, PROBE_SIZES, -1, probe=True)
-        if outcome.what == "ok":
-            return True
-        title = self._mpi.title
-        if outcome.what == "crash":
-            where = f" in {outcome.fault}" if outcome.fault else ""
-            text = f"{title} crashed on a device pointer{where}"
-        elif outcome.what == "hang":
-            text = f"{title} hung on a device pointer ({outcome.text})"
-        elif outcome.what == "death":
-            text = f"{title} ended the program on a device pointer ({outcome.text})"
-        else:
-            text = f"{title} failed on a device pointer ({outcome.text})"
-        outcome.what, outcome.text, outcome.bytes = "unavailable", text, None
-        self._fail(path, outcome, None, mpi.aware_remedy(self._mpi, ucx_folder()))
-        return False
+    def _taking(self, path: Path) -> mpi.Mpi | None:
+        """The MPI that takes the path's pointers: the one measured with, else a wheel that is known to."""
+        others: list[mpi.Mpi] = []
+        if not self._plan.mpi and self._found.kind in GPU_KINDS:
+            others = [other for other in self._found.mpis if mpi.aware_environment(other, ucx_folder())]
+        candidates = [self._mpi, *(other for other in others if other != self._mpi)]
+        for candidate, following in zip(candidates, [*candidates[1:], None], strict=True):
+            outcome = self._job_step(candidate, path, PROBE_SIZES, -1, probe=True)
+            if outcome.what == "ok":
+                return candidate
+            remedy = mpi.aware_remedy(candidate, ucx_folder())
+            if following:
+                remedy = f"trying {following.title} ({following.source}) instead: --mpi {following.prefix}"
+            self._fail(path, _no_device_pointers(candidate, outcome), None, remedy)
+        return None
 
-    def _job_step(self, path: Path, sizes: tuple[int, ...], step: int, probe: bool) -> Outcome:
-        variables = self._mpi.environment() | path.variables
+    def _job_step(
+        self, library: mpi.Mpi, path: Path, sizes: tuple[int, ...], step: int, probe: bool
+    ) -> Outcome:
+        launcher = launch.choose(self._plan.launcher, library)
+        variables = library.environment() | path.variables
         if path.gpu_aware_mpi:
-            variables |= mpi.aware_environment(self._mpi, ucx_folder())
+            variables |= mpi.aware_environment(library, ucx_folder())
         orders = Orders(
             plan=self._plan,
             path=path.name,
-            run=f"{self._id}-{self._steps}{'p' if probe else ''}",
+            run=f"{self._id}-{path.name}{'-try' if probe else ''}",
             step=step,
-            promise=Promise(self._mpi.vendor, self._mpi.version, self._plan.ranks, str(self._mpi.library)),
+            promise=Promise(library.vendor, library.version, self._plan.ranks, str(library.library)),
             device=self._found.kind,
             sizes=sizes,
             variables=variables,
@@ -176,7 +178,7 @@ class Run:
         )
         pages = own_folder(orders.run)
         watched = JobStep(
-            self._launcher.command(self._mpi, job),
+            launcher.command(library, job),
             {**os.environ, **variables},
             pages,
             self._plan.ranks,
@@ -184,10 +186,18 @@ class Run:
         )
         wrong: Outcome | None = None
         for message in watched.messages():
-            wrong = self._take(message, path, step, variables) or wrong
+            wrong = self._take(message, path, step, variables, library, launcher.name) or wrong
         return watched.outcome if watched.outcome.what != "ok" else wrong or watched.outcome
 
-    def _take(self, message: Event, path: Path, step: int, variables: dict[str, str]) -> Outcome | None:
+    def _take(
+        self,
+        message: Event,
+        path: Path,
+        step: int,
+        variables: dict[str, str],
+        library: mpi.Mpi,
+        launcher: str,
+    ) -> Outcome | None:
         """Records one message of rank 0; a failure of the whole path comes back."""
         kind = message["kind"]
         if kind == "hello" and step >= 0:
@@ -196,8 +206,8 @@ class Run:
                     self._id,
                     step,
                     path,
-                    {**message["mpi"], "source": self._mpi.source},
-                    self._launcher.name,
+                    {**message["mpi"], "source": library.source},
+                    launcher,
                     variables,
                     message["ranks"],
                     message["startup_s"],
@@ -224,3 +234,14 @@ class Run:
         """First into the file, then to whoever looks on: what was seen is never lost."""
         self._store.append(line)
         self._observe(line)
+
+
+def _no_device_pointers(library: mpi.Mpi, outcome: Outcome) -> Outcome:
+    """What became of an MPI that was handed device pointers, as a line of the table."""
+    did = {
+        "crash": f"crashed on a device pointer{f' in {outcome.fault}' if outcome.fault else ''}",
+        "hang": f"hung on a device pointer ({outcome.text})",
+        "death": f"ended the program on a device pointer ({outcome.text})",
+    }.get(outcome.what, f"failed on a device pointer ({outcome.text})")
+    outcome.what, outcome.text, outcome.bytes = "unavailable", f"{library.title} {did}", None
+    return outcome

@@ -234,9 +234,9 @@ MOST_ROUNDS_A_SAMPLE = 100_000_000
 CLOCK_COSTS_A_SAMPLE = 500
 """A clock reading then adds 0.2 % to a sample."""
 RESOLUTIONS_A_SAMPLE = 50
-FEWEST_FOR_PRECISION = 10
+FEWEST_FOR_PRECISION = 14
 """No stop for precision before so many batches: fewer agree by chance too often."""
-LOOK_AGAIN = 1.25
+LOOK_AGAIN = 1.5
 """The next look at the precision comes with so many times the batches: each look is a chance to be fooled."""
 LONG_ROUND_S = 5.0
 """Rounds longer than this need not be repeated to have an interval."""

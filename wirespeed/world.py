@@ -67,13 +67,14 @@ class World:
             )
         if promise.version and self.version.split(".")[:2] != promise.version.split(".")[:2]:
             raise _wrong(
-                f"the launcher is {NAMES.get(self.vendor, self.vendor)} {promise.version} but the ranks loaded "
-                f"{self.title} ({self.library}); use launcher and library of one installation (--mpi PREFIX)"
+                f"the launcher is {NAMES.get(self.vendor, self.vendor)} {promise.version} but the ranks "
+                f"loaded {self.title} ({self.library}); use launcher and library of one installation "
+                "(--mpi PREFIX)"
             )
         if promise.size and self.size != promise.size:
             raise _wrong(
-                f"the launcher started {promise.size} ranks but {self.title} ({self.library}) sees a world of "
-                f"{self.size}: launcher and library do not belong together (with srun, try another --mpi=...)"
+                f"the launcher started {promise.size} ranks but {self.title} ({self.library}) sees a world "
+                f"of {self.size}: launcher and library do not belong together (with srun, try another --mpi=...)"
             )
 
     def hosts(self) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
@@ -211,7 +210,7 @@ def environment(devices: Iterable[Record] = ()) -> Record:
         "cpu": cpu(),
         "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
         "devices": list(devices),
-        "python": platform.python_version(),
+        "python": ".".join(map(str, sys.version_info[:3])),
         "packages": packages(),
         "variables": shareable(
             {name: text for name, text in os.environ.items() if name.startswith(PREFIXES) or name in ALSO}
@@ -268,7 +267,7 @@ def _cpu_model() -> str:
         name, _, text = line.partition(":")
         if name.strip() in ("model name", "cpu model", "cpu") and text.strip():
             return " ".join(text.split())
-    return f"{sys.platform} {platform.machine()}"
+    return f"{sys.platform} {os.uname().machine}"
 
 
 def _read(file: File) -> str:
