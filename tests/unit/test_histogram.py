@@ -1,0 +1,78 @@
+"""Histograms: quantiles against exact ones, and the way into the file and back."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wirespeed.histogram import Histogram
+
+times = st.floats(1e-9, 1e3)
+
+# A shared machine may stand still for longer than hypothesis waits.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
+
+
+@given(st.lists(times, min_size=1, max_size=300), st.floats(0, 1))
+def test_histogram_quantiles_are_within_a_bin_of_the_exact_ones(values: list[float], share: float) -> None:
+    histogram = Histogram()
+    histogram.add(values)
+    exact = sorted(values)[max(math.ceil(share * len(values)), 1) - 1]
+    assert exact / histogram.base * (1 - 1e-9) <= histogram.quantile(share)
+    assert histogram.quantile(share) <= exact * histogram.base * (1 + 1e-9)
+
+
+@given(st.lists(times, min_size=1, max_size=100), st.floats(0, 1), st.floats(0, 1))
+def test_histogram_quantiles_never_fall(values: list[float], one: float, other: float) -> None:
+    histogram = Histogram()
+    histogram.add(values)
+    assert histogram.quantile(min(one, other)) <= histogram.quantile(max(one, other))
+
+
+@given(st.lists(st.lists(times, max_size=30), max_size=5))
+def test_histograms_survive_the_file_and_any_order(parts: list[list[float]]) -> None:
+    histogram, at_once = Histogram(), Histogram()
+    for part in parts:
+        histogram.add(part)
+    at_once.add([value for part in parts for value in part])
+    back = Histogram.from_dict(json.loads(json.dumps(histogram.to_dict())))
+    assert back.counts == histogram.counts == at_once.counts and back.total == at_once.total
+    assert back.bins_per_octave == 16 and back.to_dict() == histogram.to_dict()
+
+
+@given(st.integers(-100, 700), st.sampled_from([16, 4096]))
+def test_a_bin_holds_its_own_lower_end(index: int, bins: int) -> None:
+    histogram = Histogram(bins)
+    histogram.add([histogram.edge(index)])
+    assert histogram.counts == {index: 1}
+
+
+def test_a_histogram_looks_as_published() -> None:
+    histogram = Histogram()
+    histogram.add([1.01e-9, 1.01e-9, 2.01e-9])
+    data = histogram.to_dict()
+    assert data["base"] == pytest.approx(2 ** (1 / 16)) and data["unit_s"] == 1e-9
+    assert data["first"] == 0 and data["counts"] == [2, *[0] * 15, 1]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"base": 1.0}, {"base": 0.3}, {"unit_s": 0}, {"counts": [-1]}, {"counts": None}, {"base": 1.5}],
+)
+def test_a_damaged_histogram_is_refused(damage: dict[str, object]) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        Histogram.from_dict({**Histogram().to_dict(), **damage})
+    with pytest.raises(KeyError):
+        Histogram.from_dict({})
+
+
+def test_an_empty_histogram_has_no_quantile() -> None:
+    with pytest.raises(ValueError, match="empty"):
+        Histogram().quantile(0.5)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        Histogram().quantile(1.5)

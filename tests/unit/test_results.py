@@ -1,0 +1,296 @@
+"""Records against the published schema, and what reads and exports them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+from support.results import STEP_PATH, entry, failure, run, whole_file
+
+import wirespeed
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.plan import Plan, Stopping
+from wirespeed.results import export, record
+from wirespeed.results.reading import read
+from wirespeed.stats import Samples
+
+# A shared machine may stand still for longer than hypothesis waits.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
+
+SCHEMA = json.loads(files("wirespeed.results").joinpath("schema.json").read_text())
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+
+def errors(line: dict[str, Any]) -> list[str]:
+    return [f"{error.json_path}: {error.message}" for error in VALIDATOR.iter_errors(line)]
+
+
+def lines(data: list[dict[str, Any]]) -> list[bytes]:
+    return [json.dumps(line).encode() + b"\n" for line in data]
+
+
+# ---- records and their schema ---------------------------------------------------------------------------
+
+
+def test_the_schema_is_a_schema_of_its_version() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["$schema"].endswith("2020-12/schema") and SCHEMA["$id"] == "urn:wirespeed:result:1"
+    assert SCHEMA["$defs"]["run"]["properties"]["schema"]["const"] == record.SCHEMA == 1
+
+
+def test_every_record_built_is_valid() -> None:
+    kinds = set()
+    for line in whole_file():
+        assert errors(json.loads(json.dumps(line))) == []
+        kinds.add(line["kind"])
+    assert kinds == {"run", "step", "entry", "failure", "end"}
+
+
+@pytest.mark.parametrize("batches", [1, 2, 3, 5, 6, 40])
+def test_entries_are_valid_with_and_without_an_interval(batches: int) -> None:
+    line = entry(batches=batches)
+    assert errors(line) == []
+    assert (line["seconds"]["low"] is None) == (line["precision"] is None) == (batches < 3)
+    if batches >= 3:
+        rate = line["bytes_per_second"]
+        assert rate["low"] <= rate["median"] <= rate["high"]
+
+
+def test_a_clock_that_shows_zero_still_gives_a_record() -> None:
+    samples = Samples()
+    samples.add([0.0])
+    line = entry(samples=samples)
+    assert errors(line) == [] and line["bytes_per_second"]["median"] is None
+
+
+@given(st.sampled_from(whole_file()), st.data())
+def test_a_member_left_out_is_noticed(line: dict[str, Any], data: st.DataObject) -> None:
+    needed = SCHEMA["$defs"][line["kind"]]["required"]
+    name = data.draw(st.sampled_from(sorted(set(needed) - {"kind"})))
+    assert errors({key: value for key, value in line.items() if key != name})
+    assert errors({**line, name: [object]})
+
+
+def test_unknown_kinds_and_members_are_allowed() -> None:
+    assert errors({"kind": "wire", "bytes": "many"}) == []
+    assert errors({**entry(), "wires": ["NVLink"]}) == []
+    assert errors({"run": "0" * 12})
+
+
+# ---- the environment ------------------------------------------------------------------------------------
+
+
+def test_secrets_stay_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SLURM_JWT_TOKEN", "UCX_AUTH_KEY", "OMPI_secret", "FLUX_PASSWORD", "PMIX_MCA_PassPhrase"):
+        monkeypatch.setenv(name, "hunter2")
+    monkeypatch.setenv("HOME_ADDRESS", "hunter2")
+    monkeypatch.setenv("UCX_TLS", "all")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/lib")
+    line = run()
+    assert "hunter2" not in json.dumps(line)
+    variables = line["environment"]["variables"]
+    assert variables["UCX_TLS"] == "all" and variables["LD_LIBRARY_PATH"] == "/opt/lib"
+    given = {"OMPI_MCA_pml": "ucx", "I_MPI_HYDRA_KEY": "hunter2"}
+    step = record.step("0" * 12, 0, STEP_PATH, None, "mpiexec", given, [], 0.1)
+    assert step["variables"] == {"OMPI_MCA_pml": "ucx"}
+
+
+def test_a_variable_that_is_no_text_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(os.environb, b"UCX_TLS", b"\xff\xfe")
+    json.dumps(record.environment(), ensure_ascii=False).encode()
+
+
+def test_the_environment_says_where() -> None:
+    environment = record.environment()
+    assert environment["host"] == os.uname().nodename and environment["kernel"].startswith("Linux ")
+    assert environment["cpu"]["model"] and environment["memory_bytes"] > 1 << 20
+    assert "numpy" in environment["packages"]
+
+
+def test_the_command_line_shows_no_folder() -> None:
+    assert run(command=["/opt/bin/wirespeed", "pingpong"])["command"] == ["wirespeed", "pingpong"]
+    assert run(command=["/x/wirespeed/cli/__main__.py"])["command"] == ["wirespeed"]
+
+
+# ---- reading --------------------------------------------------------------------------------------------
+
+
+def test_a_file_read_is_what_was_written(tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    written = whole_file()
+    file.write_bytes(b"".join(lines(written)))
+    results = wirespeed.load(file)
+    assert results.records == json.loads(json.dumps(written)) and results.warnings == []
+    assert [len(x) for x in (results.runs, results.steps, results.failures, results.ends)] == [1, 1, 1, 1]
+    assert [line["bytes"] for line in results.entries] == [8, 1024]
+
+
+@given(st.data())
+def test_a_file_cut_anywhere_gives_its_whole_lines(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    text = [json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in whole_file()]
+    whole = b"".join(text)
+    cut = data.draw(st.integers(0, len(whole)))
+    file = tmp_path_factory.mktemp("cut") / "r.jsonl"
+    file.write_bytes(whole[:cut])
+    ends = [len(b"".join(text[: i + 1])) for i in range(len(text))]
+    # Without its line feed a line is still whole.
+    complete = sum(cut >= end - 1 for end in ends)
+    results = read(file)
+    assert len(results.records) == complete
+    torn = cut - (ends[complete - 1] if complete else 0) > 0
+    assert results.warnings == ([f"line {complete + 1}: cut off, left out"] if torn else [])
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 6), st.binary(max_size=40).map(lambda b: b.replace(b"\n", b""))), max_size=6
+    )
+)
+@example([(0, b"[" * 100_000)])
+@example([(0, b'{"kind":["entry"]}'), (1, b"null"), (2, b"\x00" * 40), (3, b"1" * 5000), (4, b"\r")])
+def test_garbage_between_lines_costs_no_good_line(
+    tmp_path_factory: pytest.TempPathFactory, garbage: list[tuple[int, bytes]]
+) -> None:
+    text = lines(whole_file())
+    good = len(text)
+    for place, junk in garbage:
+        text.insert(place, junk + b"\n")
+    file = tmp_path_factory.mktemp("garbage") / "r.jsonl"
+    file.write_bytes(b"".join(text))
+    results = read(file)
+    assert len(results.records) == good
+    assert len(results.warnings) <= len(garbage)
+    for warning in results.warnings:
+        number = int(warning.split(":")[0].removeprefix("line "))
+        assert text[number - 1][:-1] in [junk for _, junk in garbage]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"bytes": -1}, "entry without a median time"),
+        ({"bytes": "8"}, "entry without a proper 'bytes'"),
+        ({"bytes": True}, "entry without a proper 'bytes'"),
+        ({"seconds": {"median": None}}, "entry without a median time"),
+        ({"run": None}, "entry without a proper 'run'"),
+        ({"kind": 7}, "7 without a proper 'kind'"),
+    ],
+)
+def test_a_record_that_says_nothing_is_named(tmp_path: Path, change: dict[str, Any], why: str) -> None:
+    file = tmp_path / "r.jsonl"
+    file.write_bytes(b"".join(lines([run(), {**entry(), **change}, entry()])))
+    results = read(file)
+    assert len(results.entries) == 1 and results.warnings == [f"line 2: {why}, left out"]
+
+
+def test_a_newer_schema_is_read_with_a_warning(tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    file.write_bytes(b"".join(lines([{**run(), "schema": 2}, {"kind": "wire"}, entry()])))
+    results = read(file)
+    assert len(results.runs) == len(results.entries) == 1
+    assert results.warnings == [
+        "line 1: written by a newer wirespeed (schema 2, known here: 1); read as far as it goes"
+    ]
+
+
+def test_a_line_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from wirespeed.results import reading
+
+    monkeypatch.setattr(reading, "LONGEST_LINE", 4096)
+    file = tmp_path / "r.jsonl"
+    file.write_bytes(lines([entry()])[0] + b'"' + b"x" * 10_000 + b'"\n' + lines([failure()])[0])
+    results = read(file)
+    assert len(results.entries) == len(results.failures) == 1
+    assert results.warnings == ["line 2: too long, left out"]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (".", "cannot read .: Is a directory"),
+        ("missing", "cannot read missing: No such file or directory"),
+        ("text", "text is not a result file of wirespeed"),
+        ("/dev/zero", "/dev/zero is a device, not a result file"),
+        ("a\0b", "cannot read 'a\\x00b': embedded null byte"),
+    ],
+)
+def test_what_is_no_result_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, why: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("text").write_text("# Notes\n\nhello\n")
+    with pytest.raises(WirespeedError) as caught:
+        read(name)
+    assert str(caught.value) == why and caught.value.code == ExitCode.CANNOT_WRITE
+
+
+def test_an_empty_file_is_a_run_that_was_killed_at_once(tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").touch()
+    assert read(tmp_path / "r.jsonl").records == []
+
+
+# ---- tables ---------------------------------------------------------------------------------------------
+
+
+def test_a_table_has_units_and_types(tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    file.write_bytes(b"".join(lines([run(), entry(size=8), entry(size=1024, batches=1)])))
+    table = wirespeed.load(file).table()
+    assert list(table) == list(export.COLUMNS)
+    assert table["bytes"].dtype == np.int64 and table["bytes"].tolist() == [8, 1024]
+    assert table["path"].tolist() == ["host", "host"]
+    assert table["low_s"][0] > 0 and np.isnan(table["low_s"][1])
+    assert table["bandwidth_Bps"] == pytest.approx(table["bytes"] / table["median_s"])
+
+
+def test_a_table_of_nothing_is_empty(tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").touch()
+    table = wirespeed.load(tmp_path / "r.jsonl").table()
+    assert list(table) == list(export.COLUMNS) and all(len(column) == 0 for column in table.values())
+
+
+def test_an_entry_with_gaps_leaves_gaps() -> None:
+    bare = {"kind": "entry", "bytes": 8, "seconds": {"median": 1.0}, "checked": 3, "samples": [1]}
+    table = export.to_arrays([entry(), bare])
+    assert np.isnan(table["samples"][1]) and table["stopped"].tolist()[1] == ""
+    assert export.rows([bare])[0]["checked_bytes"] is None
+
+
+def test_csv_and_json_say_the_same() -> None:
+    entries = [entry(size=8), entry(size=1 << 30, batches=2)]
+    from_csv = list(csv.DictReader(io.StringIO(export.to_csv(entries))))
+    from_json = json.loads(export.to_json(entries))
+    assert len(from_csv) == len(from_json) == 2
+    for left, right in zip(from_csv, from_json, strict=True):
+        assert list(left) == list(right) == list(export.COLUMNS)
+        assert left == {key: "" if value is None else str(value) for key, value in right.items()}
+    assert from_csv[1]["low_s"] == "" and float(from_csv[0]["median_s"]) == entries[0]["seconds"]["median"]
+
+
+def test_importing_the_package_loads_nothing() -> None:
+    script = "import sys, wirespeed; print([m for m in sys.modules if m.startswith(('wirespeed.', 'numpy'))])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert wirespeed.__version__
+    with pytest.raises(AttributeError, match="no attribute 'lode'"):
+        wirespeed.lode  # noqa: B018
+
+
+def test_a_plan_survives_the_record() -> None:
+    plan = Plan(paths=("host",), stopping=Stopping(loops=50))
+    assert Plan.from_dict(json.loads(json.dumps(run(plan=plan)))["plan"]) == plan

@@ -1,0 +1,258 @@
+"""Medians, intervals, histograms and the stopping rule, against exact values and against simulated noise."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from wirespeed import stats
+from wirespeed.histogram import Histogram
+from wirespeed.plan import Stopping
+from wirespeed.stats import Samples, StoppingRule, median_interval, order_depth
+
+Floats = NDArray[np.float64]
+times = st.floats(1e-9, 1e3)
+batches = st.lists(st.lists(times, min_size=1, max_size=20), min_size=1, max_size=60)
+
+# A shared machine may stand still for longer than hypothesis waits.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
+
+
+def filled(data: list[list[float]]) -> Samples:
+    samples = Samples()
+    for batch in data:
+        samples.add(batch)
+    return samples
+
+
+# ---- figures against exact ones -------------------------------------------------------------------------
+
+
+@given(batches)
+def test_figures_of_kept_samples_are_exact(data: list[list[float]]) -> None:
+    samples, flat = filled(data), sorted(value for batch in data for value in batch)
+    seconds = samples.summary()["seconds"]
+    assert samples.count == len(flat) and samples.batches == len(data)
+    assert seconds["median"] == pytest.approx(statistics.median(flat), rel=1e-12)
+    assert (seconds["min"], seconds["max"]) == (flat[0], flat[-1])
+    assert seconds["mean"] == pytest.approx(statistics.fmean(flat))
+    assert seconds["p99"] == flat[math.ceil(0.99 * len(flat) - 1e-9) - 1]
+
+
+@given(batches)
+def test_the_interval_holds_the_median_and_stays_above_zero(data: list[list[float]]) -> None:
+    samples = filled(data)
+    interval, precision = samples.interval(), samples.precision()
+    if len(data) < 3:
+        assert interval is None and precision is None
+        return
+    assert interval is not None and precision is not None
+    low, high = interval
+    assert 0 < low <= samples.median() <= high
+    assert precision == (high - low) / 2 / samples.median()
+
+
+@given(batches, st.integers(-9, 9))
+def test_a_change_of_unit_changes_only_the_unit(data: list[list[float]], power: int) -> None:
+    factor = 2.0**power
+    one, other = filled(data), filled([[value * factor for value in batch] for batch in data])
+    assert other.median() == pytest.approx(one.median() * factor)
+    if interval := one.interval():
+        assert other.interval() == pytest.approx([value * factor for value in interval], rel=1e-9)
+
+
+@given(batches)
+def test_slower_samples_never_have_a_faster_median(data: list[list[float]]) -> None:
+    slower = [[value * (1 + i % 3) for i, value in enumerate(batch)] for batch in data]
+    assert filled(slower).median() >= filled(data).median()
+
+
+def test_equal_samples_have_an_interval_of_no_width() -> None:
+    samples = filled([[3e-6] * 10] * 12)
+    assert samples.interval() == (3e-6, 3e-6) and samples.precision() == 0
+
+
+def test_a_clock_that_shows_zero_gives_no_division_by_zero() -> None:
+    samples = filled([[0.0, 0.0]] * 12)
+    assert samples.median() == 0 and samples.precision() is None
+    assert sum(samples.summary()["histogram"]["counts"]) == 24
+
+
+@pytest.mark.parametrize("bad", [-1e-9, math.nan, math.inf])
+def test_what_is_no_time_is_refused(bad: float) -> None:
+    with pytest.raises(ValueError, match="a time in seconds"):
+        Samples().add([1e-6, bad, 2e-6])
+
+
+def test_no_samples_no_figures() -> None:
+    samples = Samples()
+    samples.add([])
+    assert samples.count == samples.batches == 0 and samples.interval() is None
+    with pytest.raises(ValueError, match="no samples"):
+        samples.median()
+
+
+# ---- memory ---------------------------------------------------------------------------------------------
+
+
+def test_more_samples_than_are_kept_stay_exact_to_a_fine_bin() -> None:
+    rng = np.random.default_rng(7)
+    data = 1e-6 * np.exp(0.3 * rng.standard_normal((160, 2_500)))
+    samples = filled(data.tolist())
+    flat = np.sort(data, axis=None)
+    assert samples.count == flat.size > stats.KEPT_SAMPLES and len(samples._kept) <= stats.KEPT_SAMPLES
+    width = 2 ** (1 / stats.FINE_BINS_PER_OCTAVE) - 1
+    assert width < 1.7e-4
+    assert samples.median() == pytest.approx(float(np.median(flat)), rel=width)
+    assert samples.p99() == pytest.approx(float(flat[math.ceil(0.99 * flat.size) - 1]), rel=width)
+    seconds = samples.summary()["seconds"]
+    assert (seconds["min"], seconds["max"]) == (flat[0], flat[-1])
+    assert seconds["mean"] == pytest.approx(float(flat.mean()))
+    whole = Histogram()
+    whole.add(flat.tolist())
+    assert samples.histogram.counts == whole.counts
+
+
+def test_the_median_between_two_far_values_is_half_way_however_many_samples() -> None:
+    count = stats.KEPT_SAMPLES // 2 + 1
+    few, many = filled([[1.0, 3.0] * 100]), filled([[1.0] * count, [3.0] * count])
+    assert few.median() == 2.0
+    assert many.median() == pytest.approx(2.0, rel=1.7e-4)
+
+
+def test_batches_are_bounded_and_keep_their_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(3)
+    data = [[draw.expovariate(1.0)] for _ in range(5_000)]
+    whole = filled(data).interval()
+    monkeypatch.setattr(stats, "KEPT_BATCHES", 299)
+    samples = filled(data)
+    assert samples.batches == 5_000 and len(samples._medians) <= 299
+    joined = samples.interval()
+    assert whole and joined
+    # Exponential: the true median is ln 2, the mean 1; joining must not pull towards the mean.
+    for low, high in (whole, joined):
+        assert low < math.log(2) < high and high - low < 0.3
+
+
+# ---- intervals ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("freedom", [2, 3, 4])
+def test_students_t_is_its_own_density_integrated(freedom: int) -> None:
+    scale = math.gamma((freedom + 1) / 2) / math.sqrt(freedom * math.pi) / math.gamma(freedom / 2)
+    steps = 20_000
+    width = stats._STUDENT_T[freedom] / steps
+    middles = ((i + 0.5) * width for i in range(steps))
+    inside = 2 * sum(scale * (1 + x * x / freedom) ** (-(freedom + 1) / 2) * width for x in middles)
+    assert inside == pytest.approx(0.95, abs=1e-7)
+
+
+@pytest.mark.parametrize("n", range(6, 40))
+def test_order_statistics_leave_out_as_many_as_they_may(n: int) -> None:
+    def missed(depth: int) -> float:
+        return 2 * sum(math.comb(n, k) for k in range(depth + 1)) / 2**n
+
+    depth = order_depth(n)
+    assert missed(depth) <= 0.05 < missed(depth + 1)
+
+
+def test_six_batches_give_their_extremes() -> None:
+    values = [1.02, 0.98, 1.01, 1.0, 0.99, 1.03]
+    assert median_interval(values, 1.0) == pytest.approx((0.98, 1.03))
+    assert order_depth(6) == 0 and order_depth(9) == 1
+
+
+def test_neighbours_alike_make_the_interval_wider() -> None:
+    values = [1 + 0.01 * i for i in range(16)]
+    mixed = [values[i * 7 % 16] for i in range(16)]
+    middle = statistics.median(values)
+    drifting, steady = median_interval(values, middle), median_interval(mixed, middle)
+    assert drifting and steady
+    assert drifting[0] < steady[0] and drifting[1] > steady[1]
+
+
+@given(st.integers(1, 500))
+def test_groups_are_few_and_lose_at_most_one_batch(n: int) -> None:
+    groups = stats._grouped([float(i) for i in range(n)])
+    assert min(n, 7) <= len(groups) <= stats.MOST_GROUPS
+    assert list(groups) == sorted(groups)
+    if n <= stats.MOST_GROUPS:
+        assert len(groups) == n
+
+
+# ---- the stopping rule ----------------------------------------------------------------------------------
+
+
+def test_a_fixed_count_is_one_sample_of_all_loops() -> None:
+    rule, samples = StoppingRule(Stopping(loops=50, warmup=5), 25e-9, 1e-9), Samples()
+    assert rule.decide(samples, 0.0) is None
+    assert rule.next_batch(1e-3, samples, 0.0) == (50, 1) and rule.rounds_per_sample == 50
+    samples.add([1e-3])
+    assert rule.decide(samples, 9.0) == "fixed"
+    assert samples.summary()["seconds"]["low"] is None
+
+
+@settings(max_examples=300)
+@given(
+    round_s=st.floats(1e-8, 20),
+    cost=st.floats(1e-9, 1e-6),
+    resolution=st.floats(1e-10, 1e-5),
+    max_time=st.floats(1e-3, 100),
+    precision=st.floats(1e-4, 0.5),
+    elapsed=st.floats(0, 200),
+    divisor=st.sampled_from([1.0, 2.0]),
+)
+def test_batches_keep_their_promises(
+    round_s: float,
+    cost: float,
+    resolution: float,
+    max_time: float,
+    precision: float,
+    elapsed: float,
+    divisor: float,
+) -> None:
+    rule = StoppingRule(Stopping(precision=precision, max_time=max_time), cost, resolution, divisor)
+    samples = Samples()
+    rounds, count = rule.next_batch(round_s, samples, elapsed)
+    sample_s = rounds * round_s
+    assert sample_s >= 100 * cost * (1 - 1e-9) and sample_s >= 50 * resolution * (1 - 1e-9)
+    assert sample_s >= resolution / precision * (1 - 1e-9)
+    assert 1 <= count <= stats.MOST_SAMPLES_A_BATCH
+    assert (count - 1) * sample_s <= max(max_time - elapsed, 0) * (1 + 1e-9)
+    assert (count - 1) * sample_s <= max(stats.BATCH_S, elapsed * stats.BATCH_SHARE) * (1 + 1e-9)
+    if round_s > 0.005 and elapsed < 1:
+        assert (rounds, count) == (1, 1) or sample_s > round_s
+    if sample_s <= 2.4e-4 and max_time > 0.1 and elapsed < max_time - 0.01:
+        assert count >= 20
+    samples.add([round_s / divisor / 3] * count)
+    assert rule.next_batch(round_s, samples, elapsed)[0] == rounds == rule.rounds_per_sample
+
+
+def test_the_pace_of_the_latest_batch_sizes_the_next() -> None:
+    rule, samples = StoppingRule(Stopping(), 25e-9, 1e-9, divisor=2.0), Samples()
+    assert rule.next_batch(1e-3, samples, 0.0) == (1, 5)
+    samples.add([0.125e-3] * 5)
+    assert rule.next_batch(1e-3, samples, 0.005) == (1, 20)
+
+
+def test_only_short_rounds_are_calibrated() -> None:
+    rule = StoppingRule(Stopping(), 25e-9, 1e-9)
+    assert rule.calibration_rounds(0.5e-6) == 2_000
+    assert rule.calibration_rounds(1e-3) == 0
+    assert StoppingRule(Stopping(loops=50), 25e-9, 1e-9).calibration_rounds(0.5e-6) == 0
+
+
+def test_a_rank_imports_little() -> None:
+    script = "import sys, wirespeed.stats; print({'numpy', 'json', 'decimal'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
