@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from wirespeed.judge import Outcome
 from wirespeed.paths import Path
 from wirespeed.plan import Plan
 from wirespeed.results import record
 from wirespeed.stats import Samples
-from wirespeed.judge import Outcome
 
 RUN = "0123456789ab"
 STEP_PATH = Path("host", "Host buffers", "mpi", "pageable")
