@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,6 +34,7 @@ _UNWANTED = (
 _WANTED = ("WIRESPEED_LIBRARY",)
 
 _BEFORE = pytest.StashKey[set[leftovers.Left]]()
+_SEEN = pytest.StashKey[list[str]]()
 
 
 def _clean_environment() -> None:
@@ -88,7 +88,12 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     # Without a process, a folder may be another session's on the same machine.
     if os.environ.get("CI") or any(left.pid for left in found):
         pytest.fail(text, pytrace=False)
-    warnings.warn(pytest.PytestWarning(text), stacklevel=1)
+    item.config.stash.setdefault(_SEEN, []).append(f"{item.nodeid}: {text}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in config.stash.get(_SEEN, []):
+        terminalreporter.write_line(f"left behind, here or by another session: {line}")
 
 
 @pytest.fixture(params=mpis.NAMES)
