@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -312,3 +313,22 @@ class TestApplication:
     ) -> None:
         assert main(["greet", "--debug"]) == 0
         assert capsys.readouterr().out == "hello True\n"
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+class TestDocuments:
+    def test_every_exit_code_is_documented(self) -> None:
+        text = (DOCS / "exit-codes.md").read_text()
+        for code in ExitCode:
+            assert f"| {int(code)} | `{code.name}` |" in text
+        assert f"| {PIPE_CLOSED} |" in text
+
+    @pytest.mark.parametrize("command", ["survey", "pingpong", "paths", "show"])
+    def test_every_option_is_documented(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+        text = (DOCS / "commands.md").read_text()
+        assert main([command, "--help"]) == 0
+        options = re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
+        assert len(options) > 2
+        assert [name for name in options if f"`{name}" not in text and f" {name}" not in text] == []
