@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib.resources import files
@@ -294,3 +295,11 @@ def test_importing_the_package_loads_nothing() -> None:
 def test_a_plan_survives_the_record() -> None:
     plan = Plan(paths=("host",), stopping=Stopping(loops=50))
     assert Plan.from_dict(json.loads(json.dumps(run(plan=plan)))["plan"]) == plan
+
+
+def test_the_page_about_the_file_says_the_truth() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
+    example = json.loads(page.split("```json\n")[1].split("```")[0])
+    assert errors(example) == []
+    columns = page.split("Columns: ")[1].split(". `wirespeed show")[0]
+    assert re.findall(r"`(\w+)`", columns) == list(export.COLUMNS)
