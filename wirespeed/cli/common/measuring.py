@@ -79,7 +79,8 @@ def measure_and_print(plan: Plan, reporting: Reporting) -> ExitCode:
     measured = measure_plan(plan)
     if measured.here:
         print_result(measured, plan, reporting)
-        note(f"results: {measured.file}")
+        more = "; go on with --resume and this --out" if measured.code == ExitCode.INTERRUPTED else ""
+        note(f"results: {measured.file}{more}")
     return measured.code
 
 
