@@ -92,11 +92,11 @@ class Installer:
     def pip(self, *arguments: str) -> None:
         """Installs. Raises InstallError when pip does not succeed."""
         if self._offline:
-            hint = f"{self._offline} lacks something: fill it again with make pack DIR=..."
+            hint = f"if {self._offline} lacks something, fill it again: make pack DIR=..."
         else:
-            hint = "without network: make run OFFLINE=DIR, with a folder that make pack has filled"
+            hint = "if it is the network, use a folder that make pack has filled: make run OFFLINE=DIR"
         command = [str(PYTHON), "-m", "pip", "install", "--quiet", *arguments]
-        self._call(command, f"pip failed, as said above ({hint})")
+        self._call(command, f"pip failed, as said above; {hint}")
 
     def pip_prefix(self, name: str) -> None:
         prefix = VENV / "mpi" / name
