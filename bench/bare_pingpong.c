@@ -1,17 +1,15 @@
-/* The plainest ping-pong there is, to hold ours against: a loop of MPI_Send and MPI_Recv, timed as a
- * whole with the clock read before and after. Returns seconds of one round. */
+/* The plainest ping-pong there is, to hold ours against: a loop of MPI_Send and MPI_Recv, timed as
+ * a whole with the clock read before and after. Returns seconds of one round. */
 #include <mpi.h>
 #include <time.h>
 
-static double now(void)
-{
+static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double bare_pingpong(void *send, void *receive, int bytes, int rounds)
-{
+double bare_pingpong(void* send, void* receive, int bytes, int rounds) {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -106,7 +106,8 @@ def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> N
         if world.rank == 0:
             print(
                 f"{format_size(size):>9}  ours {statistics.median(ours_all) / 2 * 1e6:10.3f} us  "
-                f"bare {statistics.median(bare_all) / 2 * 1e6:10.3f} us  ratio {statistics.median(ratios):.4f} "
+                f"bare {statistics.median(bare_all) / 2 * 1e6:10.3f} us  "
+                f"ratio {statistics.median(ratios):.4f} "
                 f"[{quantile(ratios, 0.1):.3f}, {quantile(ratios, 0.9):.3f}]",
                 flush=True,
             )
@@ -136,7 +137,8 @@ def main() -> None:
         command = (sys.executable, __file__, "--sizes", given.sizes, "--pairs", str(given.pairs), "--rank")
         job = launch.Job((*command, str(chosen.library), str(bare), chosen.vendor), 2, (), variables)
         print(
-            f"{chosen.title}: one-way times; the ratio is ours / bare, median [10 %, 90 %] of {given.pairs} pairs"
+            f"{chosen.title}: one-way times; the ratio is ours / bare, "
+            f"median [10 %, 90 %] of {given.pairs} pairs"
         )
         sys.stdout.flush()
         subprocess.run(launch.choose("auto", chosen).command(chosen, job), check=True)

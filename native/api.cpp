@@ -168,12 +168,11 @@ void ws_device_close(ws_device* device) { delete device; }
 const char* ws_device_identity(ws_device* device) {
     return guarded<const char*>(nullptr, [&] {
         const Identity it = device->device->identity();
-        last_text = "{\"kind\": " + quoted(it.kind) + ", \"index\": " + std::to_string(it.index) +
-                    ", \"name\": " + quoted(it.name) + ", \"id\": " + quoted(it.id) +
-                    ", \"pci\": " + quoted(it.pci) +
-                    ", \"architecture\": " + quoted(it.architecture) +
-                    ", \"driver\": " + quoted(it.driver) +
-                    ", \"bytes\": " + std::to_string(it.bytes) + "}";
+        last_text =
+            "{\"kind\": " + quoted(it.kind) + ", \"index\": " + std::to_string(it.index) +
+            ", \"name\": " + quoted(it.name) + ", \"id\": " + quoted(it.id) +
+            ", \"pci\": " + quoted(it.pci) + ", \"architecture\": " + quoted(it.architecture) +
+            ", \"driver\": " + quoted(it.driver) + ", \"bytes\": " + std::to_string(it.bytes) + "}";
         return last_text.c_str();
     });
 }
@@ -221,8 +220,8 @@ int ws_device_check(ws_device* device, const char* memory, const void* from, uin
 
 const char* ws_kernel_source(void) { return kernel_source().c_str(); }
 int64_t ws_kernel_compile(const char* architecture) {
-    return guarded<int64_t>(
-        -1, [&] { return static_cast<int64_t>(compile_kernels(architecture)); });
+    return guarded<int64_t>(-1,
+                            [&] { return static_cast<int64_t>(compile_kernels(architecture)); });
 }
 
 int ws_mpi_open(const char* path, uint64_t communicator) {
@@ -290,8 +289,8 @@ int ws_program_run(ws_program* program, int lead_in, int rounds_per_sample, int 
 }
 int ws_program_lie(ws_program* program, const char* what) {
     return succeeded([&] {
-        program->program = make_liar(std::move(program->program), what,
-                                     program->owner->context.device, program->buffers,
-                                     program->received);
+        program->program =
+            make_liar(std::move(program->program), what, program->owner->context.device,
+                      program->buffers, program->received);
     });
 }

@@ -1,93 +1,103 @@
-/* The measuring core's C interface. Python reads this very file (cffi, ABI mode): declarations only,
- * no preprocessor lines.
+/* The measuring core's C interface. Python reads this very file (cffi, ABI mode): declarations
+ * only, no preprocessor lines.
  *
- * Functions that can fail return 0 on success and -1 (or null) on failure; ws_error() then gives the
- * calling thread's last error as one line of text. Times are in seconds, sizes in bytes. */
+ * Functions that can fail return 0 on success and -1 (or null) on failure; ws_error() then gives
+ * the calling thread's last error as one line of text. Times are in seconds, sizes in bytes. */
 
-const char *ws_version(void);
-const char *ws_error(void);
+const char* ws_version(void);
+const char* ws_error(void);
 
 double ws_clock_cost(void);
 double ws_clock_resolution(void);
 
-/* Where the library called name ("cuda", "nvrtc", "hip", ...) lies; tried before its usual names. */
-void ws_library_path(const char *name, const char *path);
+/* Where the library called name ("cuda", "nvrtc", "hip", ...) lies; tried before its usual names.
+ */
+void ws_library_path(const char* name, const char* path);
 
-/* ---- status page, watchdog, crashes ------------------------------------------------------------- */
+/* ---- status page, watchdog, crashes -------------------------------------------------------------
+ */
 typedef struct ws_page ws_page;
-ws_page *ws_page_open(const char *file, int rank);
-void ws_page_close(ws_page *page);
-void ws_page_stage(ws_page *page, const char *path, uint64_t bytes, double timeout);
-/* Installs the handlers that write the faulting function into the page and one JSON line to report_fd
- * (give_up: text to stderr as well). Call it again after a library has put its own handlers in place. */
-int ws_page_catch_crashes(ws_page *page, int report_fd, int give_up);
-/* Starts the thread that reports (one JSON line on report_fd) when the page shows no progress for its
- * timeout. python_stack names a file that the signal ws_stack_signal() makes Python write its stack to;
- * give_up: end the process (exit code 75) after the report and a grace of 2 s. */
-int ws_watchdog_start(ws_page *page, int report_fd, const char *python_stack, int give_up);
+ws_page* ws_page_open(const char* file, int rank);
+void ws_page_close(ws_page* page);
+void ws_page_stage(ws_page* page, const char* path, uint64_t bytes, double timeout);
+/* Installs the handlers that write the faulting function into the page and one JSON line to
+ * report_fd (give_up: text to stderr as well). Call it again after a library has put its own
+ * handlers in place. */
+int ws_page_catch_crashes(ws_page* page, int report_fd, int give_up);
+/* Starts the thread that reports (one JSON line on report_fd) when the page shows no progress for
+ * its timeout. python_stack names a file that the signal ws_stack_signal() makes Python write its
+ * stack to; give_up: end the process (exit code 75) after the report and a grace of 2 s. */
+int ws_watchdog_start(ws_page* page, int report_fd, const char* python_stack, int give_up);
 int ws_stack_signal(void);
 
-/* ---- devices ------------------------------------------------------------------------------------ */
+/* ---- devices ------------------------------------------------------------------------------------
+ */
 typedef struct ws_device ws_device;
 /* All kinds compiled in, as "host emulated cuda hip". */
-const char *ws_device_kinds(void);
+const char* ws_device_kinds(void);
 /* How many devices of a kind there are; -1: none can be used, ws_error() says why. */
-int ws_device_count(const char *kind);
-ws_device *ws_device_open(const char *kind, int index);
-void ws_device_close(ws_device *device);
+int ws_device_count(const char* kind);
+ws_device* ws_device_open(const char* kind, int index);
+void ws_device_close(ws_device* device);
 /* JSON: {"kind", "index", "name", "id", "pci", "architecture", "driver", "bytes"} */
-const char *ws_device_identity(ws_device *device);
-void *ws_device_allocate(ws_device *device, const char *memory, uint64_t bytes);
-void ws_device_release(ws_device *device, const char *memory, void *address);
-int ws_device_copy(ws_device *device, void *to, const void *from, uint64_t bytes);
-int ws_device_share(ws_device *device, void *address, void *handle_128_bytes);
-void *ws_device_open_shared(ws_device *device, const void *handle_128_bytes);
-int ws_device_close_shared(ws_device *device, void *address);
-int ws_device_fill(ws_device *device, const char *memory, void *to, uint64_t bytes, uint64_t seed,
+const char* ws_device_identity(ws_device* device);
+void* ws_device_allocate(ws_device* device, const char* memory, uint64_t bytes);
+void ws_device_release(ws_device* device, const char* memory, void* address);
+int ws_device_copy(ws_device* device, void* to, const void* from, uint64_t bytes);
+int ws_device_share(ws_device* device, void* address, void* handle_128_bytes);
+void* ws_device_open_shared(ws_device* device, const void* handle_128_bytes);
+int ws_device_close_shared(ws_device* device, void* address);
+int ws_device_fill(ws_device* device, const char* memory, void* to, uint64_t bytes, uint64_t seed,
                    int tag);
 /* first_wrong: offset of the first byte that differs from the content; bytes if none does. */
-int ws_device_check(ws_device *device, const char *memory, const void *from, uint64_t bytes,
-                    uint64_t seed, int tag, uint64_t *first_wrong);
+int ws_device_check(ws_device* device, const char* memory, const void* from, uint64_t bytes,
+                    uint64_t seed, int tag, uint64_t* first_wrong);
 
-/* ---- kernels ------------------------------------------------------------------------------------ */
+/* ---- kernels ------------------------------------------------------------------------------------
+ */
 /* The kernels' source text, as run-time compilers get it. */
-const char *ws_kernel_source(void);
-/* Compiles it for "sm_90" (NVRTC) or "gfx90a" (hipRTC) without needing a device; the code's size. */
-int64_t ws_kernel_compile(const char *architecture);
+const char* ws_kernel_source(void);
+/* Compiles it for "sm_90" (NVRTC) or "gfx90a" (hipRTC) without needing a device; the code's size.
+ */
+int64_t ws_kernel_compile(const char* architecture);
 
-/* ---- control ------------------------------------------------------------------------------------ */
+/* ---- control ------------------------------------------------------------------------------------
+ */
 /* Set-up traffic, carried by Python. Each returns 0, or -1 to make the core fail. */
 typedef struct ws_control {
     int rank, size;
-    int (*allgather)(const void *mine, void *all, uint64_t bytes_each);
-    int (*broadcast)(void *data, uint64_t bytes, int root);
+    int (*allgather)(const void* mine, void* all, uint64_t bytes_each);
+    int (*broadcast)(void* data, uint64_t bytes, int root);
     int (*barrier)(void);
 } ws_control;
 
-/* ---- MPI ---------------------------------------------------------------------------------------- */
+/* ---- MPI ----------------------------------------------------------------------------------------
+ */
 /* Takes the timed calls from the libmpi at path (already loaded by mpi4py). communicator is the raw
  * handle: an address under Open MPI's ABI, an int under MPICH's. */
-int ws_mpi_open(const char *path, uint64_t communicator);
+int ws_mpi_open(const char* path, uint64_t communicator);
 /* "openmpi" or "mpich": the ABI of the library opened. */
-const char *ws_mpi_abi(void);
+const char* ws_mpi_abi(void);
 
-/* ---- transports --------------------------------------------------------------------------------- */
+/* ---- transports ---------------------------------------------------------------------------------
+ */
 typedef struct ws_transport ws_transport;
 /* options: "key=value;key=value". The control struct must outlive the transport. */
-ws_transport *ws_transport_open(const char *name, const char *options, const ws_control *control,
-                                ws_device *device, ws_page *page);
-void ws_transport_close(ws_transport *transport);
+ws_transport* ws_transport_open(const char* name, const char* options, const ws_control* control,
+                                ws_device* device, ws_page* page);
+void ws_transport_close(ws_transport* transport);
 /* What the transport chose, as a JSON object. */
-const char *ws_transport_describe(ws_transport *transport);
+const char* ws_transport_describe(ws_transport* transport);
 
 /* A send and a receive buffer of the same kind and size. */
 typedef struct ws_buffers ws_buffers;
-ws_buffers *ws_buffers_open(ws_transport *transport, const char *memory, uint64_t bytes);
-void ws_buffers_close(ws_buffers *buffers);
-void *ws_buffers_send(ws_buffers *buffers);
-void *ws_buffers_receive(ws_buffers *buffers);
+ws_buffers* ws_buffers_open(ws_transport* transport, const char* memory, uint64_t bytes);
+void ws_buffers_close(ws_buffers* buffers);
+void* ws_buffers_send(ws_buffers* buffers);
+void* ws_buffers_receive(ws_buffers* buffers);
 
-/* ---- programs ----------------------------------------------------------------------------------- */
+/* ---- programs -----------------------------------------------------------------------------------
+ */
 /* One transfer of a pattern, seen from this rank. Ordered by step. */
 typedef struct ws_transfer {
     int32_t step;
@@ -99,11 +109,11 @@ typedef struct ws_transfer {
 
 typedef struct ws_program ws_program;
 /* in_place: the send buffer is the receive buffer too, as in a ping-pong of one buffer. */
-ws_program *ws_program_open(ws_transport *transport, ws_buffers *buffers, const ws_transfer *transfers,
-                            uint64_t count, int in_place);
-void ws_program_close(ws_program *program);
+ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
+                            const ws_transfer* transfers, uint64_t count, int in_place);
+void ws_program_close(ws_program* program);
 /* Runs lead_in rounds, then samples x rounds_per_sample rounds; seconds[i]: sample i per round. */
-int ws_program_run(ws_program *program, int lead_in, int rounds_per_sample, int samples,
-                   double *seconds);
+int ws_program_run(ws_program* program, int lead_in, int rounds_per_sample, int samples,
+                   double* seconds);
 /* For tests: makes the program a liar. what: "drop-byte", "drop-round", "repeat-round". */
-int ws_program_lie(ws_program *program, const char *what);
+int ws_program_lie(ws_program* program, const char* what);

@@ -66,8 +66,10 @@ def promised(plan: Plan, place: Place) -> tuple[Promise, dict[str, str]]:
     if plan.mpi:
         found: mpi.Mpi | None = mpi.choose(plan.mpi)
     elif given := os.environ.get("MPI4PY_LIBMPI"):
-        vendor = "openmpi" if place.launcher == "openmpi" else None
-        return Promise(vendor, None, place.size, given), {}
+        starter = _of_ancestors()
+        if starter:
+            return Promise(starter.vendor, starter.version, place.size, given), {}
+        return Promise("openmpi" if place.launcher == "openmpi" else None, None, place.size, given), {}
     else:
         found = _of_ancestors() or _of_environment(place)
     if found is None:
@@ -140,8 +142,12 @@ def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
     voice = _Voice(own_folder(run), recorder.heard if recorder else _ignore)
     watched = Watched(opened, run, place.rank, reports=voice.descriptor, give_up=True)
     watched.stage("start", 0, startup_limit(plan))
-    device = open_device(opened, kind, plan.between, place.rank, max(place.local_rank, 0))
-    world = World(promise)
+    try:
+        device = open_device(opened, kind, plan.between, place.rank, max(place.local_rank, 0))
+        world = World(promise)
+    except (WirespeedError, NativeError):
+        watched.close()
+        raise
     watched.catch()
     opened.check(opened.lib.ws_mpi_open(world.library.encode(), world.handle()))
     ranks = world.gather(describe_self(opened, device, world.rank, kind))

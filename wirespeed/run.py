@@ -20,7 +20,7 @@ from wirespeed.libraries import ucx_folder
 from wirespeed.machine import Machine
 from wirespeed.native import core
 from wirespeed.orders import Orders, startup_limit
-from wirespeed.page import own_folder
+from wirespeed.page import own_folder, sweep
 from wirespeed.paths import Path, all_paths, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
@@ -55,6 +55,7 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
     if not any(found.availability(path) is None for path in paths):
         path = paths[0]
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
+    sweep()
     run = Run(plan, found, observe)
     with ending_on_signals():
         return run.all_steps(paths)

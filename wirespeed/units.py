@@ -65,6 +65,6 @@ def format_seconds(seconds: float) -> str:
     for factor, unit in ((1e6, "us"), (1e3, "ms"), (1.0, "s")):
         value = seconds * factor
         if value < 999.5 or unit == "s":
-            digits = 2 if value < 10 else 1 if value < 100 else 0
+            digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
             return f"{value:.{digits}f} {unit}"
     raise AssertionError("unreachable")

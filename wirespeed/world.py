@@ -35,8 +35,8 @@ class World:
             os.environ["MPI4PY_LIBMPI"] = promise.library
         import mpi4py
 
-        # Only one thread calls MPI, and locks for more would be measured.
-        mpi4py.rc(thread_level="funneled")
+        # A library that is not the launcher's may end the process in MPI_Init: it is asked before.
+        mpi4py.rc(initialize=False)
         try:
             from mpi4py import MPI
         except (ImportError, RuntimeError, OSError) as error:
@@ -47,18 +47,21 @@ class World:
         self._mpi = MPI
         self.string: str = MPI.Get_library_version().strip("\0 \n")
         self.vendor, self.version = parse_library_string(self.string)
+        self.library = promise.library or loaded_library()
+        self._check_library(promise)
+        # Only one thread calls MPI, and locks for more would be measured.
+        MPI.Init_thread(MPI.THREAD_FUNNELED)
         self.comm = MPI.COMM_WORLD.Dup()
         self.rank: int = self.comm.rank
         self.size: int = self.comm.size
-        self.library = promise.library or loaded_library()
-        self._check(promise)
+        self._check_size(promise)
         self.timed = MPI.COMM_WORLD.Dup()
 
     @property
     def title(self) -> str:
         return f"{NAMES.get(self.vendor, self.vendor)} {self.version}"
 
-    def _check(self, promise: Promise) -> None:
+    def _check_library(self, promise: Promise) -> None:
         if promise.vendor and self.vendor != promise.vendor:
             launcher = f"{NAMES.get(promise.vendor, promise.vendor)} {promise.version or ''}".strip()
             raise _wrong(
@@ -71,10 +74,12 @@ class World:
                 f"loaded {self.title} ({self.library}); use launcher and library of one installation "
                 "(--mpi PREFIX)"
             )
+
+    def _check_size(self, promise: Promise) -> None:
         if promise.size and self.size != promise.size:
             raise _wrong(
                 f"the launcher started {promise.size} ranks but {self.title} ({self.library}) sees a world "
-                f"of {self.size}: launcher and library do not belong together (with srun, try another --mpi=...)"
+                f"of {self.size}: they do not belong together (with srun, try another --mpi=...)"
             )
 
     def hosts(self) -> list[str]:

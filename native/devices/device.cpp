@@ -38,8 +38,8 @@ void Device::fill(Memory kind, void* address, std::size_t bytes, std::uint64_t s
         launch("ws_payload_fill", payload_blocks, payload_threads, arguments);
 }
 
-std::size_t Device::check(Memory kind, const void* address, std::size_t bytes,
-                          std::uint64_t seed, std::uint8_t tag) {
+std::size_t Device::check(Memory kind, const void* address, std::size_t bytes, std::uint64_t seed,
+                          std::uint8_t tag) {
     if (bytes == 0) return 0;
     std::uint64_t count = bytes, tags = tag, first = bytes;
     if (on_host(kind)) {

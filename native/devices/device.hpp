@@ -69,7 +69,8 @@ class Device {
     virtual void* open(const ShareHandle& handle) = 0;
     virtual void close(void* address) = 0;
 
-    /// Writes the content (seed, tag) of measure/payload.hpp; by a kernel where the CPU cannot reach.
+    /// Writes the content (seed, tag) of measure/payload.hpp; by a kernel where the CPU cannot
+    /// reach.
     void fill(Memory kind, void* address, std::size_t bytes, std::uint64_t seed, std::uint8_t tag);
     /// The offset of the first byte that is not of the content (seed, tag); `bytes` if all are.
     std::size_t check(Memory kind, const void* address, std::size_t bytes, std::uint64_t seed,
@@ -94,8 +95,7 @@ class Allocation {
   public:
     Allocation() = default;
     Allocation(Device& device, Memory kind, std::size_t bytes)
-        : device_(&device), kind_(kind), bytes_(bytes),
-          address_(device.allocate(kind, bytes)) {}
+        : device_(&device), kind_(kind), bytes_(bytes), address_(device.allocate(kind, bytes)) {}
     ~Allocation() {
         if (address_) device_->release(kind_, address_);
     }

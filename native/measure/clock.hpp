@@ -4,11 +4,20 @@
 
 namespace wirespeed {
 
-/// Seconds on the monotonic clock.
+/// The second in which the process first read the clock: small differences keep a double's
+/// nanoseconds exact however long the machine has been up.
+inline const std::time_t first_second = [] {
+    timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec;
+}();
+
+/// Seconds on the monotonic clock since about the start of the process.
 inline double now() {
     timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+    return static_cast<double>(time.tv_sec - first_second) +
+           1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 /// What one reading of the clock costs, in seconds: the median of many.

@@ -32,15 +32,15 @@ Page::Page(const std::string& path, int rank) {
     if (!path.empty()) {
         descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         if (descriptor < 0) throw Error("open", path, std::strerror(errno));
-        // posix_fallocate, not ftruncate: a full /dev/shm must be an error here, not a SIGBUS later.
+        // posix_fallocate, not ftruncate: a full /dev/shm must be an error here, not a SIGBUS
+        // later.
         if (const int code = posix_fallocate(descriptor, 0, sizeof(PageLayout))) {
             close(descriptor);
             throw Error("posix_fallocate", path, std::strerror(code));
         }
     }
-    void* address =
-        mmap(nullptr, sizeof(PageLayout), PROT_READ | PROT_WRITE,
-             descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, descriptor, 0);
+    void* address = mmap(nullptr, sizeof(PageLayout), PROT_READ | PROT_WRITE,
+                         descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, descriptor, 0);
     const int code = errno;
     if (descriptor >= 0) close(descriptor);
     if (address == MAP_FAILED) throw Error("mmap", path, std::strerror(code));

@@ -1,5 +1,5 @@
-// A rank's status page: one file in shared memory that says where the rank is, readable by anyone on
-// the host while the rank spins, is stopped or is dead. The layout is read by wirespeed/page.py.
+// A rank's status page: one file in shared memory that says where the rank is, readable by anyone
+// on the host while the rank spins, is stopped or is dead. The layout is read by wirespeed/page.py.
 #pragma once
 
 #include <atomic>
@@ -22,19 +22,19 @@ struct PageLayout {
     std::int32_t pid, rank;
     char host[64];
     char path[64];
-    std::uint64_t bytes;                 ///< message size being measured
-    std::atomic<std::uint64_t> round;    ///< rounds begun since the start
-    std::atomic<std::uint64_t> call;     ///< CallId in the low half, peer + 1 in the high half
-    std::atomic<std::uint64_t> beat;     ///< raised by set-up code: progress outside rounds
-    double timeout;                      ///< seconds without progress after which the rank is stuck
+    std::uint64_t bytes;               ///< message size being measured
+    std::atomic<std::uint64_t> round;  ///< rounds begun since the start
+    std::atomic<std::uint64_t> call;   ///< CallId in the low half, peer + 1 in the high half
+    std::atomic<std::uint64_t> beat;   ///< raised by set-up code: progress outside rounds
+    double timeout;                    ///< seconds without progress after which the rank is stuck
     std::atomic<std::uint32_t> ncalls;
     std::atomic<std::uint32_t> nframes;  ///< frames below are complete when not 0
-    std::uint64_t frames[frames_max];    ///< return addresses, written by the stack signal's handler
-    char calls[calls_max][name_max];     ///< names of calls
-    char stack[text_max];                ///< the native stack as text, once asked for
-    std::atomic<std::int32_t> signal;    ///< the signal that is killing the rank, or 0
-    std::atomic<std::uint32_t> asked;    ///< set by who watches: name the frames and report
-    char fault[256];                     ///< "opal_convertor_pack in libopen-pal.so.80"
+    std::uint64_t frames[frames_max];  ///< return addresses, written by the stack signal's handler
+    char calls[calls_max][name_max];   ///< names of calls
+    char stack[text_max];              ///< the native stack as text, once asked for
+    std::atomic<std::int32_t> signal;  ///< the signal that is killing the rank, or 0
+    std::atomic<std::uint32_t> asked;  ///< set by who watches: name the frames and report
+    char fault[256];                   ///< "opal_convertor_pack in libopen-pal.so.80"
 };
 
 class Page {

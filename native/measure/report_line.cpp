@@ -41,16 +41,14 @@ std::string current_call(const PageLayout& page, int& peer) {
 std::string as_json(const PageLayout& page, const Situation& situation) {
     int peer = -1;
     const std::string call = current_call(page, peer);
-    std::string line = "\x1e{\"kind\": " + quoted(situation.kind) +
-                       ", \"rank\": " + std::to_string(page.rank) +
-                       ", \"pid\": " + std::to_string(page.pid) + ", \"host\": " + quoted(page.host) +
-                       ", \"path\": " + quoted(page.path) +
-                       ", \"bytes\": " + std::to_string(page.bytes) +
-                       ", \"round\": " + std::to_string(page.round.load()) +
-                       ", \"call\": " + (call.empty() ? "null" : quoted(call)) +
-                       ", \"peer\": " + std::to_string(peer) +
-                       ", \"state\": " + quoted(situation.what) +
-                       ", \"fault\": " + quoted(situation.fault);
+    std::string line =
+        "\x1e{\"kind\": " + quoted(situation.kind) + ", \"rank\": " + std::to_string(page.rank) +
+        ", \"pid\": " + std::to_string(page.pid) + ", \"host\": " + quoted(page.host) +
+        ", \"path\": " + quoted(page.path) + ", \"bytes\": " + std::to_string(page.bytes) +
+        ", \"round\": " + std::to_string(page.round.load()) +
+        ", \"call\": " + (call.empty() ? "null" : quoted(call)) +
+        ", \"peer\": " + std::to_string(peer) + ", \"state\": " + quoted(situation.what) +
+        ", \"fault\": " + quoted(situation.fault);
     const std::size_t room = most_bytes - line.size() - 40;
     line += ", \"native\": " + as_array(texts(situation.native), room / 2);
     line += ", \"python\": " + as_array(situation.python, room / 2);

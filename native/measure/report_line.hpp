@@ -10,9 +10,9 @@
 namespace wirespeed {
 
 struct Situation {
-    std::string kind;  ///< "stuck" or "crash"
-    std::string what;  ///< "no progress for 12 s", "killed by SIGSEGV"
-    std::string fault; ///< the outside function it happened in, or empty
+    std::string kind;   ///< "stuck" or "crash"
+    std::string what;   ///< "no progress for 12 s", "killed by SIGSEGV"
+    std::string fault;  ///< the outside function it happened in, or empty
     std::vector<Frame> native;
     std::vector<std::string> python;
 };

@@ -13,8 +13,8 @@ struct Frame {
     std::string text() const { return (function.empty() ? "?" : function) + " in " + library; }
 };
 
-/// Addresses of the calling thread's frames, innermost first; fit for a signal handler after the first
-/// call made outside one.
+/// Addresses of the calling thread's frames, innermost first; fit for a signal handler after the
+/// first call made outside one.
 int take_frames(std::uint64_t* frames, int most) noexcept;
 Frame name_frame(std::uint64_t address);
 std::vector<Frame> name_frames(const std::uint64_t* frames, int count);

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -38,8 +39,8 @@ void say(const Page& page, const Reports& reports, const Situation& situation) {
     if (reports.give_up) write_out(STDERR_FILENO, as_text(layout, situation));
 }
 
-// The process dies right after this: taking a lock or memory that the fault left broken can only hang
-// it, and an alarm ends that.
+// The process dies right after this: taking a lock or memory that the fault left broken can only
+// hang it, and an alarm ends that.
 void on_crash(int number) {
     alarm(3);
     auto& layout = watched->layout();
@@ -77,7 +78,8 @@ Situation look(Page& page, pthread_t thread, const std::string& python_stack, do
     // A stopped rank's handler has run at the moment it went on: those frames are the ones to name.
     if (layout.nframes.load() == 0) pthread_kill(thread, stack_signal());
     for (int i = 0; i < 50 && layout.nframes.load() == 0; ++i) std::this_thread::sleep_for(10ms);
-    std::this_thread::sleep_for(50ms);  // Python's handler comes before the native one, but flushes late
+    std::this_thread::sleep_for(
+        50ms);  // Python's handler comes before the native one, but flushes late
     Situation situation;
     situation.kind = "stuck";
     char what[64];
@@ -86,8 +88,7 @@ Situation look(Page& page, pthread_t thread, const std::string& python_stack, do
     else
         std::snprintf(what, sizeof what, "asked for its stack");
     situation.what = what;
-    situation.native =
-        name_frames(layout.frames, static_cast<int>(layout.nframes.load()));
+    situation.native = name_frames(layout.frames, static_cast<int>(layout.nframes.load()));
     const Frame frame = culprit(situation.native);
     if (!frame.library.empty()) situation.fault = frame.text();
     if (!python_stack.empty()) situation.python = last_lines(python_stack, 12);
@@ -124,7 +125,13 @@ void watch(Page& page, Reports reports, std::string python_stack, pthread_t thre
         say(page, reports, look(page, thread, python_stack, still));
         if (reports.give_up && stuck) {
             std::this_thread::sleep_for(grace);
-            if (progress() == seen) _exit(gave_up_code);
+            if (progress() != seen) continue;
+            // Everybody on this host has spoken by now: the pages have served.
+            std::error_code ignored;
+            if (!python_stack.empty())
+                std::filesystem::remove_all(std::filesystem::path(python_stack).parent_path(),
+                                            ignored);
+            _exit(gave_up_code);
         }
     }
 }
@@ -143,7 +150,7 @@ void catch_crashes(Page& page, const Reports& reports) {
     alternate.ss_sp = stack;
     alternate.ss_size = sizeof stack;
     sigaltstack(&alternate, nullptr);
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = on_crash;
     action.sa_flags = SA_ONSTACK | SA_NODEFER;
     sigemptyset(&action.sa_mask);
@@ -154,7 +161,7 @@ void catch_crashes(Page& page, const Reports& reports) {
 
 void start_watchdog(Page& page, const Reports& reports, const std::string& python_stack) {
     watched = &page;
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = on_stack_signal;
     action.sa_flags = SA_RESTART | SA_ONSTACK;
     sigemptyset(&action.sa_mask);

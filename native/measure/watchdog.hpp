@@ -1,5 +1,5 @@
-// Each rank watches itself: a thread that reports when the status page shows no progress, and handlers
-// that report the signal that kills the rank.
+// Each rank watches itself: a thread that reports when the status page shows no progress, and
+// handlers that report the signal that kills the rank.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ struct Reports {
 /// The signal that makes a thread write down its frames.
 int stack_signal();
 
-/// Writes the signal and the faulting function to the page and to `reports`, then lets the signal kill.
-/// May be called again after a library has put its own handlers in place.
+/// Writes the signal and the faulting function to the page and to `reports`, then lets the signal
+/// kill. May be called again after a library has put its own handlers in place.
 void catch_crashes(Page& page, const Reports& reports);
 
 /// Watches the calling thread's rank until the process ends. `python_stack`: a file that the stack

@@ -69,7 +69,8 @@ class Transport {
     virtual std::unique_ptr<Program> compile(std::span<const Step> steps,
                                              const Buffers& buffers) = 0;
 
-    /// What the transport found and chose, as JSON members ("\"protocol\": \"P2P\""), for the record.
+    /// What the transport found and chose, as JSON members ("\"protocol\": \"P2P\""), for the
+    /// record.
     virtual std::string describe() const { return {}; }
 
   protected:

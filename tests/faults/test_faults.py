@@ -13,7 +13,7 @@ import pytest
 from support.command import Record, disturbed, ranks_of, wirespeed
 from support.mpis import InstalledMpi
 
-SLOW = ("--sizes", "8,64K,1M,4M", "--precision", "0.0001%", "--max-time", "1.5")
+SLOW = ("--sizes", "8,64K,4M", "--precision", "0.0001%", "--max-time", "0.8")
 
 
 def after(entries: int) -> Callable[[list[Record]], bool]:
@@ -29,7 +29,7 @@ def strike(out: Path, rank: int, number: int) -> Callable[[subprocess.Popen[str]
     def act(process: subprocess.Popen[str]) -> None:
         from support.command import whole_lines
 
-        time.sleep(0.3)
+        time.sleep(0.2)
         os.kill(ranks_of(whole_lines(out))[rank], number)
 
     return act
@@ -62,7 +62,6 @@ def test_a_killed_rank(mpi: InstalledMpi, rank: int, tmp_path: Path) -> None:
     assert [entry["bytes"] for entry in done.entries if entry["path"] == "staged"] == [
         8,
         1 << 16,
-        1 << 20,
         1 << 22,
     ]
     assert done.records[-1]["kind"] == "end"
@@ -179,9 +178,9 @@ def test_a_hang_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Path) -> 
         (("--sizes", "8:4"), "range"),
         (("--sizes", "x"), "not a size"),
         (("--paths", "warp"), "no path called 'warp'"),
-        (("--device", "tpu"), "no such device"),
+        (("--device", "tpu"), "there are: auto, cpu, cuda, hip, emulated"),
         (("--mpi", "/nowhere"), "no such MPI"),
-        (("--launcher", "catapult"), "no such launcher"),
+        (("--launcher", "catapult"), "there are: auto, mpiexec, srun"),
         (("--precision", "0"), "--precision"),
         (("--loops", "0"), "--loops"),
         (("--device", "emulated", "--between", "0,9", "--paths", "staged"), "no emulated device 9"),

@@ -60,7 +60,8 @@ void run(const std::string& name) {
         const int devices = kind.count();
         for (int index = devices - 1; index >= 0; --index) {
             const auto device = kind.open(index);
-            for (const std::size_t bytes : {std::size_t{2}, std::size_t{4098}, std::size_t{8} << 20})
+            for (const std::size_t bytes :
+                 {std::size_t{2}, std::size_t{4098}, std::size_t{8} << 20})
                 in_order(*device, bytes);
             two_at_once(*device, 1 << 20);
         }

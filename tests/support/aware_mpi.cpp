@@ -1,9 +1,10 @@
-// For tests alone: an MPI that takes the emulated GPU's pointers. It stands before a real libmpi and
-// replaces addresses of emulated device memory by the accessible ones; a real GPU-aware MPI asks the
-// driver what a pointer is, this one asks /proc/self/maps.
+// For tests alone: an MPI that takes the emulated GPU's pointers. It stands before a real libmpi
+// and replaces addresses of emulated device memory by the accessible ones; a real GPU-aware MPI
+// asks the driver what a pointer is, this one asks /proc/self/maps.
 //
-//   g++ -shared -fPIC -DHANDLE='void*' aware_mpi.cpp -o libmpi.so.40 /real/libmpi.so.40 -ldl   (Open MPI)
-//   g++ -shared -fPIC -DHANDLE=int     aware_mpi.cpp -o libmpi.so.12 /real/libmpi.so.12 -ldl   (MPICH)
+//   g++ -shared -fPIC -DHANDLE='void*' aware_mpi.cpp -o libmpi.so.40 /real/libmpi.so.40 -ldl (Open
+//   MPI) g++ -shared -fPIC -DHANDLE=int     aware_mpi.cpp -o libmpi.so.12 /real/libmpi.so.12 -ldl
+//   (MPICH)
 #include <dlfcn.h>
 
 #include <cstdint>
@@ -38,8 +39,7 @@ std::vector<Range> emulated_memory() {
     }
     std::vector<Range> ranges;
     for (const auto& [inode, span] : faulting)
-        if (accessible.count(inode))
-            ranges.push_back({span.first, span.second, accessible[inode]});
+        if (accessible.count(inode)) ranges.push_back({span.first, span.second, accessible[inode]});
     return ranges;
 }
 

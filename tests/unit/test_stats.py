@@ -160,7 +160,7 @@ def test_students_t_is_its_own_density_integrated(freedom: int) -> None:
 @pytest.mark.parametrize("n", range(6, 40))
 def test_order_statistics_leave_out_as_many_as_they_may(n: int) -> None:
     def missed(depth: int) -> float:
-        return 2 * sum(math.comb(n, k) for k in range(depth + 1)) / 2**n
+        return 2 * sum(math.comb(n, k) for k in range(depth + 1)) / float(2**n)
 
     depth = order_depth(n)
     assert missed(depth) <= 0.05 < missed(depth + 1)

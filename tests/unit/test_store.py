@@ -61,7 +61,12 @@ def test_a_line_is_one_write_and_the_disk_is_asked_at_most_once_a_second(
     writes: list[bytes] = []
     syncs: list[int] = []
     real = os.write
-    monkeypatch.setattr(os, "write", lambda file, data: writes.append(data) or real(file, data))
+
+    def write(file: int, data: bytes) -> int:
+        writes.append(data)
+        return real(file, data)
+
+    monkeypatch.setattr(os, "write", write)
     monkeypatch.setattr(os, "fsync", syncs.append)
     with Store(tmp_path / "r.jsonl") as store:
         for _ in range(50):
@@ -82,9 +87,12 @@ def test_what_json_cannot_say_becomes_null(tmp_path: Path) -> None:
 def test_threads_do_not_mix_their_lines(tmp_path: Path) -> None:
     with Store(tmp_path / "r.jsonl") as store:
         store.append(run())
-        threads = [
-            threading.Thread(target=lambda: [store.append(entry()) for _ in range(50)]) for _ in range(4)
-        ]
+
+        def fifty() -> None:
+            for _ in range(50):
+                store.append(entry())
+
+        threads = [threading.Thread(target=fifty) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -44,11 +44,20 @@ Declared parse(const std::string& text) {
 double Declared::seconds(Direction direction, std::size_t bytes) const {
     double rate = 0;
     switch (direction) {
-        case Direction::host_to_device: rate = h2d; break;
-        case Direction::device_to_host: rate = d2h; break;
-        case Direction::on_device: rate = d2d; break;
-        case Direction::peer: rate = peer; break;
-        case Direction::host: return 0;
+        case Direction::host_to_device:
+            rate = h2d;
+            break;
+        case Direction::device_to_host:
+            rate = d2h;
+            break;
+        case Direction::on_device:
+            rate = d2d;
+            break;
+        case Direction::peer:
+            rate = peer;
+            break;
+        case Direction::host:
+            return 0;
     }
     return latency + (rate > 0 ? static_cast<double>(bytes) / rate : 0);
 }

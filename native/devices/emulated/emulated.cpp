@@ -1,5 +1,5 @@
-// A GPU made of host memory, so that every path and report is tested on a machine without one. It is
-// never offered unless asked for by name.
+// A GPU made of host memory, so that every path and report is tested on a machine without one. It
+// is never offered unless asked for by name.
 #include <time.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ using emulated::Region;
 
 void sleep_until(double time) {
     timespec until;
-    until.tv_sec = static_cast<time_t>(time);
+    until.tv_sec = first_second + static_cast<time_t>(time);
     until.tv_nsec = static_cast<long>((time - std::floor(time)) * 1e9);
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
     }
@@ -71,7 +71,9 @@ class EmulatedDevice final : public Device {
         const double seconds = emulated::declared().seconds(direction, bytes);
         if (seconds > 0 && now() < start + seconds) sleep_until(start + seconds);
     }
-    std::unique_ptr<Stream> stream() override { return std::make_unique<host::ThreadStream>(*this); }
+    std::unique_ptr<Stream> stream() override {
+        return std::make_unique<host::ThreadStream>(*this);
+    }
 
     void launch(std::string_view kernel, unsigned blocks, unsigned, void** arguments) override {
         cpu::run(kernel, std::min(blocks, most_blocks), arguments, emulated::view_of);

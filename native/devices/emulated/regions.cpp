@@ -107,8 +107,8 @@ ShareHandle share_region(void* address) {
 void* open_region(const ShareHandle& handle) {
     Shared shared;
     std::memcpy(&shared, handle.bytes.data(), sizeof shared);
-    const std::string path = "/proc/" + std::to_string(shared.pid) + "/fd/" +
-                             std::to_string(shared.descriptor);
+    const std::string path =
+        "/proc/" + std::to_string(shared.pid) + "/fd/" + std::to_string(shared.descriptor);
     const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (descriptor < 0) throw Error("open", path, std::strerror(errno));
     auto* base = static_cast<std::byte*>(

@@ -3,8 +3,8 @@
 // what the emulated GPU's own copies and kernels use.
 #pragma once
 
-#include <cstddef>
 #include <sys/types.h>
+#include <cstddef>
 
 #include "devices/device.hpp"
 
@@ -14,9 +14,9 @@ struct Region {
     std::byte* device = nullptr;  ///< faults on touch
     std::byte* view = nullptr;    ///< the same bytes, accessible
     std::size_t bytes = 0;
-    int owner = 0;                ///< index of the emulated GPU that allocated it
+    int owner = 0;  ///< index of the emulated GPU that allocated it
     int descriptor = -1;
-    bool from_peer = false;       ///< opened from another process's handle
+    bool from_peer = false;  ///< opened from another process's handle
 };
 
 void* create_region(std::size_t bytes, int owner);

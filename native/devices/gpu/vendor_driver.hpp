@@ -12,8 +12,9 @@
 namespace wirespeed::gpu {
 
 /// Throws Error with the vendor's words unless `code` says success.
-template <class Api> void check(const typename Api::Calls& calls, int code, const char* call,
-                                std::string_view arguments = {}) {
+template <class Api>
+void check(const typename Api::Calls& calls, int code, const char* call,
+           std::string_view arguments = {}) {
     if (code != Api::success) [[unlikely]]
         throw Error(call, arguments, Api::text(calls, code));
 }

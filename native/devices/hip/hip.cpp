@@ -1,6 +1,6 @@
 // AMD GPUs, by the HIP runtime.
-#include "devices/gpu/vendor_driver.hpp"
 #include "libraries/hip.hpp"
+#include "devices/gpu/vendor_driver.hpp"
 
 namespace wirespeed {
 namespace {

@@ -30,8 +30,9 @@ class HostDevice final : public Device {
 
     void* allocate(Memory kind, std::size_t bytes) override {
         if (kind != Memory::pageable)
-            throw Error("a machine without GPUs has pageable memory only: pinned, device and "
-                        "managed memory need a GPU driver");
+            throw Error(
+                "a machine without GPUs has pageable memory only: pinned, device and "
+                "managed memory need a GPU driver");
         return host::allocate_pages(bytes);
     }
     void release(Memory, void* address) noexcept override { host::release_pages(address); }
@@ -39,7 +40,9 @@ class HostDevice final : public Device {
     void copy(void* to, const void* from, std::size_t bytes) override {
         std::memcpy(to, from, bytes);
     }
-    std::unique_ptr<Stream> stream() override { return std::make_unique<host::ThreadStream>(*this); }
+    std::unique_ptr<Stream> stream() override {
+        return std::make_unique<host::ThreadStream>(*this);
+    }
 
     void launch(std::string_view kernel, unsigned, unsigned, void** arguments) override {
         cpu::run(kernel, 1, arguments, cpu::same_address);
@@ -50,8 +53,9 @@ class HostDevice final : public Device {
     void close(void*) override {}
 };
 
-const AddDevices add{{"host", [] { return 1; },
-                      [](int) -> std::unique_ptr<Device> { return std::make_unique<HostDevice>(); }}};
+const AddDevices add{
+    {"host", [] { return 1; },
+     [](int) -> std::unique_ptr<Device> { return std::make_unique<HostDevice>(); }}};
 
 }  // namespace
 }  // namespace wirespeed

@@ -31,8 +31,8 @@ struct Span {
     std::size_t begin, receives_end, end;
 };
 
-/// Steps in order, flat: between one call's return and the next call lie a few loads, because at small
-/// messages every nanosecond here is on the way of the message.
+/// Steps in order, flat: between one call's return and the next call lie a few loads, because at
+/// small messages every nanosecond here is on the way of the message.
 template <class Abi> class Script final : public Action {
   public:
     Script(mpi::World<Abi>& world, Page& page)
@@ -42,7 +42,8 @@ template <class Abi> class Script final : public Action {
 
     void add(const Step& step, const Buffers& buffers, std::size_t largest, std::size_t piece) {
         Span span{parts_.size(), 0, 0};
-        for (const auto& transfer : step.receives) add_part(transfer, buffers.receive, largest, piece);
+        for (const auto& transfer : step.receives)
+            add_part(transfer, buffers.receive, largest, piece);
         span.receives_end = parts_.size();
         for (const auto& transfer : step.sends) add_part(transfer, buffers.send, largest, piece);
         span.end = parts_.size();
@@ -138,7 +139,8 @@ class MpiTransport final : public HostTransport {
   public:
     explicit MpiTransport(Context& context)
         : HostTransport(context),
-          largest_(std::stoull(context.option("largest-count", std::to_string(mpi::largest_count)))),
+          largest_(
+              std::stoull(context.option("largest-count", std::to_string(mpi::largest_count)))),
           piece_(std::min(mpi::piece, largest_)) {
         mpi::world();
     }
