@@ -1,0 +1,87 @@
+"""How long ranks take to start, and what importing them costs.
+
+    .venv/bin/python bench/startup.py [--mpi PREFIX] [--ranks 2,16,64] [--repeats 3]
+
+Started: from the launcher's start until rank 0 has heard of every rank. Import: wall time and resident
+memory of one rank's modules, without MPI.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from wirespeed import launch, mpi
+from wirespeed.orders import Orders, startup_limit
+from wirespeed.page import own_folder
+from wirespeed.plan import Plan
+from wirespeed.watch import JobStep
+from wirespeed.world import Promise
+
+ENTRY = Path(mpi.__file__).with_name("entry")
+IMPORT = """
+import time; start = time.perf_counter()
+import wirespeed.rank, wirespeed.measure, wirespeed.world
+from wirespeed.native import core; core()
+took = time.perf_counter() - start
+pages = open('/proc/self/statm').read().split()[1]
+print(took, int(pages) * 4096)
+"""
+
+
+def import_cost() -> tuple[float, float]:
+    """Seconds and bytes; from a folder where the source tree is not in the way."""
+    command = [sys.executable, "-c", IMPORT]
+    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/").stdout.split()
+    return float(said[0]), float(said[1])
+
+
+def start(chosen: mpi.Mpi, ranks: int, number: int) -> tuple[float, float]:
+    """Seconds until the ranks have met, and until the job is over."""
+    plan = Plan(ranks=ranks)
+    variables = chosen.environment()
+    orders = Orders(
+        plan, "host", f"startup-{os.getpid()}-{ranks}-{number}", 0,
+        Promise(chosen.vendor, chosen.version, ranks, str(chosen.library)), "host", (), variables,
+    )  # fmt: skip
+    job = launch.Job((sys.executable, str(ENTRY), orders.encode()), ranks, (), variables)
+    began = time.monotonic()
+    command = launch.choose("auto", chosen).command(chosen, job)
+    step = JobStep(command, {**os.environ, **variables}, own_folder(orders.run), ranks, startup_limit(plan))
+    met = 0.0
+    for message in step.messages():
+        if message["kind"] == "hello":
+            met = time.monotonic() - began
+    if step.outcome.what != "ok":
+        raise SystemExit(f"{ranks} ranks: {step.outcome.text}")
+    return met, time.monotonic() - began
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--mpi")
+    parser.add_argument("--ranks", default="2,16,64")
+    parser.add_argument("--repeats", type=int, default=3)
+    given = parser.parse_args()
+    imports = [import_cost() for _ in range(5)]
+    seconds = statistics.median(one[0] for one in imports)
+    memory = statistics.median(one[1] for one in imports)
+    print(f"import of a rank: {seconds:.3f} s, {memory / 2**20:.1f} MiB resident")
+    chosen = mpi.choose(given.mpi)
+    for ranks in map(int, given.ranks.split(",")):
+        times = [start(chosen, ranks, number) for number in range(given.repeats)]
+        met, over = (statistics.median(column) for column in zip(*times, strict=True))
+        print(
+            f"{chosen.title}: {ranks:3d} ranks on {os.cpu_count()} CPUs: started in {met:.2f} s, over {over:.2f} s"
+        )
+
+
+if __name__ == "__main__":
+    main()
