@@ -1,0 +1,157 @@
+"""What make does before anything runs: it says what is missing, and never takes a half for a whole."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import install
+import preflight
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def preflight_says(**variables: str) -> list[str]:
+    """The lines of a preflight that must fail."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "preflight.py")],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1 and not done.stdout, done
+    return done.stderr.splitlines()
+
+
+def broken_module(folder: Path, name: str) -> str:
+    """A PYTHONPATH on which a module of Python's own cannot be used."""
+    (folder / f"{name}.py").write_text("raise SystemExit(1)\n")
+    return str(folder)
+
+
+def test_one_line_says_all_that_is_missing(tmp_path: Path) -> None:
+    """No compiler, no make and no venv: one line, and one command to type."""
+    nothing = tmp_path / "nothing"
+    nothing.mkdir()
+    [line] = preflight_says(PATH=str(nothing), CXX="", PYTHONPATH=broken_module(tmp_path, "venv"))
+    before, command = line.split("; to install: ")
+    assert "venv" in before and "C++20" in before
+    assert command.removeprefix("sudo ").split()[:2] == ["apt", "install"]
+    assert command.split()[-2:] == ["g++", "make"]
+    assert "venv" in command.split()[-3]
+
+
+def test_a_compiler_that_cannot_is_named(tmp_path: Path) -> None:
+    """It is tried, not asked for its version."""
+    compiler = tmp_path / "old++"
+    compiler.write_text("#!/bin/sh\n[ $1 = --version ]\n")
+    compiler.chmod(0o755)
+    [line] = preflight_says(CXX=str(compiler))
+    assert str(compiler) in line
+
+
+def test_an_old_python_is_told_of_a_newer_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight, "OLDEST_PYTHON", (9, 9))
+    assert preflight.python_problem().startswith("Python 3.10 or newer is needed")
+    assert "make PYTHON=python3." in preflight.python_problem()
+
+
+@pytest.mark.parametrize("old", ["3.6", "3.7", "3.8", "3.9"])
+def test_old_pythons_can_read_the_preflight(old: str) -> None:
+    """Or they would say 'invalid syntax' instead."""
+    import ast
+
+    minor = int(old.split(".")[1])
+    ast.parse((ROOT / "scripts" / "preflight.py").read_text(), feature_version=(3, minor))
+
+
+@pytest.fixture
+def venv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An environment of the installer's own, apart from the real one."""
+    folder = tmp_path / ".venv"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "python").touch()
+    for name, path in {
+        "ROOT": tmp_path,
+        "VENV": folder,
+        "PYTHON": folder / "bin" / "python",
+        "STAMPS": folder / ".done",
+        "BUSY": folder / ".busy",
+    }.items():
+        monkeypatch.setattr(install, name, path)
+    return folder
+
+
+def test_a_step_is_done_once(venv: Path) -> None:
+    calls: list[str] = []
+    step = install.Step("x", "x", "version 1", lambda: calls.append("x"))
+    assert not step.done()
+    step.run()
+    assert step.done() and calls == ["x"]
+    assert not install.Step("x", "x", "version 2", step.act).done(), "what it depends on has changed"
+    (venv / "bin" / "python").unlink()
+    assert not step.done(), "its environment is gone"
+
+
+def test_a_step_that_fails_leaves_no_stamp(venv: Path) -> None:
+    step = install.Step("x", "x", "version 1", lambda: None)
+    step.run()
+
+    def fail() -> None:
+        raise install.InstallError("no network")
+
+    with pytest.raises(install.InstallError):
+        install.Step("x", "x", "version 1", fail).run()
+    assert not step.done()
+
+
+@pytest.mark.parametrize(("how", "half"), [("exit 1", False), ("kill -9 $$", True)])
+def test_a_killed_pip_leaves_half_an_environment(venv: Path, how: str, half: bool) -> None:
+    """pip tidies up when it fails by itself; when it was killed, the environment is made anew."""
+    step = install.Step("x", "x", "1", lambda: None)
+    step.run()
+    with pytest.raises(install.InstallError):
+        install.Installer(None)._call(["sh", "-c", how], "failed")
+    assert install.BUSY.exists() == half
+    assert step.done() != half
+
+
+def test_ctrl_c_leaves_half_an_environment(venv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        install.Installer(None)._call(["pip"], "failed")
+    assert install.BUSY.exists()
+
+
+def test_the_fingerprint_follows_every_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install, "ROOT", tmp_path)
+    (tmp_path / "native").mkdir()
+    for name in ("CMakeLists.txt", "pyproject.toml", "native/a.cpp"):
+        (tmp_path / name).write_text(name)
+    seen = {install.fingerprint()}
+    (tmp_path / "native" / "b.cpp").write_text("")
+    seen.add(install.fingerprint())
+    (tmp_path / "native" / "a.cpp").rename(tmp_path / "native" / "c.cpp")
+    seen.add(install.fingerprint())
+    (tmp_path / "native" / "__pycache__").mkdir()
+    (tmp_path / "native" / "__pycache__" / "x.pyc").touch()
+    assert len(seen) == 3 and install.fingerprint() in seen
+
+
+def test_what_pip_is_told(venv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder reaches the pip that pip starts too, blanks and all; a user's target does not reach ours."""
+    monkeypatch.setenv("PIP_TARGET", "/elsewhere")
+    monkeypatch.setenv("PIP_USER", "1")
+    environment = install.Installer(tmp_path / "wheel house")._environment()
+    assert environment["PIP_NO_INDEX"] == "1"
+    assert environment["PIP_FIND_LINKS"].endswith("/wheel%20house")
+    assert environment["PIP_USER"] == "0" and "PIP_TARGET" not in environment
+    assert Path(environment["TMPDIR"]).parent == venv
