@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from wirespeed import launch, mpi
-from wirespeed.measure import Measurement
 from wirespeed.native import Core, core
 from wirespeed.orders import startup_limit
 from wirespeed.patterns import Shape, find_pattern
@@ -68,9 +67,8 @@ def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> N
     bare: Any = ctypes.CDLL(bare_path).bare_pingpong
     bare.restype = ctypes.c_double
     bare.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int]
-    measurement = Measurement(opened, world, device, watched, plan, lambda message: None)
     lib, ffi = opened.lib, opened.ffi
-    transport = opened.check(lib.ws_transport_open(b"mpi", b"", measurement._control, device, watched.page))
+    transport = opened.check(lib.ws_transport_open(b"mpi", b"", world.control(opened), device, watched.page))
     for size in parse_sizes(sizes):
         watched.stage("bench", size, 120.0)
         buffers = opened.check(lib.ws_buffers_open(transport, b"pageable", size))

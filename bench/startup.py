@@ -78,9 +78,8 @@ def main() -> None:
     for ranks in map(int, given.ranks.split(",")):
         times = [start(chosen, ranks, number) for number in range(given.repeats)]
         met, over = (statistics.median(column) for column in zip(*times, strict=True))
-        print(
-            f"{chosen.title}: {ranks:3d} ranks on {os.cpu_count()} CPUs: started in {met:.2f} s, over {over:.2f} s"
-        )
+        where = f"{ranks:3d} ranks on {os.cpu_count()} CPUs"
+        print(f"{chosen.title}: {where}: started in {met:.2f} s, over in {over:.2f} s")
 
 
 if __name__ == "__main__":

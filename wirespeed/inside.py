@@ -158,7 +158,7 @@ def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
         sizes = world.share(recorder.sizes(path) if recorder else None)
         if recorder:
             recorder.start(step, path, len(paths))
-        measurement.run(path.name, step, sizes, probe=False)
+        measurement.run(path.name, step, sizes)
     # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
     watched.stage("end", 0, 0.0)
     atexit.register(world.leave)
@@ -224,7 +224,7 @@ class _Recorder:
             self._write({**message, "run": self._id})
         elif message["kind"] == "failure":
             self._fail(Outcome(message["what"], message["text"], message.get("rank"), bytes=message["bytes"]))
-        else:
+        elif message["kind"] != "accepted":
             self._observe(message)
 
     def heard(self, message: Message) -> None:

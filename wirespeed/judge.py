@@ -42,6 +42,8 @@ class Outcome:
         if isinstance(one, RankState):
             self.rank, self.host, self.call = one.rank, one.host, one.call
             self.bytes, self.round = one.bytes, one.round
+            if one.path in ("start", "end"):
+                self.bytes = self.round = None
         else:
             self.rank, self.host, self.call = one["rank"], one["host"], one["call"]
             self.bytes, self.round = one["bytes"], one["round"]

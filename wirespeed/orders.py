@@ -24,8 +24,6 @@ class Orders:
     sizes: tuple[int, ...]
     variables: dict[str, str]
     """Environment that the ranks must have; a launcher may have failed to carry it."""
-    probe: bool = False
-    """Only try the path at these sizes, without timing."""
 
     def encode(self) -> str:
         data = dataclasses.asdict(self)

@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path as File
 from types import FrameType
 from typing import Any
@@ -31,9 +32,6 @@ from wirespeed.world import Promise
 
 Event = dict[str, Any]
 Observer = Callable[[Event], None]
-
-PROBE_SIZES = (1, 32 << 10, 4 << 20)
-"""A tiny message is not enough to try an MPI with device pointers: each protocol fails in its own way."""
 
 
 def discover(plan: Plan) -> Machine:
@@ -127,101 +125,79 @@ class Run:
         sizes = tuple(s for s in self._plan.sizes if (pattern, path.name, s) not in self._done)
         if not sizes:
             return
-        library = self._taking(path) if path.gpu_aware_mpi else self._mpi
-        if library is None:
-            return
-        step = self._steps
-        self._steps += 1
-        outcome = self._job_step(library, path, sizes, step, probe=False)
-        if outcome.what != "ok":
-            self._fail(path, outcome, step)
-
-    def _taking(self, path: Path) -> mpi.Mpi | None:
-        """The MPI that takes the path's pointers: the one measured with, else a wheel that is known to."""
-        others: list[mpi.Mpi] = []
-        if not self._plan.mpi and self._found.kind in GPU_KINDS:
-            others = [other for other in self._found.mpis if mpi.aware_environment(other, ucx_folder())]
-        candidates = [self._mpi, *(other for other in others if other != self._mpi)]
-        for candidate, following in zip(candidates, [*candidates[1:], None], strict=True):
-            outcome = self._job_step(candidate, path, PROBE_SIZES, -1, probe=True)
+        candidates = self._candidates(path)
+        for library, following in zip(candidates, [*candidates[1:], None], strict=True):
+            step = _Step(self._steps, path, library, launch.choose(self._plan.launcher, library).name)
+            self._steps += 1
+            outcome = self._job_step(step, sizes)
             if outcome.what == "ok":
-                return candidate
-            remedy = mpi.aware_remedy(candidate, ucx_folder())
+                return
+            if step.accepted:
+                self._fail(path, outcome, step.number)
+                return
+            remedy = mpi.aware_remedy(library, ucx_folder())
             if following:
                 remedy = f"trying {following.title} ({following.source}) instead: --mpi {following.prefix}"
-            self._fail(path, _no_device_pointers(candidate, outcome), None, remedy)
-        return None
+            self._fail(path, _no_device_pointers(library, outcome), None, remedy)
 
-    def _job_step(
-        self, library: mpi.Mpi, path: Path, sizes: tuple[int, ...], step: int, probe: bool
-    ) -> Outcome:
+    def _candidates(self, path: Path) -> list[mpi.Mpi]:
+        """The MPI measured with; for device pointers also the wheels that are known to take them."""
+        others: list[mpi.Mpi] = []
+        if path.gpu_aware_mpi and not self._plan.mpi and self._found.kind in GPU_KINDS:
+            others = [other for other in self._found.mpis if mpi.aware_environment(other, ucx_folder())]
+        return [self._mpi, *(other for other in others if other != self._mpi)]
+
+    def _job_step(self, step: _Step, sizes: tuple[int, ...]) -> Outcome:
+        path, library = step.path, step.library
         launcher = launch.choose(self._plan.launcher, library)
-        variables = library.environment() | path.variables
+        step.variables = library.environment() | path.variables
         if path.gpu_aware_mpi:
-            variables |= mpi.aware_environment(library, ucx_folder())
+            step.variables |= mpi.aware_environment(library, ucx_folder())
         orders = Orders(
             plan=self._plan,
             path=path.name,
-            run=f"{self._id}-{path.name}{'-try' if probe else ''}",
-            step=step,
+            run=f"{self._id}-{step.number}",
+            step=step.number,
             promise=Promise(library.vendor, library.version, self._plan.ranks, str(library.library)),
             device=self._found.kind,
             sizes=sizes,
-            variables=variables,
-            probe=probe,
+            variables=step.variables,
         )
         entry = File(__file__).with_name("entry")
         job = launch.Job(
             command=(sys.executable, str(entry), orders.encode()),
             ranks=self._plan.ranks,
             hosts=self._plan.hosts,
-            variables=variables,
+            variables=step.variables,
         )
-        pages = own_folder(orders.run)
         watched = JobStep(
             launcher.command(library, job),
-            {**os.environ, **variables},
-            pages,
+            {**os.environ, **step.variables},
+            own_folder(orders.run),
             self._plan.ranks,
             startup_limit(self._plan),
         )
         wrong: Outcome | None = None
         for message in watched.messages():
-            wrong = self._take(message, path, step, variables, library, launcher.name) or wrong
+            wrong = self._take(message, step) or wrong
         return watched.outcome if watched.outcome.what != "ok" else wrong or watched.outcome
 
-    def _take(
-        self,
-        message: Event,
-        path: Path,
-        step: int,
-        variables: dict[str, str],
-        library: mpi.Mpi,
-        launcher: str,
-    ) -> Outcome | None:
+    def _take(self, message: Event, step: _Step) -> Outcome | None:
         """Records one message of rank 0; a failure of the whole path comes back."""
         kind = message["kind"]
-        if kind == "hello" and step >= 0:
-            self._write(
-                record.step(
-                    self._id,
-                    step,
-                    path,
-                    {**message["mpi"], "source": library.source},
-                    launcher,
-                    variables,
-                    message["ranks"],
-                    message["startup_s"],
-                )
-            )
+        if kind == "hello":
+            step.hello = message
+        elif kind == "accepted":
+            step.accepted = True
+            self._write(step.record(self._id))
         elif kind == "entry":
             self._entries += 1
             self._write({**message, "run": self._id})
         elif kind == "failure":
             outcome = Outcome(message["what"], message["text"], message.get("rank"), bytes=message["bytes"])
-            if step < 0 or message.get("fatal"):
+            if message.get("fatal"):
                 return outcome
-            self._fail(path, outcome, step)
+            self._fail(step.path, outcome, step.number)
         elif kind in ("progress", "note"):
             self._observe(message)
         return None
@@ -235,6 +211,27 @@ class Run:
         """First into the file, then to whoever looks on: what was seen is never lost."""
         self._store.append(line)
         self._observe(line)
+
+
+@dataclass
+class _Step:
+    """One job step of the run, as far as it has come."""
+
+    number: int
+    path: Path
+    library: mpi.Mpi
+    launcher: str
+    accepted: bool = False
+    """The ranks have met, and the path moves bytes at all."""
+    variables: dict[str, str] = field(default_factory=dict)
+    hello: Event = field(default_factory=dict)
+
+    def record(self, run: str) -> Event:
+        library = {**self.hello["mpi"], "source": self.library.source}
+        ranks, seconds = self.hello["ranks"], self.hello["startup_s"]
+        return record.step(
+            run, self.number, self.path, library, self.launcher, self.variables, ranks, seconds
+        )
 
 
 def _no_device_pointers(library: mpi.Mpi, outcome: Outcome) -> Outcome:

