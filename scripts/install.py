@@ -163,12 +163,18 @@ def cuda_major() -> str:
     with suppress(OSError, AttributeError):
         ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version))
     major = version.value // 1000
-    with suppress(OSError):
-        # A container may hide the library, or a driver without a GPU refuse to answer.
-        driver = re.search(r"Module\D*?\s(\d{3})\.", Path("/proc/driver/nvidia/version").read_text())
-        if driver and not major:
-            major = 13 if int(driver[1]) >= 580 else 12 if int(driver[1]) >= 525 else 0
+    if not major:
+        # A container may hide the library.
+        with suppress(OSError):
+            major = cuda_of_driver(Path("/proc/driver/nvidia/version").read_text())
     return "13" if major >= 13 else "12" if major == 12 else "none"
+
+
+def cuda_of_driver(text: str) -> int:
+    """The newest CUDA that a kernel module runs, from what it says of itself; 0 for too old a one."""
+    found = re.search(r"Module.*?\s(\d{3})\.\d", text)
+    driver = int(found[1]) if found else 0
+    return 13 if driver >= 580 else 12 if driver >= 525 else 0
 
 
 def mpi_wheels(goal: str, cuda: str) -> list[str]:
