@@ -192,11 +192,12 @@ class _Recorder:
         self._done = self._store.done(plan) if plan.resume else set()
         self._entries = self._failures = self._step = 0
         self._path: Path | None = None
+        self._ranks: list[Any] = []
 
     def begin(
         self, opened: Core, world: World, place: Place, ranks: list[Any], variables: dict[str, str]
     ) -> None:
-        self._where = (opened, world, place, ranks, variables)
+        self._where, self._ranks = (opened, world, place, ranks, variables), ranks
         clock = {"cost_s": opened.lib.ws_clock_cost(), "resolution_s": opened.lib.ws_clock_resolution()}
         found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
         self._write(record.run(self._id, self._plan, sys.argv, list(found.values()), clock))
@@ -230,7 +231,9 @@ class _Recorder:
     def heard(self, message: Message) -> None:
         """This rank's own watchdog or crash handler spoke: its last words go into the file."""
         where = message["call"] or "set-up"
-        text = f"rank {message['rank']} on {message['host']}: {message['state']} in {where}"
+        peer = next((rank for rank in self._ranks if rank["rank"] == message["peer"]), None)
+        towards = f" with rank {peer['rank']} on {peer['host']} (pid {peer['pid']})" if peer else ""
+        text = f"rank {message['rank']} on {message['host']}: {message['state']} in {where}{towards}"
         self._fail(
             Outcome(
                 "hang" if message["kind"] == "stuck" else "crash",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,11 +12,31 @@ from wirespeed.page import RankState
 from wirespeed.units import format_size
 
 _LAUNCHER_SAYS = (
-    re.compile(r"rank (?P<rank>\d+) with PID (?P<pid>\d+) on node \S+ exited on signal (?P<signal>\d+)"),
-    re.compile(r"RANK (?P<rank>\d+) PID (?P<pid>\d+) RUNNING AT \S+.*?KILLED BY SIGNAL: (?P<signal>\d+)"),
-    re.compile(r"PID (?P<pid>\d+) RUNNING AT \S+.*?EXIT CODE: (?P<signal>\d+)"),
-    re.compile(r"task (?P<rank>\d+): Killed"),
+    re.compile(
+        r"rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>\S+) exited on signal (?P<signal>\d+)"
+    ),
+    re.compile(
+        r"RANK (?P<rank>\d+) PID (?P<pid>\d+) RUNNING AT (?P<host>\S+).*?KILLED BY SIGNAL: (?P<signal>\d+)"
+    ),
+    re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+).*?EXIT CODE: (?P<signal>\d+)"),
+    re.compile(r"(?P<host>\S+): task (?P<rank>\d+): Killed"),
+    re.compile(r"peer process has unexpectedly disconnected.*?Peer host: +(?P<host>\S+)"),
 )
+
+
+@dataclass(frozen=True)
+class Member:
+    """A rank as it introduced itself: this is all that is known here of one on another host."""
+
+    rank: int
+    host: str
+    pid: int
+
+    def __str__(self) -> str:
+        return f"rank {self.rank} on {self.host} (pid {self.pid})"
+
+
+Roster = Mapping[int, Member]
 
 
 @dataclass
@@ -79,25 +99,33 @@ def refused(errors: Sequence[Message], states: dict[int, RankState]) -> Outcome:
 def died(
     states: dict[int, RankState],
     first_dead: RankState | None,
+    roster: Roster,
     started: bool,
     code: int | None,
     log: Sequence[str],
 ) -> Outcome:
     """The launcher ended, or a rank did, before the work was done.
 
-    `first_dead`: the one that was seen to die before the others; without it the launcher's own words count.
+    `first_dead`: the one of this host that was seen to die before the others. It may have been ended because
+    of a rank on another host, so what the launcher says of such a rank comes first.
     """
     outcome = Outcome("death")
-    said = _launcher_said(log)
-    dead = states.get(first_dead.rank, first_dead) if first_dead else None
-    if dead is None and said:
-        pid, rank = said.get("pid"), said.get("rank")
-        dead = next((s for s in states.values() if str(s.pid) == pid or str(s.rank) == rank), None)
-    number = (said or {}).get("signal") or ""
+    said = _launcher_said(log) or {}
+    named = _named(said, states, roster)
+    remote = named is not None and named.rank not in states
+    dead = named if remote or first_dead is None else states.get(first_dead.rank, first_dead)
+    number = (said.get("signal") or "") if named and dead and named.rank == dead.rank else ""
     how = f"was killed by signal {number}" if number.isdigit() and 0 < int(number) < 65 else "died"
-    if dead is not None:
+    if isinstance(dead, RankState):
         outcome.blame(dead)
         outcome.text = f"rank {dead.rank} on {dead.host} (pid {dead.pid}) {how} {dead.where()}"
+    elif dead is not None:
+        outcome.rank, outcome.host = dead.rank, dead.host
+        witness = next((state for state in states.values() if state.call), None)
+        if witness:
+            outcome.bytes, outcome.round = witness.bytes, witness.round
+        seen = f"; rank {witness.rank} was {witness.where()}" if witness else ""
+        outcome.text = f"{dead} {how}{seen}"
     elif started:
         outcome.text = f"the launcher ended (exit code {code}) before the ranks were done"
     else:
@@ -116,7 +144,31 @@ def _launcher_said(log: Sequence[str]) -> dict[str, str | None] | None:
     return None
 
 
-def hung(states: Sequence[RankState], reports: dict[int, Message], ranks: int, silent: float) -> Outcome:
+def _named(
+    said: Mapping[str, str | None], states: Mapping[int, RankState], roster: Roster
+) -> RankState | Member | None:
+    """The rank that the launcher means. A process number alone means one on its own host only."""
+    rank, pid, host = said.get("rank"), said.get("pid"), said.get("host")
+    everyone: list[RankState | Member] = [*states.values(), *roster.values()]
+    for one in everyone:
+        if str(one.rank) == rank or (rank is None and str(one.pid) == pid and _same_host(one.host, host)):
+            return one
+    there = [member for member in roster.values() if host is not None and _same_host(member.host, host)]
+    if rank is None and pid is None and len(there) == 1:
+        return states.get(there[0].rank, there[0])
+    if rank is not None and host is not None and pid is not None:
+        return Member(int(rank), host, int(pid))
+    return None
+
+
+def _same_host(one: str, other: str | None) -> bool:
+    """Launchers and kernels differ in whether a host's name has its domain behind it."""
+    return other is None or one.split(".")[0] == other.split(".")[0]
+
+
+def hung(
+    states: Sequence[RankState], reports: dict[int, Message], roster: Roster, ranks: int, silent: float
+) -> Outcome:
     """Nothing moves: names the rank that the others wait for. `states` as they were before any was woken."""
     outcome = Outcome("hang", stacks=[stack(reports[rank]) for rank in sorted(reports)])
     heard = sorted(reports.values(), key=lambda report: (report["round"], report["rank"]))
@@ -132,10 +184,11 @@ def hung(states: Sequence[RankState], reports: dict[int, Message], ranks: int, s
         outcome.text = f"rank {state.rank} on {state.host} (pid {state.pid}) {word} {state.where()}{waiting}"
     elif heard and missing:
         outcome.blame(heard[0])
-        outcome.rank, outcome.host = missing[0], None
+        culprit = roster.get(missing[0])
+        outcome.rank, outcome.host = missing[0], culprit.host if culprit else None
         outcome.text = (
-            f"rank {missing[0]} is silent (stopped, or its host is cut off); rank {heard[0]['rank']} on "
-            f"{heard[0]['host']} waits {_where(heard[0])}"
+            f"{culprit or f'rank {missing[0]}'} is silent (stopped, or its host is cut off); "
+            f"rank {heard[0]['rank']} on {heard[0]['host']} waits {_where(heard[0])}"
         )
     elif heard:
         first = heard[0]
@@ -152,6 +205,8 @@ def hung(states: Sequence[RankState], reports: dict[int, Message], ranks: int, s
             f"no progress for {silent:.0f} s: rank {slowest.rank} on {slowest.host} (pid {slowest.pid}) "
             f"sits {slowest.where()}"
         )
+    elif roster:
+        outcome.text = f"no sign of any rank for {silent:.0f} s: they are stopped, or their hosts are cut off"
     else:
         outcome.text = f"the ranks did not start within {silent:.0f} s"
     return outcome

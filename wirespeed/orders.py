@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, field
 from typing import Any
 
 from wirespeed.plan import Plan, decode, encode
@@ -24,6 +25,8 @@ class Orders:
     sizes: tuple[int, ...]
     variables: dict[str, str]
     """Environment that the ranks must have; a launcher may have failed to carry it."""
+    host: str = field(default_factory=lambda: os.uname().nodename)
+    """Where the front end watches."""
 
     def encode(self) -> str:
         data = dataclasses.asdict(self)

@@ -35,18 +35,23 @@ def carry(variables: dict[str, str]) -> None:
 class Watched:
     """This rank's status page and watchdog."""
 
-    def __init__(self, opened: Core, run: str, rank: int, reports: int, give_up: bool) -> None:
+    def __init__(
+        self, opened: Core, run: str, rank: int, reports: int, give_up: bool, read_here: bool = True
+    ) -> None:
+        """`read_here`: somebody on this host reads the files; else no names of theirs may stay behind."""
         self._core, self._reports, self._give_up = opened, reports, give_up
-        folder = own_folder(run)
+        folder = own_folder(run if read_here else f"{run}-{rank}")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.file = folder / f"{rank}.page"
         self._stack = folder / f"{rank}.python"
         self.page = opened.check(opened.lib.ws_page_open(str(self.file).encode(), rank))
-        self.catch()
-        opened.check(
-            opened.lib.ws_watchdog_start(self.page, reports, str(self._stack).encode(), int(give_up))
-        )
         self._python = self._stack.open("w")
+        stack = str(self._stack)
+        if not read_here:
+            self.close()
+            stack = f"/proc/self/fd/{self._python.fileno()}"
+        self.catch()
+        opened.check(opened.lib.ws_watchdog_start(self.page, reports, stack.encode(), int(give_up)))
         faulthandler.register(opened.lib.ws_stack_signal(), file=self._python, all_threads=False, chain=True)
 
     def catch(self) -> None:
@@ -133,7 +138,8 @@ def _serve(orders: Orders, rank: int, started: float) -> None:
     from wirespeed.measure import Measurement
 
     opened = core()
-    watched = Watched(opened, orders.run, rank, reports=1, give_up=False)
+    here = orders.host == os.uname().nodename
+    watched = Watched(opened, orders.run, rank, reports=1, give_up=False, read_here=here)
     watched.stage("start", 0, startup_limit(orders.plan))
     device = open_device(opened, orders.device, orders.plan.between, rank, launch.local_rank())
 

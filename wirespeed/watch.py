@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from wirespeed import judge, leftovers
-from wirespeed.judge import Outcome
+from wirespeed.judge import Member, Outcome
 from wirespeed.messages import Message, parse
 from wirespeed.page import RankState, ask_for_stack, process_state, read_pages
 from wirespeed.process import die_with_parent
@@ -41,7 +41,8 @@ class JobStep:
         self._errors: list[Message] = []
         self._crashes: list[Message] = []
         self._dead: list[RankState] = []
-        self._first_alone = False
+        self._roster: dict[int, Member] = {}
+        self._first_alone = self._died_first = False
         self._handles: dict[int, RankState] = {}
         self._selector = selectors.DefaultSelector()
         self._process = subprocess.Popen(
@@ -81,7 +82,8 @@ class JobStep:
                 elif message["kind"] == "done":
                     self._finished = True
                 else:
-                    self._greeted = self._greeted or message["kind"] == "hello"
+                    if message["kind"] == "hello":
+                        self._greet(message)
                     yield message
             if self._process.poll() is not None:
                 for message in self._receive(0.0):
@@ -108,6 +110,11 @@ class JobStep:
             if (first_report and now - first_report > GRACE) or now - last_sign > limit:
                 return self._judge_hang(states, now - last_sign)
 
+    def _greet(self, hello: Message) -> None:
+        self._greeted = True
+        for rank in hello["ranks"]:
+            self._roster[rank["rank"]] = Member(rank["rank"], rank["host"], rank["pid"])
+
     def _limit(self, states: list[RankState]) -> float:
         """Seconds of silence after which the step is taken to hang, though no rank reported."""
         if not self._greeted:
@@ -119,6 +126,7 @@ class JobStep:
         if not self._dead:
             # Several at once: the launcher has already killed the rest, and the order says nothing.
             self._first_alone = sum(isinstance(key.data, RankState) for key, _ in ready) == 1
+            self._died_first = not self._crashes
         for key, _ in ready:
             if isinstance(key.data, RankState):
                 self._selector.unregister(key.fileobj)
@@ -158,16 +166,20 @@ class JobStep:
     def _judge_end(self) -> None:
         """The launcher has ended, or a rank has: what happened?"""
         states = {state.rank: state for state in read_pages(self._pages)}
-        if self._crashes:
+        first = self._dead[0] if self._dead and self._first_alone else None
+        # Some libraries crash when their peer has died: then the crash is not the cause.
+        crashed = {message["rank"] for message in self._crashes}
+        if self._crashes and not (self._died_first and first and first.rank not in crashed):
             self.outcome = judge.crashed(self._crashes)
         elif self._errors:
             self.outcome = judge.refused(self._errors, states)
         elif (
             not self._finished
         ):  # once the figures are complete, a launcher that grumbles does not spoil them
-            first = self._dead[0] if self._dead and self._first_alone else None
             started = self._greeted or bool(self._handles)
-            self.outcome = judge.died(states, first, started, self._process.poll(), list(self._log))
+            self.outcome = judge.died(
+                states, first, self._roster, started, self._process.poll(), list(self._log)
+            )
         self.outcome.log = list(self._log)[-40:]
 
     def _judge_hang(self, states: list[RankState], silent: float) -> None:
@@ -183,7 +195,7 @@ class JobStep:
             for message in self._receive(0.1):
                 if message["kind"] == "stuck":
                     self._reports[message["rank"]] = message
-        self.outcome = judge.hung(states, self._reports, self._ranks, silent)
+        self.outcome = judge.hung(states, self._reports, self._roster, self._ranks, silent)
         self.outcome.log = list(self._log)[-40:]
 
     @staticmethod

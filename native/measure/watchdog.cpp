@@ -23,6 +23,7 @@ using namespace std::chrono_literals;
 
 constexpr auto tick = 100ms;
 constexpr auto grace = 2s;
+constexpr double orphaned = 10;  // seconds: a front end that still reaches its ranks ends them sooner
 
 Page* watched = nullptr;
 Reports crash_reports;
@@ -119,6 +120,8 @@ void watch(Page& page, Reports reports, std::string python_stack, pthread_t thre
         }
         const bool asked = layout.asked.exchange(0) != 0;
         const bool stuck = !reported && layout.timeout > 0 && still >= layout.timeout;
+        // Cut off from its front end, a rank would wait for a message for ever.
+        if (!reports.give_up && reported && still >= layout.timeout + orphaned) _exit(gave_up_code);
         if (!asked && !stuck) continue;
         reported = true;
         if (!asked) layout.nframes.store(0);
