@@ -25,7 +25,7 @@ class Stopping:
     """
 
     precision: float = 0.01
-    max_time: float = 0.2
+    max_time: float = 0.15
     loops: int | None = None
     warmup: int | None = None
 

@@ -99,7 +99,7 @@ class Sampling:
     ] = "1%"
     max_time: Annotated[
         str, option("--max-time", "SECONDS", "Stop after this time per size all the same, and say so.")
-    ] = "0.2"
+    ] = "0.15"
     loops: Annotated[
         str | None, option("--loops", "N", "Measure exactly N rounds per size instead of --precision.")
     ] = None
