@@ -126,7 +126,7 @@ class JobStep:
         if not self._dead:
             # Several at once: the launcher has already killed the rest, and the order says nothing.
             self._first_alone = sum(isinstance(key.data, RankState) for key, _ in ready) == 1
-            self._died_first = not self._crashes
+            self._died_first = not self._crashes and not self._errors
         for key, _ in ready:
             if isinstance(key.data, RankState):
                 self._selector.unregister(key.fileobj)
@@ -167,19 +167,18 @@ class JobStep:
         """The launcher has ended, or a rank has: what happened?"""
         states = {state.rank: state for state in read_pages(self._pages)}
         first = self._dead[0] if self._dead and self._first_alone else None
-        # Some libraries crash when their peer has died: then the crash is not the cause.
-        crashed = {message["rank"] for message in self._crashes}
-        if self._crashes and not (self._died_first and first and first.rank not in crashed):
+        # Some libraries crash or return errors when their peer has died: that is not the cause.
+        spoke = {message["rank"] for message in [*self._crashes, *self._errors]}
+        victim = self._died_first and first is not None and first.rank not in spoke
+        if self._crashes and not victim:
             self.outcome = judge.crashed(self._crashes)
-        elif self._errors:
+        elif self._errors and not victim:
             self.outcome = judge.refused(self._errors, states)
-        elif (
-            not self._finished
-        ):  # once the figures are complete, a launcher that grumbles does not spoil them
+        elif not self._finished:
+            # Once the figures are complete, a launcher that grumbles does not spoil them.
             started = self._greeted or bool(self._handles)
-            self.outcome = judge.died(
-                states, first, self._roster, started, self._process.poll(), list(self._log)
-            )
+            code = self._process.poll()
+            self.outcome = judge.died(states, first, self._roster, started, code, list(self._log))
         self.outcome.log = list(self._log)[-40:]
 
     def _judge_hang(self, states: list[RankState], silent: float) -> None:
