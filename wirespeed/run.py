@@ -132,7 +132,7 @@ class Run:
             outcome = self._job_step(step, sizes)
             if outcome.what == "ok":
                 return
-            if step.accepted:
+            if step.accepted or not path.gpu_aware_mpi:
                 self._fail(path, outcome, step.number)
                 return
             remedy = mpi.aware_remedy(library, ucx_folder())
