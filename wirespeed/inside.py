@@ -24,7 +24,7 @@ from wirespeed.launch import Place
 from wirespeed.messages import Message, parse
 from wirespeed.native import Core, NativeError, core
 from wirespeed.orders import startup_limit
-from wirespeed.page import own_folder, read_pages
+from wirespeed.page import own_folder, read_pages, sweep
 from wirespeed.paths import Path, all_paths, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
@@ -138,6 +138,8 @@ def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
     kind = devices.resolve(opened, plan.device)
     paths = _in_order(plan, kind)
     recorder = _Recorder(plan, observe) if place.rank == 0 else None
+    if place.local_rank <= 0:
+        sweep()
     run = f"job-{os.getppid()}"
     voice = _Voice(own_folder(run), recorder.heard if recorder else _ignore)
     watched = Watched(opened, run, place.rank, reports=voice.descriptor, give_up=True)

@@ -124,6 +124,8 @@ def main(word: str) -> NoReturn:
     except NativeError as error:
         code = ExitCode.FAILED_ENTRY
         messages.send({"kind": "error", "rank": rank, "text": str(error), "code": int(code)})
+        # An outside call fails when a peer has died, too: whoever watches shall see that death by itself.
+        time.sleep(0.3)
     except Exception as error:
         code = ExitCode.FAILED_ENTRY
         text = f"{type(error).__name__}: {error}"

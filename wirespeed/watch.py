@@ -41,8 +41,8 @@ class JobStep:
         self._errors: list[Message] = []
         self._crashes: list[Message] = []
         self._dead: list[RankState] = []
+        self._first_alone = False
         self._roster: dict[int, Member] = {}
-        self._first_alone = self._died_first = False
         self._handles: dict[int, RankState] = {}
         self._selector = selectors.DefaultSelector()
         self._process = subprocess.Popen(
@@ -126,7 +126,6 @@ class JobStep:
         if not self._dead:
             # Several at once: the launcher has already killed the rest, and the order says nothing.
             self._first_alone = sum(isinstance(key.data, RankState) for key, _ in ready) == 1
-            self._died_first = not self._crashes and not self._errors
         for key, _ in ready:
             if isinstance(key.data, RankState):
                 self._selector.unregister(key.fileobj)
@@ -168,8 +167,9 @@ class JobStep:
         states = {state.rank: state for state in read_pages(self._pages)}
         first = self._dead[0] if self._dead and self._first_alone else None
         # Some libraries crash or return errors when their peer has died: that is not the cause.
+        # Whoever speaks ends right after, and only then the launcher kills the others.
         spoke = {message["rank"] for message in [*self._crashes, *self._errors]}
-        victim = self._died_first and first is not None and first.rank not in spoke
+        victim = first is not None and first.rank not in spoke
         if self._crashes and not victim:
             self.outcome = judge.crashed(self._crashes)
         elif self._errors and not victim:

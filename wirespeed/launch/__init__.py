@@ -69,6 +69,11 @@ def all_launchers() -> tuple[Launcher, ...]:
     return tuple(sorted(found, key=lambda launcher: launcher.order))
 
 
+def _innermost_first() -> tuple[Launcher, ...]:
+    """An mpiexec inside an allocation inherits the batch system's variables: its own tell the truth."""
+    return all_launchers()[::-1]
+
+
 def _number(environment: Mapping[str, str], name: str) -> int:
     try:
         return int(environment[name])
@@ -79,7 +84,7 @@ def _number(environment: Mapping[str, str], name: str) -> int:
 def place(environment: Mapping[str, str] | None = None) -> Place | None:
     """Where a launcher put this process; None when none started it."""
     environment = os.environ if environment is None else environment
-    for launcher in all_launchers():
+    for launcher in _innermost_first():
         rank, size, local = (_number(environment, name) for name in launcher.variables)
         if rank >= 0 and size > 0 and launcher.inside(environment):
             return Place(launcher.name, rank, size, local)
@@ -89,7 +94,7 @@ def place(environment: Mapping[str, str] | None = None) -> Place | None:
 def local_rank(environment: Mapping[str, str] | None = None) -> int:
     """This process's number on its host, known before MPI is; 0 when no launcher says it."""
     environment = os.environ if environment is None else environment
-    for launcher in all_launchers():
+    for launcher in _innermost_first():
         local = _number(environment, launcher.variables[2])
         if local >= 0:
             return local
@@ -99,7 +104,7 @@ def local_rank(environment: Mapping[str, str] | None = None) -> int:
 def global_rank(environment: Mapping[str, str] | None = None) -> int:
     """This process's rank as its launcher says it, before MPI is there; 0 when none does."""
     environment = os.environ if environment is None else environment
-    for launcher in all_launchers():
+    for launcher in _innermost_first():
         rank = _number(environment, launcher.variables[0])
         if rank >= 0:
             return rank

@@ -7,15 +7,18 @@ from collections.abc import Mapping
 from wirespeed.launch import Job, spread
 from wirespeed.mpi import Mpi
 
+_BATCH_RANKS = ("SLURM_STEP_ID", "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK", "PALS_RANKID")
+
 
 class Hydra:
     name = "hydra"
     variables = ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID")
     starts_mpi = ("mpich", "intel", "mvapich")
-    order = 51
+    order = 50
 
     def inside(self, environment: Mapping[str, str]) -> bool:
-        return True
+        # Batch systems that speak PMI set its rank and size too, but no local rank.
+        return self.variables[2] in environment or not any(name in environment for name in _BATCH_RANKS)
 
     def usable(self, environment: Mapping[str, str]) -> bool:
         return True

@@ -13,7 +13,7 @@ class OpenMpi:
     name = "openmpi"
     variables = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK")
     starts_mpi = ("openmpi",)
-    order = 50
+    order = 51
 
     def inside(self, environment: Mapping[str, str]) -> bool:
         return True

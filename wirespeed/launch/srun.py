@@ -24,8 +24,14 @@ class Srun:
 
     def command(self, mpi: Mpi, job: Job) -> list[str]:
         # The wrong kind of PMI gives n worlds of one rank each, without an error.
-        kind = {"openmpi": "pmix", "cray": "cray_shasta"}.get(mpi.vendor, "pmi2")
-        command = ["srun", "-n", str(job.ranks), f"--mpi={kind}", "--kill-on-bad-exit=1", "--export=ALL"]
+        command = [
+            "srun",
+            "-n",
+            str(job.ranks),
+            f"--mpi={_kind_for(mpi.vendor)}",
+            "--kill-on-bad-exit=1",
+            "--export=ALL",
+        ]
         if job.hosts:
             command += [
                 f"--nodelist={','.join(job.hosts)}",
@@ -37,3 +43,23 @@ class Srun:
 
 
 LAUNCHER = Srun()
+
+
+def kind_of_pmi(environment: Mapping[str, str]) -> str | None:
+    """What srun was called with, --mpi=KIND; None when no srun started this process itself."""
+    inner = ("OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_RANK", "PALS_RANKID")
+    if not LAUNCHER.inside(environment) or any(name in environment for name in inner):
+        return None
+    return "pmix" if "PMIX_RANK" in environment else "pmi2" if "PMI_FD" in environment else "none"
+
+
+def other_kind(vendor: str, environment: Mapping[str, str]) -> str:
+    """What to try when the ranks did not find each other, as the end of a sentence; '' without an srun."""
+    kind, wanted = kind_of_pmi(environment), _kind_for(vendor)
+    if kind is None or kind == wanted:
+        return ""
+    return f"; they were started by srun --mpi={kind}: use srun --mpi={wanted}"
+
+
+def _kind_for(vendor: str) -> str:
+    return {"openmpi": "pmix", "cray": "cray_shasta"}.get(vendor, "pmi2")
