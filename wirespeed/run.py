@@ -137,7 +137,7 @@ class Run:
                 return
             remedy = mpi.aware_remedy(library, ucx_folder())
             if following:
-                remedy = f"measured with {following.title} instead ({following.source}; --mpi {following.prefix})"
+                remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
             self._fail(path, _no_device_pointers(library, outcome), None, remedy)
 
     def _candidates(self, path: Path) -> list[mpi.Mpi]:

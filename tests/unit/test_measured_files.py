@@ -1,0 +1,41 @@
+"""The result files in results/ were measured: they stay valid, complete and readable."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import wirespeed
+
+MEASURED = sorted(Path(__file__).parents[2].joinpath("results").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("file", MEASURED, ids=[file.stem for file in MEASURED])
+def test_a_measured_file(file: Path) -> None:
+    """Protects users' old files: a schema or a reader that no longer takes them is a breaking change."""
+    schema = json.loads(files("wirespeed.results").joinpath("schema.json").read_text())
+    validator = jsonschema.Draft202012Validator(schema)
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    for record in records:
+        validator.validate(record)
+    assert records[0]["kind"] == "run" and records[-1]["kind"] == "end"
+    loaded = wirespeed.load(file)
+    assert not loaded.warnings
+    assert len(loaded.entries) == records[-1]["entries"] > 0
+    table = loaded.table()
+    assert len(table["bytes"]) == len(loaded.entries)
+
+
+def test_two_h200s_reach_what_their_wire_can_carry() -> None:
+    """Protects the figure that the README's picture shows: GPU-aware MPI near the copy engine's 396 GB/s."""
+    (file,) = [file for file in MEASURED if file.stem == "h200-x2-pingpong"]
+    best = [
+        entry["bytes_per_second"]["median"]
+        for entry in wirespeed.load(file).entries
+        if entry["path"] == "aware" and entry["bytes"] == 1 << 30
+    ]
+    assert 393e9 <= best[0] <= 450e9
