@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,6 +51,17 @@ def _clean_environment() -> None:
     }
 
 
+def _heed_signals() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and so would all that tests start."""
+    for number, action in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGHUP, signal.SIG_DFL),
+        (signal.SIGTERM, signal.SIG_DFL),
+    ):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, action)
+
+
 def _in_source_tree() -> bool:
     spec = find_spec("wirespeed")
     return spec is not None and spec.origin is not None and ROOT / "wirespeed" in Path(spec.origin).parents
@@ -57,6 +69,7 @@ def _in_source_tree() -> bool:
 
 def pytest_configure() -> None:
     _clean_environment()
+    _heed_signals()
     leftovers.mark_session()
     if _in_source_tree() and os.environ.get("CI"):
         raise pytest.UsageError(

@@ -40,11 +40,27 @@ def mark_session() -> None:
     os.environ[MARK] = f"{os.getpid()}-{time.time_ns()}"
 
 
+def _marked(process: Path) -> bool:
+    """Was it started by this session? Its variables say so, where they may be read."""
+    with suppress(OSError):
+        return f"{MARK}={os.environ[MARK]}".encode() in (process / "environ").read_bytes().split(b"\0")
+    return False
+
+
+def _another_s(folder: Path) -> bool:
+    """Is it in use by a process of somebody else, a second test session say?"""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if f"{folder}/" in (process / "maps").read_text() and not _marked(process):
+                return True
+    return False
+
+
 def _ours(process: Path) -> Left | None:
-    """A launcher or a rank of this session: its variables say so, where they may be read."""
+    """A launcher or a rank of this session."""
+    if not _marked(process):
+        return None
     with suppress(OSError, ValueError):
-        if f"{MARK}={os.environ[MARK]}".encode() not in (process / "environ").read_bytes().split(b"\0"):
-            return None
         words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
         if Path(words[0]).name in _LAUNCHERS or any(word.endswith(_COMMANDS) for word in words):
             pid = int(process.name)
@@ -64,7 +80,8 @@ def left_since(before: set[Left]) -> list[Left]:
     deadline = time.monotonic() + PATIENCE
     while (new := look() - before) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return sorted(new, key=lambda left: left.what)
+    own = {left for left in new if not (left.folder and _another_s(left.folder))}
+    return sorted(own, key=lambda left: left.what)
 
 
 def remove(found: list[Left]) -> None:
