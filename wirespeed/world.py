@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.launch import global_rank
-from wirespeed.launch.srun import other_kind
+from wirespeed.launch.srun import may_end_in_init, other_kind
 from wirespeed.mpi import NAMES, parse_library_string
 
 
@@ -55,8 +52,9 @@ class World:
         self.library = promise.library or loaded_library()
         self._check_library(promise)
         # Only one thread calls MPI, and locks for more would be measured.
-        with self._telling_of_an_end():
-            MPI.Init_thread(MPI.THREAD_FUNNELED)
+        if global_rank() == 0 and (warning := may_end_in_init(self.vendor, self.version, os.environ)):
+            os.write(2, f"wirespeed: {warning}\n".encode())
+        MPI.Init_thread(MPI.THREAD_FUNNELED)
         self.comm = MPI.COMM_WORLD.Dup()
         self.rank: int = self.comm.rank
         self.size: int = self.comm.size
@@ -89,23 +87,6 @@ class World:
                 f"the launcher started {promise.size} ranks but {self.title} ({self.library}) sees a world "
                 f"of {self.size}: they do not belong together{other_kind(self.vendor, os.environ)}"
             )
-
-    @contextmanager
-    def _telling_of_an_end(self) -> Iterator[None]:
-        """Some libraries end the process in MPI_Init where they cannot join: then one line says so."""
-        joining = True
-        text = f"{self.title} ({self.library}) could not join the ranks that the launcher started"
-        text = f"wirespeed: {text}{other_kind(self.vendor, os.environ)}\n"
-
-        @ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_void_p)
-        def at_exit(code: int, argument: object) -> None:
-            if joining and global_rank() == 0:
-                os.write(2, text.encode())
-
-        ctypes.CDLL(None).on_exit(at_exit, None)
-        self._at_exit = at_exit
-        yield
-        joining = False
 
     def hosts(self) -> list[str]:
         names: list[str] = self.comm.allgather(socket.gethostname())

@@ -23,7 +23,8 @@ using namespace std::chrono_literals;
 
 constexpr auto tick = 100ms;
 constexpr auto grace = 2s;
-constexpr double orphaned = 10;  // seconds: a front end that still reaches its ranks ends them sooner
+constexpr double orphaned =
+    10;  // seconds: a front end that still reaches its ranks ends them sooner
 
 Page* watched = nullptr;
 Reports crash_reports;

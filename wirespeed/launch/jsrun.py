@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 
+from wirespeed.errors import WirespeedError
 from wirespeed.launch import Job
 from wirespeed.mpi import Mpi
 
@@ -22,6 +23,11 @@ class Jsrun:
         return "LSB_JOBID" in environment and shutil.which("jsrun") is not None
 
     def command(self, mpi: Mpi, job: Job) -> list[str]:
+        if job.hosts:
+            raise WirespeedError(
+                "--hosts: jsrun places ranks on the hosts of its allocation; allocate those wanted, "
+                "or use --launcher mpiexec"
+            )
         # -gpu lets Spectrum MPI take device pointers; without it they fail, silently or loudly.
         command = ["jsrun", "--np", str(job.ranks), "--smpiargs=-gpu"]
         for name, value in job.variables.items():

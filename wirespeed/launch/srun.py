@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Mapping
 
 from wirespeed.launch import Job, spread
-from wirespeed.mpi import Mpi
+from wirespeed.mpi import NAMES, Mpi
 
 
 class Srun:
@@ -59,6 +59,16 @@ def other_kind(vendor: str, environment: Mapping[str, str]) -> str:
     if kind is None or kind == wanted:
         return ""
     return f"; they were started by srun --mpi={kind}: use srun --mpi={wanted}"
+
+
+def may_end_in_init(vendor: str, version: str, environment: Mapping[str, str]) -> str | None:
+    """What to say before a library is asked to join that may end the process instead."""
+    kind = kind_of_pmi(environment)
+    if (vendor, kind) != ("mpich", "pmix") and ((vendor, kind) != ("openmpi", "none") or version >= "5"):
+        return None
+    return (
+        f"joining through srun --mpi={kind}; if {NAMES[vendor]} ends here, use srun --mpi={_kind_for(vendor)}"
+    )
 
 
 def _kind_for(vendor: str) -> str:

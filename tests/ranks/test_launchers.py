@@ -1,0 +1,155 @@
+"""Command lines and variables of every launcher; those that cannot be installed here are stood in for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from support import mpis
+from support.command import wirespeed
+
+from wirespeed import launch
+from wirespeed.errors import WirespeedError
+from wirespeed.launch import Job
+from wirespeed.mpi import Mpi
+
+FAST = ("--sizes", "8,64K", "--max-time", "0.02")
+
+# Takes the options of whom it stands in for, notes all words, and lets a real mpiexec start the ranks.
+STAND_IN = """#!/bin/sh
+printf '%s\\n' "$@" >>{log}
+while test $# -gt 0; do
+    case $1 in
+    run) shift ;;
+    -n | --np) ranks=$2; shift 2 ;;
+    -o) shift 2 ;;
+    -E) export "$2"; shift 2 ;;
+    -*) shift ;;
+    *) break ;;
+    esac
+done
+exec {mpiexec} {options} -n "$ranks" "$@"
+"""
+
+
+def an_mpi(vendor: str) -> Mpi:
+    prefix = Path("/opt", vendor)
+    return Mpi(vendor, "1.0", prefix, prefix / "bin/mpiexec", prefix / "lib/libmpi.so", "given")
+
+
+def command(launcher: str, vendor: str, hosts: tuple[str, ...] = (), ranks: int = 2) -> str:
+    mpi = an_mpi(vendor)
+    job = Job(("python", "entry", "orders"), ranks, hosts, {"A": "1", "B": "2"})
+    return " ".join(launch.choose(launcher, mpi).command(mpi, job))
+
+
+@pytest.mark.parametrize(
+    ("launcher", "vendor", "words"),
+    [
+        ("srun", "openmpi", "srun -n 2 --mpi=pmix --kill-on-bad-exit=1"),
+        ("srun", "mpich", "srun -n 2 --mpi=pmi2 --kill-on-bad-exit=1"),
+        ("srun", "intel", "srun -n 2 --mpi=pmi2 --kill-on-bad-exit=1"),
+        ("srun", "cray", "srun -n 2 --mpi=cray_shasta --kill-on-bad-exit=1"),
+        ("flux", "openmpi", "flux run -n 2 -o pmi=pmix python"),
+        ("flux", "mpich", "flux run -n 2 python"),
+        ("jsrun", "openmpi", "jsrun --np 2 --smpiargs=-gpu -E A=1 -E B=2 python"),
+        ("mpiexec", "mpich", "/opt/mpich/bin/mpiexec -n 2 -genvlist A,B python"),
+        ("mpiexec", "openmpi", "-x A -x B python"),
+    ],
+)
+def test_the_command_line(launcher: str, vendor: str, words: str) -> None:
+    """Protects the kind of start-up that each MPI understands: the wrong one gives worlds of one rank."""
+    assert words in command(launcher, vendor)
+
+
+@pytest.mark.parametrize(
+    ("launcher", "vendor", "words"),
+    [
+        ("srun", "openmpi", "--nodelist=a,b --nodes=2 --ntasks-per-node=1 --distribution=block"),
+        ("flux", "mpich", "--requires=hosts:a,b --nodes=2 --tasks-per-node=1"),
+        ("mpiexec", "openmpi", "--host a:1,b:1 --bind-to none"),
+        ("mpiexec", "mpich", "-hosts a,b -ppn 1"),
+    ],
+)
+def test_hosts_on_the_command_line(launcher: str, vendor: str, words: str) -> None:
+    """Protects --hosts: one rank on each."""
+    assert words in command(launcher, vendor, ("a", "b"))
+
+
+def test_jsrun_takes_no_hosts() -> None:
+    """Protects from measuring between other hosts than those named: LSF alone places ranks."""
+    with pytest.raises(WirespeedError, match="--hosts"):
+        command("jsrun", "openmpi", ("a", "b"))
+
+
+def test_the_innermost_launcher_is_believed() -> None:
+    """Protects ranks of an mpiexec inside an allocation: they inherit the batch system's variables."""
+    slurm = {
+        "SLURM_PROCID": "0",
+        "SLURM_STEP_NUM_TASKS": "1",
+        "SLURM_LOCALID": "0",
+        "SLURM_STEP_ID": "0",
+    }
+    openmpi = {
+        "OMPI_COMM_WORLD_RANK": "3",
+        "OMPI_COMM_WORLD_SIZE": "4",
+        "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+    }
+    hydra = {"PMI_RANK": "3", "PMI_SIZE": "4", "MPI_LOCALRANKID": "1"}
+    for own, name in ((openmpi, "openmpi"), (hydra, "hydra")):
+        environment = slurm | own
+        assert launch.place(environment) == launch.Place(name, 3, 4, 1)
+        assert launch.global_rank(environment) == 3
+        assert launch.local_rank(environment) == 1
+
+
+def test_srun_speaks_pmi_itself() -> None:
+    """Protects srun --mpi=pmi2: its ranks are srun's, not Hydra's."""
+    environment = {
+        "SLURM_PROCID": "1",
+        "SLURM_STEP_NUM_TASKS": "2",
+        "SLURM_LOCALID": "0",
+        "SLURM_STEP_ID": "3",
+        "PMI_RANK": "1",
+        "PMI_SIZE": "2",
+        "PMI_FD": "7",
+    }
+    assert launch.place(environment) == launch.Place("srun", 1, 2, 0)
+
+
+def test_a_batch_script_is_no_rank() -> None:
+    """Protects `wirespeed pingpong` in a batch script: it plans, and starts ranks with srun."""
+    environment = {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_JOB_ID": "9"}
+    assert launch.place(environment) is None
+
+
+@pytest.mark.parametrize(
+    ("launcher", "name", "variables"),
+    [
+        ("flux", "mpich", {"FLUX_URI": "local:///nowhere"}),
+        ("flux", "openmpi", {"FLUX_URI": "local:///nowhere"}),
+        ("jsrun", "openmpi", {"LSB_JOBID": "7"}),
+    ],
+)
+def test_a_batch_system_is_preferred(
+    launcher: str, name: str, variables: dict[str, str], tmp_path: Path
+) -> None:
+    """Protects runs inside an allocation: its own launcher starts the ranks, with these words."""
+    mpi = mpis.find(name)
+    if isinstance(mpi, str):
+        pytest.skip(mpi)
+    log, tool = tmp_path / "words", tmp_path / launcher
+    options = "--map-by :OVERSUBSCRIBE" if name == "openmpi" else ""
+    tool.write_text(STAND_IN.format(log=log, mpiexec=mpi.mpiexec, options=options))
+    tool.chmod(0o755)
+    done = wirespeed(
+        *("pingpong", "--mpi", mpi.mpiexec, *FAST),
+        out=tmp_path / "r.jsonl",
+        environment={**mpi.variables, **variables, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )
+    assert done.code == 0, done.err
+    assert done.of("step")[0]["launcher"] == launcher
+    assert [entry["bytes"] for entry in done.entries] == [8, 65536]
+    words = log.read_text().split("\n")
+    assert words[:3] == ["run", "-n", "2"] if launcher == "flux" else words[:2] == ["--np", "2"]
