@@ -1,0 +1,153 @@
+"""In a Slurm allocation of two nodes: the front end starts srun as each MPI wants it, srun starts ranks."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import hosts, mpis, slurm
+from support.command import Done, disturbed, ranks_of, whole_lines, wirespeed
+from support.hosts import Hosts
+from support.mpis import InstalledMpi
+
+FAST = ("--sizes", "8,64K", "--max-time", "0.02")
+ALLOCATION = ("salloc", "--quiet", "--nodes=2", "--ntasks=2")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Hosts, dict[str, str]]]:
+    try:
+        with hosts.hosts(["n1", "n2"], tmp_path_factory.mktemp("slurm")) as there:
+            yield there, slurm.start(there)
+    except hosts.HostsError as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture
+def nodes(cluster: tuple[Hosts, dict[str, str]]) -> Iterator[Hosts]:
+    """The nodes, without a rank after each test."""
+    there, _ = cluster
+    yield there
+    assert not [line for host in there for line in host.emptied()]
+
+
+@pytest.fixture
+def configuration(cluster: tuple[Hosts, dict[str, str]]) -> dict[str, str]:
+    return cluster[1]
+
+
+def installed(name: str, nodes: Hosts, configuration: dict[str, str]) -> InstalledMpi:
+    """An MPI that this Slurm can start."""
+    found = mpis.find(name)
+    if isinstance(found, str):
+        pytest.skip(found)
+    if found.abi == "openmpi" and not slurm.speaks_pmix(nodes, configuration):
+        pytest.skip("Slurm's pmix plugin finds no libpmix.so (apt install libpmix-dev)")
+    return found
+
+
+def is_sane(done: Done, launcher: str = "srun") -> None:
+    assert done.code == 0, done.err + done.out
+    (step,) = done.of("step")
+    assert step["launcher"] == launcher
+    assert [rank["host"] for rank in step["ranks"]] == ["n1", "n2"]
+    assert [entry["bytes"] for entry in done.entries] == [8, 65536]
+
+
+@pytest.mark.parametrize("name", mpis.NAMES)
+def test_the_front_end_starts_srun(
+    name: str, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
+) -> None:
+    """Protects `wirespeed pingpong` in an allocation: srun, with the start-up that this MPI understands."""
+    mpi = installed(name, nodes, configuration)
+    done = wirespeed(
+        *("pingpong", "--mpi", mpi.mpiexec, *FAST),
+        out=tmp_path / "r.jsonl",
+        before=nodes["n1"].enter(*ALLOCATION),
+        environment=configuration,
+    )
+    is_sane(done)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("openmpi", "pmix"), ("mpich", "pmi2")])
+def test_srun_starts_the_ranks(
+    name: str, kind: str, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
+) -> None:
+    """Protects `srun -n 2 wirespeed pingpong`: the library follows the kind of start-up."""
+    mpi = installed(name, nodes, configuration)
+    done = wirespeed(
+        *("pingpong", *FAST),
+        out=tmp_path / "r.jsonl",
+        before=nodes["n1"].enter(*ALLOCATION, "srun", f"--mpi={kind}"),
+        environment=configuration,
+    )
+    is_sane(done)
+    assert (done.of("step")[0]["mpi"]["vendor"] == "openmpi") == (mpi.abi == "openmpi")
+
+
+def test_mpiexec_inside_an_allocation(nodes: Hosts, configuration: dict[str, str], tmp_path: Path) -> None:
+    """Protects ranks of an mpiexec that srun has helped to start: they are the mpiexec's."""
+    mpi = installed("mpich", nodes, configuration)
+    done = wirespeed(
+        *("pingpong", *FAST),
+        out=tmp_path / "r.jsonl",
+        before=nodes["n1"].enter(*ALLOCATION, mpi.mpiexec, "-n", "2"),
+        environment=configuration,
+    )
+    is_sane(done, "hydra")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "right"),
+    [("openmpi", "pmi2", "pmix"), ("mpich", "none", "pmi2"), ("mpich", "pmix", "pmi2")],
+)
+def test_the_wrong_kind_of_srun(
+    name: str, kind: str, right: str, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
+) -> None:
+    """Protects from two worlds of one rank each: one line says which srun would have been right."""
+    mpi = installed(name, nodes, configuration)
+    if kind == "pmix" and not slurm.speaks_pmix(nodes, configuration):
+        pytest.skip("Slurm's pmix plugin finds no libpmix.so (apt install libpmix-dev)")
+    done = wirespeed(
+        *("pingpong", "--mpi", mpi.mpiexec, *FAST),
+        out=tmp_path / "r.jsonl",
+        before=nodes["n1"].enter(*ALLOCATION, "srun", f"--mpi={kind}"),
+        environment=configuration,
+    )
+    assert done.code != 0
+    done.no_stack_trace()
+    assert not done.entries
+    (line,) = (line for line in done.err.splitlines() if line.startswith("wirespeed: "))
+    assert f"srun --mpi={kind}" in line and f"use srun --mpi={right}" in line
+
+
+@pytest.mark.parametrize(("number", "what"), [(signal.SIGKILL, "death"), (signal.SIGSTOP, "hang")])
+def test_a_rank_is_struck(
+    number: int, what: str, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
+) -> None:
+    """Protects the name of the rank, its node, and every entry before."""
+    mpi, out = installed("mpich", nodes, configuration), tmp_path / "r.jsonl"
+
+    def strike(process: subprocess.Popen[str]) -> None:
+        time.sleep(0.1)
+        nodes["n2"].signal(ranks_of(whole_lines(out))[1], number)
+
+    slow = ("--sizes", "8,64K,1M", "--precision", "0.0001%", "--max-time", "0.3", "--timeout", "2")
+    done = disturbed(
+        *("pingpong", "--mpi", mpi.mpiexec, *slow),
+        out=out,
+        when=lambda records: any(record["kind"] == "entry" for record in records),
+        act=strike,
+        before=nodes["n1"].enter(*ALLOCATION),
+        environment=configuration,
+        timeout=60,
+    )
+    assert done.code == 1
+    assert done.entries[0]["bytes"] == 8
+    (failure,) = done.failures
+    assert (failure["what"], failure["rank"], failure["host"]) == (what, 1, "n2"), failure
+    assert done.records[-1]["kind"] == "end"

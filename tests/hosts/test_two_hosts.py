@@ -1,0 +1,173 @@
+"""Two hosts: the network is measured, and what happens over there is named here."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support import hosts
+from support.command import Done, Record, disturbed, ranks_of, whole_lines, wirespeed
+from support.hosts import Hosts
+from support.mpis import InstalledMpi
+
+FAST = ("--sizes", "8,64K", "--max-time", "0.02")
+SLOW = ("--sizes", "8,64K,1M", "--precision", "0.0001%", "--max-time", "0.3", "--timeout", "2")
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    try:
+        with hosts.hosts(["n1", "n2"], tmp_path_factory.mktemp("hosts")) as there:
+            yield there
+    except hosts.HostsError as why:
+        pytest.skip(str(why))
+
+
+@pytest.fixture
+def pair(two: Hosts) -> Iterator[Hosts]:
+    """The hosts, plugged in again and empty after each test."""
+    yield two
+    for host in two:
+        two.link(host.name, up=True)
+    assert not [line for host in two for line in host.emptied()]
+
+
+def across(mpi: InstalledMpi) -> tuple[str | Path, ...]:
+    """An mpiexec with a rank on each host."""
+    if mpi.abi == "openmpi":
+        return (mpi.mpiexec, "--host", "n1:1,n2:1", "--bind-to", "none", "-n", "2")
+    return (mpi.mpiexec, "-hosts", "n1,n2", "-ppn", "1", "-n", "2")
+
+
+def is_sane(done: Done, sent: int) -> None:
+    """Both hosts are in the record, and the figures are those of a network."""
+    assert done.code == 0, done.err + done.out
+    (step,) = done.of("step")
+    assert [rank["host"] for rank in step["ranks"]] == ["n1", "n2"]
+    assert [entry["bytes"] for entry in done.entries] == [8, 65536]
+    for entry in done.entries:
+        assert entry["seconds"]["min"] > 1e-6
+        assert entry["bytes_per_second"]["median"] < 50e9
+    # Every round of each size crossed the wire, and little else did.
+    payload = sum(entry["bytes"] * (entry["rounds"] + entry["checked"]["rounds"]) for entry in done.entries)
+    assert sent > payload
+
+
+def test_the_front_end_starts_a_rank_on_each(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects --hosts: nothing but the remote shell carries the environment to the other host."""
+    before = pair["n1"].sent_bytes()
+    done = wirespeed(
+        *("pingpong", "--hosts", pair.names, "--mpi", mpi.mpiexec, *FAST),
+        out=tmp_path / "r.jsonl",
+        before=pair["n1"].enter(),
+        environment=pair.environment,
+    )
+    is_sane(done, pair["n1"].sent_bytes() - before)
+
+
+def test_inside_a_launcher(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects `mpiexec --host n1,n2 wirespeed pingpong`."""
+    before = pair["n1"].sent_bytes()
+    done = wirespeed(
+        *("pingpong", *FAST),
+        out=tmp_path / "r.jsonl",
+        before=pair["n1"].enter(*across(mpi)),
+        environment={**mpi.variables, **pair.environment},
+    )
+    is_sane(done, pair["n1"].sent_bytes() - before)
+
+
+def struck(
+    pair: Hosts,
+    mpi: InstalledMpi,
+    out: Path,
+    act: Callable[[list[int]], None],
+    before: tuple[str, ...] = (),
+) -> Done:
+    """A run to which something happens during the second size."""
+
+    def strike(process: subprocess.Popen[str]) -> None:
+        time.sleep(0.1)
+        act(ranks_of(whole_lines(out)))
+
+    def ready(records: list[Record]) -> bool:
+        return any(record["kind"] == "entry" for record in records)
+
+    front_end = () if before else ("--hosts", pair.names, "--mpi", str(mpi.mpiexec))
+    done = disturbed(
+        *("pingpong", *front_end, *SLOW),
+        out=out,
+        when=ready,
+        act=strike,
+        before=before or pair["n1"].enter(),
+        environment={**mpi.variables, **pair.environment} if before else pair.environment,
+        timeout=60,
+    )
+    assert done.entries and done.entries[0]["bytes"] == 8
+    return done
+
+
+@pytest.mark.parametrize(
+    ("mpi", "rank"),
+    [("openmpi", 1), ("mpich", 0), ("mpich", 1), ("impi", 1), ("debian", 1)],
+    indirect=["mpi"],
+)
+def test_a_killed_rank(pair: Hosts, mpi: InstalledMpi, rank: int, tmp_path: Path) -> None:
+    """Protects the name of the rank that died first, wherever it was: its peers die of it."""
+    host = ("n1", "n2")[rank]
+    before = pair.pages()
+    done = struck(pair, mpi, tmp_path / "r.jsonl", lambda pids: pair[host].signal(pids[rank], signal.SIGKILL))
+    assert done.code == 1
+    (failure,) = done.failures
+    assert (failure["what"], failure["rank"], failure["host"]) == ("death", rank, host), failure
+    assert f"rank {rank} on {host} (pid " in failure["text"]
+    assert done.records[-1]["kind"] == "end"
+    assert pair.pages() == before
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_a_stopped_rank(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects from waiting for ever for a rank on another host, whose pages cannot be read here."""
+    began = time.monotonic()
+    done = struck(pair, mpi, tmp_path / "r.jsonl", lambda pids: pair["n2"].signal(pids[1], signal.SIGSTOP))
+    assert done.code == 1 and time.monotonic() - began < 45
+    (failure,) = done.failures
+    assert (failure["what"], failure["rank"], failure["host"]) == ("hang", 1, "n2"), failure
+    assert "is silent (stopped, or its host is cut off)" in failure["text"]
+    assert failure["stacks"][0]["host"] == "n1" and failure["stacks"][0]["native"]
+    assert done.records[-1]["kind"] == "end"
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_a_cut_network(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the run from a dead network, and the host beyond it from a rank that spins for ever."""
+    done = struck(pair, mpi, tmp_path / "r.jsonl", lambda pids: pair.link("n2", up=False))
+    assert done.code == 1
+    (failure,) = done.failures
+    assert (failure["what"], failure["rank"], failure["host"]) == ("hang", 1, "n2"), failure
+    # Nobody can reach it: it must end by itself, with the cable still out.
+    deadline = time.monotonic() + 25
+    while pair["n2"].ranks() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert not pair["n2"].ranks()
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_a_stopped_rank_inside_a_launcher(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the record of a hang that no front end watches: who waits, for whom, on which host."""
+    done = struck(
+        pair,
+        mpi,
+        tmp_path / "r.jsonl",
+        lambda pids: pair["n2"].signal(pids[1], signal.SIGSTOP),
+        before=pair["n1"].enter(*across(mpi)),
+    )
+    assert done.code != 0
+    (failure,) = done.failures
+    assert failure["what"] == "hang"
+    assert "rank 0 on n1: no progress for 2 s in MPI_" in failure["text"]
+    assert "with rank 1 on n2 (pid " in failure["text"]
