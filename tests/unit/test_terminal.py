@@ -116,7 +116,7 @@ class TestTable:
 
     def test_fixed_counts_claim_no_precision(self) -> None:
         text = shown(make_run(entry("host", 8, 1e-6, 0.3, stopped="fixed")))
-        assert "widest ±30 %; fixed counts of rounds" in text
+        assert "mean over a fixed count of rounds" in text and "no interval" in text
         assert "within" not in text
 
     def test_the_fastest_is_named_among_paths_of_alike_memory_only(self) -> None:

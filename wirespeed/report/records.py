@@ -22,7 +22,8 @@ class Entry:
     seconds: float
     low: float
     high: float
-    precision: float
+    precision: float | None
+    """None: too few batches for an interval."""
     samples: int
     stopped: str
     definition: str = ""
@@ -45,17 +46,16 @@ class Entry:
         """Raises KeyError, TypeError or ValueError when the record is not one that can be shown."""
         seconds = record["seconds"]
         median = float(seconds["median"])
-        low, high = float(seconds.get("low", median)), float(seconds.get("high", median))
+        low, high = _optional(seconds.get("low")) or median, _optional(seconds.get("high")) or median
         if not all(math.isfinite(value) and value > 0 for value in (median, low, high)):
             raise ValueError("a time that is not above zero")
-        precision = record.get("precision")
         return Entry(
             path=str(record["path"]),
             bytes=int(record["bytes"]),
             seconds=median,
             low=low,
             high=high,
-            precision=(high - low) / 2 / median if precision is None else float(precision),
+            precision=_optional(record.get("precision")),
             samples=int(record.get("samples", 0)),
             stopped=str(record.get("stopped", "")),
             definition=str(record.get("definition", "")),

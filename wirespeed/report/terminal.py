@@ -66,14 +66,17 @@ def legend(run: Run, *, stars: bool = False, extremes: bool = False) -> list[str
     counts = sorted(entry.samples for entry in entries)
     samples = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
     what = ", ".join(definitions) or "one way: half of a round trip"
+    if all(entry.stopped == "fixed" for entry in entries):
+        return [
+            f"{what}, mean over a fixed count of rounds; GB = 1e9 bytes",
+            "no interval: the clock was read before and after all rounds, as --loops asks",
+        ]
     lines = [f"{what}, median of {samples} samples a size; GB = 1e9 bytes"]
-    worst = max(entry.precision for entry in entries)
+    worst = max((entry.precision for entry in entries if entry.precision is not None), default=None)
     wanted = run.wanted_precision
     missed = [entry for entry in entries if table.marked(entry)]
     interval = "95 % = half width of the 95 % interval of the median"
-    if all(entry.stopped == "fixed" for entry in entries):
-        lines.append(f"{interval}, widest {words.spread(worst)}; fixed counts of rounds")
-    elif not missed and wanted is not None:
+    if not missed and wanted is not None:
         lines.append(f"{interval}, within ±{words.percent(wanted)} everywhere")
     elif wanted is None:
         lines.append(f"{interval}, widest {words.spread(worst)}")

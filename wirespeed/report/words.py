@@ -26,8 +26,10 @@ def rate(bytes_per_second: float) -> str:
     return f"{value:.{digits}f}"
 
 
-def spread(share: float) -> str:
-    """Half width of the interval as a share of the median: '±0.4 %'."""
+def spread(share: float | None) -> str:
+    """Half width of the interval as a share of the median: '±0.4 %'; a dash where there is none."""
+    if share is None:
+        return "—"
     percent = share * 100
     if percent >= 99.5:
         return ">±99 %"

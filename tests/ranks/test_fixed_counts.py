@@ -1,0 +1,30 @@
+"""A fixed count of rounds, as the ping-pong tutorial has it, from the ranks to the printed line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from support.command import wirespeed
+
+LINE = re.compile(
+    r"Transfer size \(B\): +(\d+), Transfer Time \(s\): +([\d.]+), Bandwidth \(GB/s\): +([\d.]+)"
+)
+
+
+def test_the_tutorials_line(tmp_path: Path) -> None:
+    """Protects --format tutorial with --loops: a figure without an interval is shown all the same."""
+    done = wirespeed(
+        "pingpong", "--sizes", "8,1M", "--loops", "50", "--warmup", "5", "--format", "tutorial",
+        out=tmp_path / "r.jsonl",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    found = LINE.findall(done.out)
+    assert [int(size) for size, _, _ in found] == [8, 1 << 20]
+    for (size, seconds, rate), entry in zip(found, done.entries, strict=True):
+        assert entry["rounds"] == 50 and entry["seconds"]["low"] is None
+        assert abs(float(seconds) - entry["seconds"]["median"]) < 1e-9
+        assert abs(float(rate) - int(size) / 2**30 / entry["seconds"]["median"]) < 1e-6
+    shown = wirespeed("show", tmp_path / "r.jsonl")
+    assert shown.code == 0 and "mean over a fixed count of rounds" in shown.out
+    assert "cannot show" not in done.err + shown.err
