@@ -142,6 +142,7 @@ class MpiTransport final : public HostTransport {
           largest_(
               std::stoull(context.option("largest-count", std::to_string(mpi::largest_count)))),
           piece_(std::min(mpi::piece, largest_)) {
+        if (largest_ == 0) throw Error("largest-count is at least 1");
         mpi::world();
     }
 
