@@ -23,6 +23,9 @@ _LAUNCHER_SAYS = (
     re.compile(r"peer process has unexpectedly disconnected.*?Peer host: +(?P<host>\S+)"),
 )
 
+# One rank could not be started: the launcher then ends those that could.
+_NOT_LAUNCHED = re.compile(r"task \d+ launch failed")
+
 
 @dataclass(frozen=True)
 class Member:
@@ -110,6 +113,11 @@ def died(
     of a rank on another host, so what the launcher says of such a rank comes first.
     """
     outcome = Outcome("death")
+    failed = next((line.strip() for line in log if _NOT_LAUNCHED.search(line)), None)
+    if failed and not roster:
+        outcome.what = "error"
+        outcome.text = f"the launcher could not start all ranks (exit code {code}): {failed[:200]}"
+        return outcome
     said = _launcher_said(log) or {}
     named = _named(said, states, roster)
     remote = named is not None and named.rank not in states
