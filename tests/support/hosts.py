@@ -29,15 +29,19 @@ set -e
 hostname {name}
 mount -t tmpfs -o mode=1777 shm /dev/shm
 mount -t tmpfs -o mode=755 run /run
+mkdir {temporary}
 mount --bind {folder}/hosts /etc/hosts
 mount -t sysfs sysfs /sys 2>/dev/null || true
 ip link set lo up
-{python} {remote_shell} serve {folder}/{name}.socket >&2 &
+TMPDIR={temporary} {python} {remote_shell} serve {folder}/{name}.socket >&2 &
 while ! test -S {folder}/{name}.socket; do sleep 0.01; done
 echo ready
 trap '' CHLD
 exec sleep infinity
 """
+
+# /tmp is shared, and numbers of processes start anew: launchers would find each other's folders there.
+TEMPORARY = "/run/tmp"
 
 # As ssh's: options that it does not know come first, then the host, then words for its shell.
 _AGENT = """#!/bin/sh
@@ -115,6 +119,7 @@ class Hosts:
         """What makes every MPI's launcher use the agent."""
         agent = str(self.folder / "agent")
         return {
+            "TMPDIR": TEMPORARY,
             "OMPI_MCA_plm_rsh_agent": agent,
             "PRTE_MCA_plm_ssh_agent": agent,
             "HYDRA_LAUNCHER": "ssh",
@@ -146,6 +151,7 @@ def missing() -> str | None:
 def _words(folder: Path) -> dict[str, str]:
     remote_shell = Path(__file__).with_name("remote_shell.py")
     return {
+        "temporary": TEMPORARY,
         "folder": shlex.quote(str(folder)),
         "python": shlex.quote(sys.executable),
         "remote_shell": shlex.quote(str(remote_shell)),
@@ -185,7 +191,10 @@ def hosts(names: Sequence[str], folder: Path) -> Iterator[Hosts]:
     try:
         holder, switch = _start("switch", "", folder)
         holders.append(holder)
-        switch.run("ip", "link", "add", "bridge", "type", "bridge")
+        try:
+            switch.run("ip", "link", "add", "bridge", "type", "bridge")
+        except AssertionError as error:
+            raise HostsError(f"no bridge between namespaces here: {error}") from None
         switch.run("ip", "link", "set", "bridge", "up")
         there: list[Host] = []
         for name, address in addresses.items():

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 
-_KEPT = ("WIRESPEED_TEST_SESSION",)
+_KEPT = ("TMPDIR", "WIRESPEED_TEST_SESSION")
 
 
 def serve(path: str) -> None:

@@ -7,7 +7,7 @@ import shutil
 import time
 from pathlib import Path
 
-from support.hosts import Hosts, HostsError
+from support.hosts import TEMPORARY, Hosts, HostsError
 
 _TOOLS = {"slurmctld": "slurmctld", "slurmd": "slurmd", "munged": "munge", "salloc": "slurm-client"}
 
@@ -58,7 +58,7 @@ def start(hosts: Hosts) -> dict[str, str]:
     configuration.write_text(_CONFIGURATION.format(first=first, folder=folder, nodes=nodes))
     # Nothing here needs control groups, and v1's plugin looks for none until asked.
     (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
-    environment = {"SLURM_CONF": str(configuration)}
+    environment = {"SLURM_CONF": str(configuration), "TMPDIR": TEMPORARY}
     for host in hosts:
         host.run("mkdir", "-p", "/run/munge", "/run/slurmd-spool")
         host.run("munged", "--force", f"--key-file={key}", *_munge_files(folder, host.name))
