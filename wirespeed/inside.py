@@ -82,9 +82,19 @@ def _of_ancestors() -> mpi.Mpi | None:
     own = File(sys.prefix).resolve()
     for executable in ancestors():
         if executable.name in _DAEMONS:
-            mpiexec = executable.parent / "mpiexec"
-            wheel = own in executable.parents or (executable.parents[1] / "lib" / "python3").exists()
-            return mpi.identify(mpiexec, "wheel" if wheel else "machine")
+            source = "wheel" if own in executable.parents else "machine"
+            # Two MPIs may share a folder, and only one of them is its `mpiexec`.
+            for name in (
+                "mpiexec",
+                "mpiexec.hydra",
+                "mpiexec.mpich",
+                "mpiexec.openmpi",
+                "orterun",
+                "prterun",
+            ):
+                found = mpi.identify(executable.parent / name, source)
+                if found and (found.vendor == "openmpi") == (_DAEMONS[executable.name] == "openmpi"):
+                    return found
     return None
 
 
@@ -137,7 +147,7 @@ def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
     opened = core()
     kind = devices.resolve(opened, plan.device)
     paths = _in_order(plan, kind)
-    recorder = _Recorder(plan, observe) if place.rank == 0 else None
+    recorder, problem = _open_recorder(plan, observe) if place.rank == 0 else (None, None)
     if place.local_rank <= 0:
         sweep()
     run = f"job-{os.getppid()}"
@@ -151,6 +161,11 @@ def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
         watched.close()
         raise
     watched.catch()
+    if refused := world.share(problem):
+        # Rank 0 alone knows of its file; the others would wait for it for ever.
+        watched.close()
+        world.leave()
+        raise WirespeedError(refused[0], ExitCode(refused[1]))
     opened.check(opened.lib.ws_mpi_open(world.library.encode(), world.handle()))
     ranks = world.gather(describe_self(opened, device, world.rank, kind))
     if recorder:
@@ -166,6 +181,14 @@ def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
     atexit.register(world.leave)
     atexit.register(watched.close)
     return recorder.finish() if recorder else ExitCode.OK
+
+
+def _open_recorder(plan: Plan, observe: Observer) -> tuple[_Recorder | None, tuple[str, int] | None]:
+    """Rank 0's recorder, or why there is none."""
+    try:
+        return _Recorder(plan, observe), None
+    except WirespeedError as error:
+        return None, (str(error), int(error.code))
 
 
 def _ignore(message: Message) -> None:

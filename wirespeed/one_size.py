@@ -178,8 +178,13 @@ class OneSize:
         ]
 
     def _warm_up(self, program: Any, first: float) -> float:
-        """Five rounds or 0.2 s, whichever comes first; the seconds of one. The checked round is the first."""
+        """Five rounds or 0.2 s, whichever comes first, or --warmup's; the seconds of one.
+
+        The checked round is the first of the five.
+        """
         rest = min(WARM_UP_ROUNDS - 1, math.ceil((WARM_UP_SECONDS - first) / max(first, 1e-9)))
+        if self._plan.stopping.warmup is not None:
+            rest = self._plan.stopping.warmup
         if rest > 0:
             first = self._world.share(min(self._run(program, 0, 1, rest)))
         return first

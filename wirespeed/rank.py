@@ -76,12 +76,19 @@ def open_device(opened: Core, kind: str, between: tuple[int, ...], rank: int, lo
         try:
             os.sched_setaffinity(0, {between[rank % len(between)]})
         except OSError:
-            raise WirespeedError(
-                f"--between {','.join(map(str, between))}: this process may not run on CPU "
-                f"{between[rank % len(between)]}; allowed: {_cpus()}"
-            ) from None
+            allowed_cpus(between)
     index = devices.pick(kind, devices.count(opened, kind), rank, local, between)
     return opened.open_device(kind, index)
+
+
+def allowed_cpus(between: tuple[int, ...]) -> None:
+    """Raises WirespeedError when --between names a CPU that this process may not run on."""
+    for cpu in between:
+        if cpu not in os.sched_getaffinity(0):
+            raise WirespeedError(
+                f"--between {','.join(map(str, between))}: this process may not run on CPU {cpu}; "
+                f"allowed: {_cpus()}"
+            )
 
 
 def _cpus() -> str:

@@ -25,6 +25,7 @@ from wirespeed.page import own_folder, sweep
 from wirespeed.paths import Path, all_paths, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
+from wirespeed.rank import allowed_cpus
 from wirespeed.results import record
 from wirespeed.results.store import Store, default_name
 from wirespeed.watch import JobStep
@@ -53,6 +54,8 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
     if not any(found.availability(path) is None for path in paths):
         path = paths[0]
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
+    if found.kind == "host" and not plan.hosts:
+        allowed_cpus(plan.between)
     sweep()
     run = Run(plan, found, observe)
     with ending_on_signals():
@@ -92,29 +95,52 @@ class Run:
         self._store = Store(File(plan.out or default_name()), resume=plan.resume)
         self._entries = self._failures = self._steps = 0
         self._done = self._store.done(plan) if plan.resume else set()
+        if self._done:
+            self._same_as_before()
 
     def all_steps(self, paths: list[Path]) -> ExitCode:
-        """Measures path after path; whatever breaks costs its own entry only."""
+        """Measures path after path; whatever breaks costs its own path only."""
         lib = core().lib
         clock = {"cost_s": lib.ws_clock_cost(), "resolution_s": lib.ws_clock_resolution()}
         self._write(record.run(self._id, self._plan, sys.argv, self._found.devices, clock))
-        status = "complete"
+        status = "interrupted"
         try:
             for index, path in enumerate(paths):
                 self._observe(
                     {"kind": "step-start", "path": path.name, "steps_done": index, "steps_total": len(paths)}
                 )
                 self._one_path(path)
+            status = "complete"
         except KeyboardInterrupt:
-            status = "interrupted"
+            pass
         finally:
-            self._write(record.end(self._id, status, self._entries, self._failures))
-            self._store.close()
+            try:
+                self._write(record.end(self._id, status, self._entries, self._failures))
+            finally:
+                self._store.close()
         if status == "interrupted":
             return ExitCode.INTERRUPTED
         if not self._entries and not self._done:
             return ExitCode.UNAVAILABLE if not self._failures else ExitCode.FAILED_ENTRY
         return ExitCode.FAILED_ENTRY if self._failures else ExitCode.OK
+
+    def _same_as_before(self) -> None:
+        """Figures of another MPI or another machine do not belong into one table. Raises WirespeedError."""
+        here = (self._mpi.vendor, self._mpi.version, os.uname().nodename)
+        for run, step in zip(self._store.before.runs[-1:], self._own_steps()[-1:], strict=False):
+            there = (step["mpi"]["vendor"], step["mpi"]["version"], run["environment"]["host"])
+            other = mpi.NAMES.get(there[0], there[0])
+            if there != here:
+                self._store.close()
+                raise WirespeedError(
+                    f"--resume: the file was measured on {there[2]} with {other} {there[1]}, this is "
+                    f"{here[2]} with {self._mpi.title}; use the same (--mpi) or name another file (--out)"
+                )
+
+    def _own_steps(self) -> list[Event]:
+        """Earlier steps of paths that no other MPI may have taken over."""
+        aware = {path.name for path in all_paths() if path.gpu_aware_mpi}
+        return [step for step in self._store.before.steps if step["path"] not in aware]
 
     def _one_path(self, path: Path) -> None:
         why = self._found.availability(path)

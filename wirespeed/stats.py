@@ -250,10 +250,10 @@ class StoppingRule:
     ) -> None:
         """`divisor`: a round's seconds over those of the samples (2 where samples are half round trips)."""
         self._stopping, self._divisor = stopping, divisor
+        # A precision beyond what the clock can tell must not make one sample last for ever.
+        fine = min(clock_resolution_s / stopping.precision, stopping.max_time / FEWEST_FOR_PRECISION)
         self._shortest = max(
-            CLOCK_COSTS_A_SAMPLE * clock_cost_s,
-            RESOLUTIONS_A_SAMPLE * clock_resolution_s,
-            clock_resolution_s / stopping.precision,
+            CLOCK_COSTS_A_SAMPLE * clock_cost_s, RESOLUTIONS_A_SAMPLE * clock_resolution_s, fine
         )
         self._next_look = FEWEST_FOR_PRECISION
         self._round_s = 0.0

@@ -50,6 +50,9 @@ def _root(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command. Returns its exit code; prints at most one line about what went wrong."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    # A shell may have closed them (1>&-): then there is nobody to print for.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         _never_fail_on_letters(stream)
     try:

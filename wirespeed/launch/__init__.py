@@ -8,12 +8,13 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
-from wirespeed.errors import WirespeedError
+from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.mpi import Mpi
 
 
@@ -123,6 +124,8 @@ def choose(name: str, mpi: Mpi) -> Launcher:
         name = "openmpi" if mpi.vendor == "openmpi" else "hydra"
     for launcher in starters:
         if launcher.name == name:
+            if launcher.order < 50 and shutil.which(name) is None:
+                raise WirespeedError(f"--launcher {name}: there is no {name} on PATH", ExitCode.UNAVAILABLE)
             return launcher
     known = ", ".join(["auto", "mpiexec", *(launcher.name for launcher in starters)])
     raise WirespeedError(f"--launcher {name}: there is no such launcher; there are: {known}")

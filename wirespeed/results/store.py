@@ -181,7 +181,7 @@ def _refusal(path: Path, error: Exception) -> str:
             return f"{name} is a folder: name a file in it (--out {name.rstrip('/')}/NAME.jsonl)"
     if isinstance(error, FileExistsError):
         return f"{name} exists: go on with it (--resume) or name another file (--out)"
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError) and not path.parent.is_dir():
         folder = shown(path.parent)
         return f"cannot write {name}: there is no folder {folder}; make it or name another file (--out)"
     return f"cannot write {name}: {why(error)}; name a file in a folder where you may write (--out)"
