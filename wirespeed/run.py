@@ -20,7 +20,7 @@ from wirespeed.judge import Outcome
 from wirespeed.libraries import ucx_folder
 from wirespeed.machine import Machine
 from wirespeed.native import core
-from wirespeed.orders import Orders, startup_limit
+from wirespeed.orders import Orders, startup_limit, stuck_after
 from wirespeed.page import own_folder, sweep
 from wirespeed.paths import Path, all_paths, find_path
 from wirespeed.patterns import Shape, find_pattern
@@ -90,7 +90,8 @@ class Run:
     def __init__(self, plan: Plan, found: Machine, observe: Observer) -> None:
         self._plan, self._found, self._observe = plan, found, observe
         self._mpi = found.mpis[0]
-        launch.choose(plan.launcher, self._mpi)  # a launcher that is not there is said before anything starts
+        # A launcher that is not there is said before anything starts.
+        launch.check_installed(launch.choose(plan.launcher, self._mpi))
         self._id = secrets.token_hex(6)
         self._store = Store(File(plan.out or default_name()), resume=plan.resume)
         self._entries = self._failures = self._steps = 0
@@ -201,7 +202,7 @@ class Run:
             {**os.environ, **step.variables},
             own_folder(orders.run),
             self._plan.ranks,
-            startup_limit(self._plan),
+            max(startup_limit(self._plan), stuck_after(self._plan, max(sizes))),
         )
         wrong: Outcome | None = None
         for message in watched.messages():

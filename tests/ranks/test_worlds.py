@@ -132,3 +132,35 @@ def test_a_rank_imports_little() -> None:
     loaded = set(done.stdout.split())
     assert not loaded & {"numpy", "rich", "typer", "jinja2", "psutil", "mpi4py.MPI"}
     assert WIRESPEED.exists()
+
+
+def test_a_file_that_only_rank_0_refuses(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the other ranks from waiting for a rank 0 that has gone: all leave together, one line."""
+    out = tmp_path / "r.jsonl"
+    out.touch()
+    done = wirespeed(
+        "pingpong", *FAST, "--out", out, before=tuple(mpi.command(2)), environment=mpi.variables, timeout=40
+    )
+    assert done.code != 0
+    done.no_stack_trace()
+    assert done.err.count("r.jsonl exists") == 1 and "no progress" not in done.err
+
+
+def test_a_resume_under_another_mpi_is_refused(tmp_path: Path) -> None:
+    """Protects a table from figures of two libraries in one column."""
+    out = tmp_path / "r.jsonl"
+    first = wirespeed("pingpong", *FAST, out=out)
+    assert first.code == 0, first.err
+    (step,) = first.of("step")
+    out.write_text(out.read_text().replace(f'"version":"{step["mpi"]["version"]}"', '"version":"1.0"'))
+    done = wirespeed("pingpong", *FAST, "--resume", out=out)
+    assert done.code == 2, done.err
+    assert "--resume: the file was measured on" in done.err and "1.0" in done.err
+    assert len(done.entries) == 2
+
+
+def test_a_batch_system_that_is_not_there(tmp_path: Path) -> None:
+    """Protects --launcher: one line instead of a missing program."""
+    done = wirespeed("pingpong", *FAST, "--launcher", "flux", out=tmp_path / "r.jsonl")
+    assert done.code == 3 and "there is no flux on PATH" in done.err
+    assert not done.records

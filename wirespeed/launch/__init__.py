@@ -124,11 +124,16 @@ def choose(name: str, mpi: Mpi) -> Launcher:
         name = "openmpi" if mpi.vendor == "openmpi" else "hydra"
     for launcher in starters:
         if launcher.name == name:
-            if launcher.order < 50 and shutil.which(name) is None:
-                raise WirespeedError(f"--launcher {name}: there is no {name} on PATH", ExitCode.UNAVAILABLE)
             return launcher
     known = ", ".join(["auto", "mpiexec", *(launcher.name for launcher in starters)])
     raise WirespeedError(f"--launcher {name}: there is no such launcher; there are: {known}")
+
+
+def check_installed(launcher: Launcher) -> None:
+    """Raises WirespeedError when a batch system's launcher is not on PATH."""
+    if launcher.order < 50 and shutil.which(launcher.name) is None:
+        text = f"--launcher {launcher.name}: there is no {launcher.name} on PATH"
+        raise WirespeedError(text, ExitCode.UNAVAILABLE)
 
 
 def spread(hosts: Sequence[str], ranks: int) -> int:
