@@ -32,7 +32,8 @@ def test_every_byte_arrives(mpi: InstalledMpi, path: str, tmp_path: Path) -> Non
     assert done.code == 0, done.err
     assert [entry["bytes"] for entry in done.entries] == [0, 1, 7, 8, 4097, 1 << 16, 1 << 20, 1 << 26]
     for entry in done.entries:
-        assert entry["checked"]["rounds"] >= 2
+        # Rounds of more than 50 ms are checked before the samples only.
+        assert entry["checked"]["rounds"] >= (1 if entry["bytes"] == 1 << 26 else 2)
         # Rank 0 checks what came back to it; rank 1 does the same for its own part.
         assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
 
