@@ -24,6 +24,14 @@ def run(options: Options) -> ExitCode:
     For each path and size: the one-way time (half of a round trip) and the bandwidth. Inside a launcher
     (mpirun -n 2 wirespeed pingpong) the two processes are the ranks; outside, each path is started as a job
     step of its own.
+
+    \b
+    Examples:
+      wirespeed pingpong
+      wirespeed pingpong --paths host,aware --sizes 8:1G --precision 0.5%
+      wirespeed pingpong --between 2,3 --mpi /opt/mpich
+      wirespeed pingpong --loops 50 --warmup 5 --format tutorial
+      mpirun -n 2 wirespeed pingpong --out pair.jsonl
     """
     from wirespeed.cli.common.measuring import measure_and_print
 
