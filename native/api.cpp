@@ -29,12 +29,17 @@ using namespace wirespeed;
 namespace {
 
 thread_local std::string last_error;
+thread_local bool last_is_lack = false;
 thread_local std::string last_text;
 
 /// Runs `body`; an exception becomes `failure` and ws_error()'s text.
 template <class Result, class Body> Result guarded(Result failure, Body body) noexcept {
+    last_is_lack = false;
     try {
         return body();
+    } catch (const Unavailable& error) {
+        last_error = error.what();
+        last_is_lack = true;
     } catch (const std::bad_alloc&) {
         last_error = "out of memory";
     } catch (const std::exception& error) {
@@ -127,6 +132,7 @@ struct ws_program {
 
 const char* ws_version(void) { return WIRESPEED_VERSION; }
 const char* ws_error(void) { return last_error.c_str(); }
+int ws_error_is_lack(void) { return last_is_lack; }
 double ws_clock_cost(void) { return clock_cost(); }
 double ws_clock_resolution(void) { return clock_resolution(); }
 void ws_library_path(const char* name, const char* path) { Library::set_path(name, path); }
@@ -246,6 +252,14 @@ const char* ws_transport_describe(ws_transport* transport) {
     });
 }
 
+int ws_transport_clock(ws_transport* transport, double* cost, double* resolution) {
+    return succeeded([&] {
+        const ClockQuality clock = transport->transport->clock();
+        *cost = clock.cost;
+        *resolution = clock.resolution;
+    });
+}
+
 ws_buffers* ws_buffers_open(ws_transport* transport, const char* memory, uint64_t bytes) {
     return guarded<ws_buffers*>(nullptr, [&] {
         return new ws_buffers{transport,
@@ -285,6 +299,12 @@ int ws_program_run(ws_program* program, int lead_in, int rounds_per_sample, int 
     return succeeded([&] {
         program->program->run({lead_in, rounds_per_sample, samples},
                               {seconds, static_cast<std::size_t>(samples)});
+    });
+}
+const char* ws_program_describe(ws_program* program) {
+    return guarded<const char*>(nullptr, [&] {
+        last_text = "{" + program->program->describe() + "}";
+        return last_text.c_str();
     });
 }
 int ws_program_lie(ws_program* program, const char* what) {

@@ -6,6 +6,8 @@
 
 const char* ws_version(void);
 const char* ws_error(void);
+/* Was the calling thread's last error that the machine lacks something (1), or another one (0)? */
+int ws_error_is_lack(void);
 
 double ws_clock_cost(void);
 double ws_clock_resolution(void);
@@ -89,6 +91,9 @@ void ws_transport_close(ws_transport* transport);
 /* What the transport chose, as a JSON object. */
 const char* ws_transport_describe(ws_transport* transport);
 
+/* The clock that stamps its samples, in seconds: what a reading costs, and its smallest step. */
+int ws_transport_clock(ws_transport* transport, double* cost, double* resolution);
+
 /* A send and a receive buffer of the same kind and size. */
 typedef struct ws_buffers ws_buffers;
 ws_buffers* ws_buffers_open(ws_transport* transport, const char* memory, uint64_t bytes);
@@ -115,5 +120,7 @@ void ws_program_close(ws_program* program);
 /* Runs lead_in rounds, then samples x rounds_per_sample rounds; seconds[i]: sample i per round. */
 int ws_program_run(ws_program* program, int lead_in, int rounds_per_sample, int samples,
                    double* seconds);
+/* What was chosen for this program, as a JSON object. */
+const char* ws_program_describe(ws_program* program);
 /* For tests: makes the program a liar. what: "drop-byte", "drop-round", "repeat-round". */
 int ws_program_lie(ws_program* program, const char* what);

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path as File
 from typing import Any
 
@@ -204,7 +205,7 @@ def _in_order(plan: Plan, kind: str) -> list[Path]:
     usable = [path for path in chosen if kind != "host" or not path.needs_device]
     if not usable:
         raise WirespeedError(f"{chosen[0].name}: no GPU on this machine", ExitCode.UNAVAILABLE)
-    return sorted(usable, key=lambda path: path.gpu_aware_mpi)
+    return sorted(usable, key=lambda path: (path.gpu_aware_mpi, path.tried_first))
 
 
 class _Recorder:
@@ -218,6 +219,8 @@ class _Recorder:
         self._entries = self._failures = self._step = 0
         self._path: Path | None = None
         self._ranks: list[Any] = []
+        self._begun: Callable[..., Message] | None = None
+        self._accepted = False
 
     def begin(
         self, opened: Core, world: World, place: Place, ranks: list[Any], variables: dict[str, str]
@@ -242,15 +245,27 @@ class _Recorder:
             "library": world.library,
             "source": "launcher",
         }
-        self._write(record.step(self._id, step, path, library, place.launcher, variables, ranks, 0.0))
+        self._begun = partial(
+            record.step,
+            mpi=library,
+            launcher=place.launcher,
+            variables=variables,
+            ranks=ranks,
+            startup_s=0.0,
+        )
+        self._accepted = False
 
     def take(self, message: Message) -> None:
-        if message["kind"] == "entry":
+        if message["kind"] == "accepted":
+            self._accepted = True
+            if self._path and self._begun:
+                self._write(self._begun(self._id, self._step, self._path, details=message["details"]))
+        elif message["kind"] == "entry":
             self._entries += 1
             self._write({**message, "run": self._id})
         elif message["kind"] == "failure":
             self._fail(Outcome(message["what"], message["text"], message.get("rank"), bytes=message["bytes"]))
-        elif message["kind"] != "accepted":
+        else:
             self._observe(message)
 
     def heard(self, message: Message) -> None:
@@ -273,9 +288,11 @@ class _Recorder:
         )
 
     def _fail(self, outcome: Outcome) -> None:
-        self._failures += 1
+        if outcome.what != "unavailable":
+            self._failures += 1
         if self._path:
-            self._write(record.failure(self._id, self._step, self._path, outcome, None))
+            step = self._step if self._accepted else None
+            self._write(record.failure(self._id, step, self._path, outcome, None))
 
     def finish(self) -> ExitCode:
         self._write(record.end(self._id, "complete", self._entries, self._failures))

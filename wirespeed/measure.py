@@ -26,7 +26,7 @@ SMALL_BUFFERS = (1 << 20, 1 << 26)
 
 
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
-"""A tiny message is not enough to try an MPI with device pointers: each protocol fails in its own way."""
+"""A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
 
 
 class Measurement:
@@ -47,7 +47,6 @@ class Measurement:
             plan=plan,
             pattern=find_pattern(plan.pattern),
             shape=Shape(world.size),
-            clock=(core.lib.ws_clock_cost(), core.lib.ws_clock_resolution()),
             tell=tell,
             offset=self._offset,
             lie=test.get("lie"),
@@ -65,11 +64,12 @@ class Measurement:
                 partial(self._open_transport, path), self._core.lib.ws_transport_close
             )
         except Unusable as error:
-            self._failure("error", str(error), None, fatal=True)
+            self._failure(error.what, str(error), None, fatal=True)
             return
         try:
-            if not path.gpu_aware_mpi or self._all_sizes(path, transport, step, TRIAL_SIZES, trial=True):
-                self._tell({"kind": "accepted"})
+            if not path.tried_first or self._all_sizes(path, transport, step, TRIAL_SIZES, trial=True):
+                details = self._core.described(self._core.lib.ws_transport_describe(transport))
+                self._tell({"kind": "accepted", "details": details})
                 self._all_sizes(path, transport, step, sizes)
         finally:
             self._core.lib.ws_transport_close(transport)
@@ -112,7 +112,7 @@ class Measurement:
                 one.try_only() if trial else one.measure()
             except Unusable as error:
                 good = False
-                self._failure("error", str(error), size, fatal=trial)
+                self._failure(error.what, str(error), size, fatal=trial)
             except Mismatch as error:
                 good = False
                 self._failure("mismatch", str(error), size, rank=error.rank, fatal=trial)

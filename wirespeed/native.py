@@ -16,6 +16,11 @@ LIBRARY_NAME = "libwirespeed.so"
 class NativeError(Exception):
     """A call of the core failed; the text names the outside call, its arguments and its own words."""
 
+    def __init__(self, text: str, lack: bool = False) -> None:
+        super().__init__(text)
+        self.lack = lack
+        """The machine lacks something, rather than something went wrong."""
+
 
 def _locate() -> tuple[Path, Path]:
     folder = Path(__file__).parent
@@ -54,10 +59,15 @@ class Core:
     def text(self, pointer: Any) -> str:
         return str(self.ffi.string(pointer).decode(errors="replace"))
 
+    def described(self, pointer: Any) -> dict[str, Any]:
+        """What a transport or a program says of itself."""
+        found: dict[str, Any] = json.loads(self.text(self.check(pointer)))
+        return found
+
     def check(self, result: Any) -> Any:
         """Passes a result through; raises NativeError for -1 and null."""
         if result == -1 or result == self.ffi.NULL:
-            raise NativeError(self.error())
+            raise NativeError(self.error(), bool(self.lib.ws_error_is_lack()))
         return result
 
     def device_kinds(self) -> list[str]:
@@ -71,8 +81,7 @@ class Core:
         return self.check(self.lib.ws_device_open(kind.encode(), index))
 
     def identity(self, device: Any) -> dict[str, Any]:
-        identity: dict[str, Any] = json.loads(self.text(self.check(self.lib.ws_device_identity(device))))
-        return identity
+        return self.described(self.lib.ws_device_identity(device))
 
 
 @cache

@@ -33,6 +33,10 @@ LONG_ROUND_SECONDS = 0.05
 class Unusable(Exception):
     """Some rank cannot go on with this path; every rank knows."""
 
+    def __init__(self, text: str, lack: bool = False) -> None:
+        super().__init__(text)
+        self.what = "unavailable" if lack else "error"
+
 
 class Mismatch(Exception):
     """Some rank received wrong bytes; every rank knows."""
@@ -52,8 +56,6 @@ class Setting:
     plan: Plan
     pattern: Pattern
     shape: Shape
-    clock: tuple[float, float]
-    """Cost and resolution of the clock, in seconds."""
     tell: Callable[[Message], None]
     offset: int = 0
     """For tests: every transfer starts so many bytes into its buffer."""
@@ -66,12 +68,14 @@ class Setting:
         try:
             result = call()
         except NativeError as caught:
-            error = str(caught)
-        for rank, text in enumerate(self.world.everyone(error)):
-            if text is not None:
+            error = (str(caught), caught.lack)
+        for rank, found in enumerate(self.world.everyone(error)):
+            if found is not None:
                 if result is not None:
                     undo(result)
-                raise Unusable(f"rank {rank}: {text}")
+                text, lack = found
+                # Where all ranks failed together, the core has already said whose fault it was.
+                raise Unusable(text if text.startswith("rank ") else f"rank {rank}: {text}", lack)
         return result
 
 
@@ -97,6 +101,7 @@ class OneSize:
         self._figure = setting.pattern.figure(setting.shape, size)
         self._leads = setting.world.rank == 0
         self._checking = 0.0
+        self._details: dict[str, Any] = {}
         self._began = time.monotonic()
 
     def try_only(self) -> None:
@@ -119,6 +124,7 @@ class OneSize:
             rounds, stopped = self._fixed(timed, samples) if fixed else self._sampled(program, samples, first)
             if first < LONG_ROUND_SECONDS:
                 self._check(program)
+            self._details = self._core.described(self._core.lib.ws_program_describe(timed))
         finally:
             if timed is not program:
                 self._core.lib.ws_program_close(timed)
@@ -200,7 +206,7 @@ class OneSize:
     def _sampled(self, program: Any, samples: Samples, first: float) -> tuple[int, str]:
         """Batch after batch, until rank 0 says that it is enough: rounds per sample, and why it stopped."""
         estimate = self._warm_up(program, first)
-        rule = StoppingRule(self._plan.stopping, *self._set.clock, divisor=self._figure.divisor)
+        rule = StoppingRule(self._plan.stopping, *self._clock(), divisor=self._figure.divisor)
         if more := self._world.share(rule.calibration_rounds(estimate)):
             estimate = self._run(program, 0, more, 1)[0]
         began = time.monotonic()
@@ -228,6 +234,12 @@ class OneSize:
                 last_told = time.monotonic()
                 self._progress(samples, last_told - began)
         return rule.rounds_per_sample, str(reason)
+
+    def _clock(self) -> tuple[float, float]:
+        """Cost and resolution of the clock that stamps the samples, in seconds."""
+        cost, resolution = self._core.ffi.new("double *"), self._core.ffi.new("double *")
+        self._core.check(self._core.lib.ws_transport_clock(self._transport, cost, resolution))
+        return cost[0], resolution[0]
 
     def _may_check(self, elapsed: float) -> bool:
         return self._checking <= CHECK_SHARE * (elapsed + self._checking)
@@ -260,5 +272,6 @@ class OneSize:
             rounds_per_sample=rounds_per_sample,
             stopped=stopped,
             checked={"rounds": self._payload.rounds, "bytes": self._payload.bytes},
+            details=self._details,
             elapsed_s=time.monotonic() - self._began,
         )

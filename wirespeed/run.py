@@ -160,7 +160,7 @@ class Run:
             if outcome.what == "ok":
                 return
             if step.accepted or not path.gpu_aware_mpi:
-                self._fail(path, outcome, step.number)
+                self._fail(path, outcome, step.number if step.accepted else None)
                 return
             remedy = mpi.aware_remedy(library, ucx_folder())
             if following:
@@ -216,7 +216,7 @@ class Run:
             step.hello = message
         elif kind == "accepted":
             step.accepted = True
-            self._write(step.record(self._id))
+            self._write(step.record(self._id, message["details"]))
         elif kind == "entry":
             self._entries += 1
             self._write({**message, "run": self._id})
@@ -253,11 +253,11 @@ class _Step:
     variables: dict[str, str] = field(default_factory=dict)
     hello: Event = field(default_factory=dict)
 
-    def record(self, run: str) -> Event:
+    def record(self, run: str, details: Event) -> Event:
         library = {**self.hello["mpi"], "source": self.library.source}
         ranks, seconds = self.hello["ranks"], self.hello["startup_s"]
         return record.step(
-            run, self.number, self.path, library, self.launcher, self.variables, ranks, seconds
+            run, self.number, self.path, library, self.launcher, self.variables, ranks, seconds, details
         )
 
 

@@ -17,4 +17,10 @@ class Error : public std::runtime_error {
                              "): " + std::string(text)) {}
 };
 
+/// What the machine lacks, rather than what went wrong on it.
+class Unavailable : public Error {
+  public:
+    using Error::Error;
+};
+
 }  // namespace wirespeed

@@ -41,9 +41,19 @@ class Stream {
   public:
     virtual ~Stream() = default;
     virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+    /// The arguments, of 8 bytes each, are copied before this returns.
     virtual void launch(std::string_view kernel, unsigned blocks, unsigned threads,
                         void** arguments) = 0;
+    /// Writes `value` to registered host memory once all work before it is done and visible. The
+    /// address is the device's own (`Device::register_host`).
+    virtual void write_value(std::uint32_t* to, std::uint32_t value) = 0;
+    /// Holds back what follows until the word at `from` has reached `value` (wrapping around).
+    virtual void wait_value(std::uint32_t* from, std::uint32_t value) = 0;
+    /// Is all work done? Throws what the work threw.
+    virtual bool done() = 0;
     virtual void wait() = 0;
+    /// The vendor's own stream, for libraries that enqueue work in it; null where there is none.
+    virtual void* native() { return nullptr; }
 };
 
 class Device {
@@ -64,6 +74,14 @@ class Device {
     /// Runs a kernel of native/kernels and waits for it. `arguments` as cuLaunchKernel takes them.
     virtual void launch(std::string_view kernel, unsigned blocks, unsigned threads,
                         void** arguments) = 0;
+
+    /// How many blocks surely run at the same time, so that they may wait for each other.
+    virtual unsigned resident_blocks() = 0;
+
+    /// Pins host memory that the caller has mapped, and lets the device reach it; back comes its
+    /// address as the device sees it.
+    virtual void* register_host(void* address, std::size_t bytes) = 0;
+    virtual void unregister_host(void* address) noexcept = 0;
 
     virtual ShareHandle share(void* address) = 0;
     virtual void* open(const ShareHandle& handle) = 0;

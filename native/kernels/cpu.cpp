@@ -9,26 +9,40 @@
 namespace wirespeed::cpu {
 namespace {
 
-std::map<std::string, Entry, std::less<>>& entries() {
-    static std::map<std::string, Entry, std::less<>> all;
+struct Kernel {
+    Entry entry;
+    std::size_t arguments;
+};
+
+std::map<std::string, Kernel, std::less<>>& kernels() {
+    static std::map<std::string, Kernel, std::less<>> all;
     return all;
+}
+
+const Kernel& find(std::string_view name) {
+    auto found = kernels().find(name);
+    if (found == kernels().end()) throw Error("no kernel called " + std::string(name));
+    return found->second;
 }
 
 }  // namespace
 
-void add(std::string name, Entry entry) { entries()[std::move(name)] = entry; }
+void add(std::string name, Entry entry, std::size_t arguments) {
+    kernels()[std::move(name)] = {entry, arguments};
+}
+
+std::size_t argument_count(std::string_view kernel) { return find(kernel).arguments; }
 
 void run(std::string_view kernel, unsigned blocks, void** arguments, Translate translate) {
-    auto found = entries().find(kernel);
-    if (found == entries().end()) throw Error("no kernel called " + std::string(kernel));
+    const Entry entry = find(kernel).entry;
     if (blocks == 1) {
         grid = {0, 1};
-        found->second(arguments, translate);
+        entry(arguments, translate);
         return;
     }
     std::vector<std::jthread> threads;
     for (unsigned block = 0; block < blocks; ++block)
-        threads.emplace_back([=, entry = found->second] {
+        threads.emplace_back([=] {
             grid = {block, blocks};
             entry(arguments, translate);
         });

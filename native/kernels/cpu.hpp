@@ -32,6 +32,8 @@ template <class T> T argument(void* at, Translate translate) {
 /// Unpacks cuLaunchKernel's argument array for `kernel`, translating its pointers.
 template <auto kernel> struct Call;
 template <class... T, void (*kernel)(T...)> struct Call<kernel> {
+    static_assert(((sizeof(T) == 8) && ...), "a kernel's arguments have 8 bytes each");
+    static constexpr std::size_t arguments = sizeof...(T);
     static void run(void** arguments, Translate translate) {
         unpack(arguments, translate, std::index_sequence_for<T...>{});
     }
@@ -44,10 +46,13 @@ template <class... T, void (*kernel)(T...)> struct Call<kernel> {
 };
 
 /// Each kernel file names its kernels once: `const Add<ws_payload_fill> add{"ws_payload_fill"};`
-void add(std::string name, Entry entry);
+void add(std::string name, Entry entry, std::size_t arguments);
 template <auto kernel> struct Add {
-    explicit Add(const char* name) { add(name, &Call<kernel>::run); }
+    explicit Add(const char* name) { add(name, &Call<kernel>::run, Call<kernel>::arguments); }
 };
+
+/// How many arguments a kernel takes, each of 8 bytes; throws Error for an unknown name.
+std::size_t argument_count(std::string_view kernel);
 
 /// Runs `kernel` on `blocks` threads and waits for all; throws Error for an unknown name.
 void run(std::string_view kernel, unsigned blocks, void** arguments, Translate translate);

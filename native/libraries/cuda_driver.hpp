@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "libraries/table.hpp"
@@ -34,6 +35,10 @@
     CALL(copy_async, cuMemcpyAsync, Result(void* to, const void* from, std::size_t bytes, Stream)) \
     CALL(stream_create, cuStreamCreate, Result(Stream*, unsigned flags)) \
     CALL(stream_wait, cuStreamSynchronize, Result(Stream)) \
+    CALL(stream_query, cuStreamQuery, Result(Stream)) \
+    CALL(host_register, cuMemHostRegister_v2, Result(void* address, std::size_t bytes, unsigned flags)) \
+    CALL(host_unregister, cuMemHostUnregister, Result(void* address)) \
+    CALL(host_device_address, cuMemHostGetDevicePointer_v2, Result(void** on_device, void* address, unsigned flags)) \
     CALL(stream_destroy, cuStreamDestroy_v2, Result(Stream)) \
     CALL(module_load, cuModuleLoadData, Result(Module*, const void* image)) \
     CALL(module_function, cuModuleGetFunction, Result(Function*, Module, const char* name)) \
@@ -44,10 +49,13 @@
     CALL(ipc_open, cuIpcOpenMemHandle_v2, Result(void** address, IpcHandle, unsigned flags)) \
     CALL(ipc_close, cuIpcCloseMemHandle, Result(void* address))
 
-// A driver has at least one of these; the second is the newer and knows MIG slices.
+// A driver has at least one of the first two; the second is the newer and knows MIG slices. The
+// others need CUDA 11.7.
 #define WS_CUDA_NEWER_CALLS(CALL) \
     CALL(device_uuid, cuDeviceGetUuid, Result(Uuid*, Device)) \
-    CALL(device_uuid_v2, cuDeviceGetUuid_v2, Result(Uuid*, Device))
+    CALL(device_uuid_v2, cuDeviceGetUuid_v2, Result(Uuid*, Device)) \
+    CALL(write_value, cuStreamWriteValue32_v2, Result(Stream, void* to, std::uint32_t value, unsigned flags)) \
+    CALL(wait_value, cuStreamWaitValue32_v2, Result(Stream, void* from, std::uint32_t value, unsigned flags))
 // clang-format on
 
 namespace wirespeed {
@@ -69,9 +77,12 @@ struct Cuda {
     };
 
     static constexpr Result success = 0;
+    static constexpr Result not_ready = 600;
     static constexpr Result peer_access_already_enabled = 704;
     static constexpr int attribute_major = 75;  ///< of the compute capability
     static constexpr int attribute_minor = 76;
+    static constexpr int attribute_multiprocessors = 16;
+    static constexpr unsigned register_portable_mapped = 3;
     static constexpr unsigned host_portable = 1;        ///< pinned for every context
     static constexpr unsigned attach_global = 1;        ///< managed memory for every stream
     static constexpr unsigned stream_non_blocking = 1;  ///< does not wait for the default stream

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "libraries/table.hpp"
@@ -31,6 +32,11 @@
     CALL(copy_async, hipMemcpyAsync, Result(void* to, const void* from, std::size_t bytes, int kind, Stream)) \
     CALL(stream_create, hipStreamCreateWithFlags, Result(Stream*, unsigned flags)) \
     CALL(stream_wait, hipStreamSynchronize, Result(Stream)) \
+    CALL(stream_query, hipStreamQuery, Result(Stream)) \
+    CALL(device_attribute, hipDeviceGetAttribute, Result(int* value, int attribute, Device)) \
+    CALL(host_register, hipHostRegister, Result(void* address, std::size_t bytes, unsigned flags)) \
+    CALL(host_unregister, hipHostUnregister, Result(void* address)) \
+    CALL(host_device_address, hipHostGetDevicePointer, Result(void** on_device, void* address, unsigned flags)) \
     CALL(stream_destroy, hipStreamDestroy, Result(Stream)) \
     CALL(module_load, hipModuleLoadData, Result(Module*, const void* image)) \
     CALL(module_function, hipModuleGetFunction, Result(Function*, Module, const char* name)) \
@@ -42,7 +48,10 @@
     CALL(ipc_close, hipIpcCloseMemHandle, Result(void* address))
 
 #define WS_HIP_NEWER_CALLS(CALL) \
-    CALL(device_uuid, hipDeviceGetUuid, Result(Uuid*, Device))
+    CALL(device_uuid, hipDeviceGetUuid, Result(Uuid*, Device)) \
+    CALL(write_value, hipStreamWriteValue32, Result(Stream, void* to, std::uint32_t value, unsigned flags)) \
+    CALL(wait_value, hipStreamWaitValue32, Result(Stream, void* from, std::uint32_t value, unsigned flags, \
+         std::uint32_t mask))
 // clang-format on
 
 namespace wirespeed {
@@ -68,10 +77,13 @@ struct Hip {
 
     static constexpr Result success = 0;
     static constexpr Result invalid_value = 1;
+    static constexpr Result not_ready = 600;
     static constexpr Result peer_access_already_enabled = 704;
-    static constexpr int copy_any = 4;            ///< the runtime finds out which memory is where
-    static constexpr unsigned host_portable = 1;  ///< pinned for every device
-    static constexpr unsigned attach_global = 1;  ///< managed memory for every stream
+    static constexpr int copy_any = 4;  ///< the runtime finds out which memory is where
+    static constexpr int attribute_multiprocessors = 63;
+    static constexpr unsigned register_portable_mapped = 3;
+    static constexpr unsigned host_portable = 1;        ///< pinned for every device
+    static constexpr unsigned attach_global = 1;        ///< managed memory for every stream
     static constexpr unsigned stream_non_blocking = 1;  ///< does not wait for the default stream
     // ROCm 6 changed the only value that hipIpcOpenMemHandle takes.
     static constexpr unsigned ipc_lazy_peer_access = 1, ipc_lazy_peer_access_rocm5 = 0;

@@ -37,7 +37,7 @@ Library::Library(std::string name, const std::vector<std::string>& candidates)
         if (!why.empty()) why += "; ";
         why += text ? text : path;
     }
-    throw Error(name_ + " not found: " + why);
+    throw Unavailable(name_ + " not found: " + why);
 }
 
 Library::~Library() {

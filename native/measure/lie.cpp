@@ -29,6 +29,8 @@ class Liar final : public Program {
         arrived_ = std::move(now);
     }
 
+    std::string describe() const override { return truth_->describe(); }
+
   private:
     std::unique_ptr<Program> truth_;
     std::string what_;

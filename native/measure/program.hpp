@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "measure/page.hpp"
@@ -23,6 +24,8 @@ class Program {
     /// Runs all rounds of `schedule`; seconds[i] is sample i's time divided by its rounds.
     /// Back when the last byte of the last round has arrived.
     virtual void run(const Schedule& schedule, std::span<double> seconds) = 0;
+    /// What was chosen for this program, as JSON members, for the record.
+    virtual std::string describe() const { return {}; }
 };
 
 /// Something a CPU does in each round: one step of a pattern, as a rule.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "devices/device.hpp"
+#include "measure/clock.hpp"
 #include "measure/page.hpp"
 #include "measure/program.hpp"
 
@@ -57,6 +58,11 @@ struct Context {
     }
 };
 
+/// In seconds: what reading a clock costs, and the smallest step that it can tell.
+struct ClockQuality {
+    double cost, resolution;
+};
+
 class Transport {
   public:
     explicit Transport(Context& context) : context_(context) {}
@@ -72,6 +78,9 @@ class Transport {
     /// What the transport found and chose, as JSON members ("\"protocol\": \"P2P\""), for the
     /// record.
     virtual std::string describe() const { return {}; }
+
+    /// The clock that stamps the samples of this transport's programs.
+    virtual ClockQuality clock() const { return {clock_cost(), clock_resolution()}; }
 
   protected:
     Context& context_;

@@ -26,7 +26,7 @@ FAKE(cuDeviceGetUuid_v2, (unsigned char* uuid, int device),
      for (int i = 0; i < 16; ++i) uuid[i] = static_cast<unsigned char>(16 * device + i);
      return fake::success;)
 FAKE(cuDeviceTotalMem_v2, (std::size_t* bytes, int), *bytes = fake::memory; return fake::success;)
-FAKE(cuDeviceGetAttribute, (int* value, int attribute, int), *value = attribute == 75 ? 9 : 0;
+FAKE(cuDeviceGetAttribute, (int* value, int attribute, int), *value = attribute == 75 ? 9 : attribute == 16 ? 4 : 0;
      return fake::success;)
 FAKE(cuDevicePrimaryCtxRetain, (void** context, int device),
      *context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(device + 1));
@@ -57,6 +57,16 @@ FAKE(cuMemcpyAsync, (void* to, const void* from, std::size_t bytes, void* stream
 FAKE(cuStreamCreate, (void** stream, unsigned flags), *stream = new fake::Stream;
      return flags == 1 ? fake::success : fake::invalid_value;)
 FAKE(cuStreamSynchronize, (void* stream), return fake::wait(stream);)
+FAKE(cuStreamQuery, (void* stream), return fake::query(stream);)
+FAKE(cuStreamWriteValue32_v2, (void* stream, void* to, std::uint32_t value, unsigned),
+     return fake::write_value(stream, to, value);)
+FAKE(cuStreamWaitValue32_v2, (void* stream, void* from, std::uint32_t value, unsigned),
+     return fake::wait_value(stream, from, value);)
+FAKE(cuMemHostRegister_v2, (void* address, std::size_t bytes, unsigned flags),
+     return flags == 3 ? fake::host_register(address, bytes) : fake::invalid_value;)
+FAKE(cuMemHostUnregister, (void* address), return fake::host_unregister(address);)
+FAKE(cuMemHostGetDevicePointer_v2, (void** on_device, void* address, unsigned), *on_device = address;
+     return fake::success;)
 FAKE(cuStreamDestroy_v2, (void* stream), delete static_cast<fake::Stream*>(stream);
      return fake::success;)
 FAKE(cuModuleLoadData, (void** module, const void* image), return fake::load(module, image);)

@@ -34,6 +34,7 @@ enum Code {
     invalid_image = 200,
     invalid_context = 201,
     peer_already = 704,
+    not_ready = 600,
     not_found = 500,
     no_device = 100,
     invalid_device = 101,
@@ -131,6 +132,30 @@ inline int copy_async(void* to, const void* from, std::size_t bytes, void* strea
     stream_of(stream).pending.push_back([=] { std::memcpy(to, from, bytes); });
     return success;
 }
+inline int host_register(void* address, std::size_t bytes) {
+    if (current < 0) return invalid_context;
+    if (number(address) % 4096 != 0 || block_of(address)) return invalid_value;
+    blocks[number(address)] = {bytes, Kind::pinned, -1};
+    return success;
+}
+inline int host_unregister(void* address) {
+    const auto* block = block_of(address);
+    if (!block || block->second.file >= 0) return invalid_value;
+    blocks.erase(number(address));
+    return success;
+}
+inline int write_value(void* stream, void* to, std::uint32_t value) {
+    stream_of(stream).pending.push_back([=] { *static_cast<volatile std::uint32_t*>(to) = value; });
+    return success;
+}
+inline int wait_value(void* stream, void* from, std::uint32_t value) {
+    stream_of(stream).pending.push_back([=] {
+        while (static_cast<std::int32_t>(*static_cast<volatile std::uint32_t*>(from) - value) < 0) {
+        }
+    });
+    return success;
+}
+inline int query(void* stream) { return stream_of(stream).pending.empty() ? success : not_ready; }
 inline int wait(void* stream) {
     stream_of(stream).finish();
     return success;

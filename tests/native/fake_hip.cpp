@@ -50,6 +50,17 @@ FAKE(hipMemcpyAsync, (void* to, const void* from, std::size_t bytes, int kind, v
 FAKE(hipStreamCreateWithFlags, (void** stream, unsigned flags), *stream = new fake::Stream;
      return flags == 1 ? fake::success : fake::invalid_value;)
 FAKE(hipStreamSynchronize, (void* stream), return fake::wait(stream);)
+FAKE(hipStreamQuery, (void* stream), return fake::query(stream);)
+FAKE(hipStreamWriteValue32, (void* stream, void* to, std::uint32_t value, unsigned),
+     return fake::write_value(stream, to, value);)
+FAKE(hipStreamWaitValue32, (void* stream, void* from, std::uint32_t value, unsigned, std::uint32_t),
+     return fake::wait_value(stream, from, value);)
+FAKE(hipHostRegister, (void* address, std::size_t bytes, unsigned flags),
+     return flags == 3 ? fake::host_register(address, bytes) : fake::invalid_value;)
+FAKE(hipHostUnregister, (void* address), return fake::host_unregister(address);)
+FAKE(hipHostGetDevicePointer, (void** on_device, void* address, unsigned), *on_device = address;
+     return fake::success;)
+FAKE(hipDeviceGetAttribute, (int* value, int, int), *value = 4; return fake::success;)
 FAKE(hipStreamDestroy, (void* stream), delete static_cast<fake::Stream*>(stream);
      return fake::success;)
 FAKE(hipModuleLoadData, (void** module, const void* image), return fake::load(module, image);)

@@ -30,12 +30,18 @@ class Path:
     """True: only with GPUs (or emulated ones)."""
     gpu_aware_mpi: bool = False
     """True: hands device pointers to MPI, which may kill the process; tried first, measured last."""
+    trial: bool = False
+    """True: moves a few messages first, so that a path that does not work at all is one line."""
     default: bool = True
     """Part of a run that names no paths."""
     order: int = 50
     """Place in tables and in runs."""
     variables: dict[str, str] = field(default_factory=dict, hash=False)
     """Environment variables that the path's job step needs."""
+
+    @property
+    def tried_first(self) -> bool:
+        return self.trial or self.gpu_aware_mpi
 
     def option_text(self) -> str:
         return ";".join(f"{key}={value}" for key, value in self.options)

@@ -131,8 +131,11 @@ def entry(
     stopped: str,
     checked: Mapping[str, int],
     elapsed_s: float,
+    details: Record | None = None,
 ) -> Record:
-    """One figure. `moved`: bytes whose rate is meant, over the seconds of a sample."""
+    """One figure. `moved`: bytes whose rate is meant, over the seconds of a sample.
+
+    `details`: what the transport chose for this size."""
     summary = samples.summary()
     seconds = summary["seconds"]
     return {
@@ -159,6 +162,7 @@ def entry(
         "stopped": stopped,
         "histogram": summary["histogram"],
         "checked": dict(checked),
+        "details": details or {},
         "elapsed_s": elapsed_s,
         "at": now(),
     }

@@ -32,6 +32,18 @@ class CudaDriver final : public gpu::VendorDriver<Cuda> {
         check_bytes(calls_.copy_async(to, from, bytes, stream), Names::copy_async, bytes);
     }
 
+    void write_value(void* stream, std::uint32_t* to, std::uint32_t value) override {
+        if (!calls_.write_value)
+            throw Unavailable("the driver has no cuStreamWriteValue32 (CUDA 11.7)");
+        check(calls_.write_value(stream, to, value, 0), Names::write_value);
+    }
+    void wait_value(void* stream, std::uint32_t* from, std::uint32_t value) override {
+        if (!calls_.wait_value)
+            throw Unavailable("the driver has no cuStreamWaitValue32 (CUDA 11.7)");
+        // Flags of 0: until the word has reached the value, as a signed difference.
+        check(calls_.wait_value(stream, from, value, 0), Names::wait_value);
+    }
+
     void* open(const gpu::VendorHandle& handle, const std::string& pci) override {
         void* base = nullptr;
         // The flag lets this device reach the other one, where the hardware can.

@@ -79,6 +79,11 @@ class EmulatedDevice final : public Device {
         cpu::run(kernel, std::min(blocks, most_blocks), arguments, emulated::view_of);
     }
 
+    unsigned resident_blocks() override { return most_blocks; }
+
+    void* register_host(void* address, std::size_t) override { return address; }
+    void unregister_host(void*) noexcept override {}
+
     ShareHandle share(void* address) override { return emulated::share_region(address); }
     void* open(const ShareHandle& handle) override { return emulated::open_region(handle); }
     void close(void* address) override {

@@ -31,6 +31,18 @@ class GpuDevice final : public Device {
     void launch(std::string_view kernel, unsigned blocks, unsigned threads,
                 void** arguments) override;
 
+    unsigned resident_blocks() override {
+        enter();
+        return driver_->multiprocessors();
+    }
+    void* register_host(void* address, std::size_t bytes) override {
+        enter();
+        void* const on_device = driver_->register_host(address, bytes);
+        allocations_.add(address, bytes, Memory::pinned);
+        return on_device;
+    }
+    void unregister_host(void* address) noexcept override;
+
     ShareHandle share(void* address) override;
     void* open(const ShareHandle& handle) override;
     void close(void* address) override;
@@ -66,10 +78,23 @@ class GpuStream final : public Stream {
         device_.enter();
         device_.driver().launch(device_.function(kernel), blocks, threads, arguments, stream_);
     }
+    void write_value(std::uint32_t* to, std::uint32_t value) override {
+        device_.enter();
+        device_.driver().write_value(stream_, to, value);
+    }
+    void wait_value(std::uint32_t* from, std::uint32_t value) override {
+        device_.enter();
+        device_.driver().wait_value(stream_, from, value);
+    }
+    bool done() override {
+        device_.enter();
+        return device_.driver().done(stream_);
+    }
     void wait() override {
         device_.enter();
         device_.driver().wait(stream_, "work in a stream");
     }
+    void* native() override { return stream_; }
 
   private:
     GpuDevice& device_;
@@ -144,6 +169,16 @@ void* GpuDevice::function(std::string_view kernel) {
     void* const function = driver_->function(module_, name);
     functions_.emplace(std::move(name), function);
     return function;
+}
+
+void GpuDevice::unregister_host(void* address) noexcept {
+    try {
+        allocations_.remove(address);
+        enter();
+        driver_->unregister_host(address);
+    } catch (...) {
+        // As in release().
+    }
 }
 
 ShareHandle GpuDevice::share(void* address) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -34,6 +35,9 @@ class Driver {
     virtual void* create_stream() = 0;
     virtual void destroy_stream(void* stream) noexcept = 0;
     virtual void copy_async(void* to, const void* from, std::size_t bytes, void* stream) = 0;
+    virtual void write_value(void* stream, std::uint32_t* to, std::uint32_t value) = 0;
+    virtual void wait_value(void* stream, std::uint32_t* from, std::uint32_t value) = 0;
+    virtual bool done(void* stream) = 0;
     /// Waits for the stream; `what` is named if that fails.
     virtual void wait(void* stream, std::string_view what) = 0;
 
@@ -42,6 +46,11 @@ class Driver {
     virtual void* function(void* module, const std::string& kernel) = 0;
     virtual void launch(void* function, unsigned blocks, unsigned threads, void** arguments,
                         void* stream) = 0;
+
+    virtual unsigned multiprocessors() = 0;
+    /// Pins memory of the process for every context; its address on the device.
+    virtual void* register_host(void* address, std::size_t bytes) = 0;
+    virtual void unregister_host(void* address) noexcept = 0;
 
     /// The start of the allocation that `address` lies in: handles stand for whole allocations.
     virtual void* base(void* address) = 0;

@@ -95,6 +95,28 @@ template <class Api> class VendorDriver : public Driver {
     void wait(void* stream, std::string_view what) override {
         check(calls_.stream_wait(stream), Names::stream_wait, what);
     }
+    bool done(void* stream) override {
+        const int code = calls_.stream_query(stream);
+        if (code != Api::not_ready) check(code, Names::stream_query, "work in a stream");
+        return code == Api::success;
+    }
+
+    unsigned multiprocessors() override {
+        int count = 0;
+        check(calls_.device_attribute(&count, Api::attribute_multiprocessors, device_),
+              Names::device_attribute);
+        return static_cast<unsigned>(count);
+    }
+    void* register_host(void* address, std::size_t bytes) override {
+        check_bytes(calls_.host_register(address, bytes, Api::register_portable_mapped),
+                    Names::host_register, bytes);
+        void* on_device = nullptr;
+        const int code = calls_.host_device_address(&on_device, address, 0);
+        if (code != Api::success) calls_.host_unregister(address);
+        check(code, Names::host_device_address);
+        return on_device;
+    }
+    void unregister_host(void* address) noexcept override { calls_.host_unregister(address); }
 
     void* load(const std::string& code, std::string_view what) override {
         void* module = nullptr;

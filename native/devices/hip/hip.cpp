@@ -26,6 +26,16 @@ class HipDriver final : public gpu::VendorDriver<Hip> {
                     bytes);
     }
 
+    void write_value(void* stream, std::uint32_t* to, std::uint32_t value) override {
+        if (!calls_.write_value) throw Unavailable("the driver has no hipStreamWriteValue32");
+        check(calls_.write_value(stream, to, value, 0), Names::write_value);
+    }
+    void wait_value(void* stream, std::uint32_t* from, std::uint32_t value) override {
+        if (!calls_.wait_value) throw Unavailable("the driver has no hipStreamWaitValue32");
+        // Flags of 0: until the word has reached the value, as a signed difference.
+        check(calls_.wait_value(stream, from, value, 0, ~0u), Names::wait_value);
+    }
+
     void* open(const gpu::VendorHandle& handle, const std::string& pci) override {
         void* base = nullptr;
         auto code = calls_.ipc_open(&base, vendor_handle(handle), Hip::ipc_lazy_peer_access);

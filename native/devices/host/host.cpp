@@ -48,6 +48,11 @@ class HostDevice final : public Device {
         cpu::run(kernel, 1, arguments, cpu::same_address);
     }
 
+    unsigned resident_blocks() override { return 1; }
+
+    void* register_host(void* address, std::size_t) override { return address; }
+    void unregister_host(void*) noexcept override {}
+
     ShareHandle share(void*) override { throw Error("pageable memory cannot be shared"); }
     void* open(const ShareHandle&) override { throw Error("pageable memory cannot be shared"); }
     void close(void*) override {}

@@ -1,8 +1,13 @@
 #include "devices/host/thread_stream.hpp"
 
+#include <atomic>
+#include <cstring>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "core/error.hpp"
+#include "core/reached.hpp"
+#include "kernels/cpu.hpp"
 
 namespace wirespeed::host {
 
@@ -26,9 +31,33 @@ void ThreadStream::copy(void* to, const void* from, std::size_t bytes) {
     enqueue([=, this] { device_.copy(to, from, bytes); });
 }
 
-void ThreadStream::launch(std::string_view, unsigned, unsigned, void**) {
-    // Kernel arguments are read when the kernel runs; a caller's array may be gone by then.
-    throw Error("this device runs kernels one at a time: use launch() of the device");
+void ThreadStream::launch(std::string_view kernel, unsigned blocks, unsigned threads,
+                          void** arguments) {
+    std::vector<std::uint64_t> values(cpu::argument_count(kernel));
+    for (std::size_t i = 0; i < values.size(); ++i)
+        std::memcpy(&values[i], arguments[i], sizeof values[i]);
+    enqueue([=, this, name = std::string(kernel)]() mutable {
+        std::vector<void*> pointers;
+        for (auto& value : values) pointers.push_back(&value);
+        device_.launch(name, blocks, threads, pointers.data());
+    });
+}
+
+void ThreadStream::write_value(std::uint32_t* to, std::uint32_t value) {
+    enqueue([=] { std::atomic_ref(*to).store(value, std::memory_order_release); });
+}
+
+void ThreadStream::wait_value(std::uint32_t* from, std::uint32_t value) {
+    enqueue([=, this] {
+        while (!reached(*from, value) && !thread_.get_stop_token().stop_requested())
+            std::this_thread::yield();
+    });
+}
+
+bool ThreadStream::done() {
+    std::unique_lock lock(mutex_);
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    return queue_.empty() && !busy_;
 }
 
 void ThreadStream::wait() {

@@ -22,6 +22,11 @@ static_assert(Cuda::success == CUDA_SUCCESS);
 static_assert(Cuda::peer_access_already_enabled == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
 static_assert(Cuda::attribute_major == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
 static_assert(Cuda::attribute_minor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+static_assert(Cuda::not_ready == CUDA_ERROR_NOT_READY);
+static_assert(Cuda::attribute_multiprocessors == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+static_assert(Cuda::register_portable_mapped ==
+              (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
+static_assert(CU_STREAM_WAIT_VALUE_GEQ == 0 && CU_STREAM_WRITE_VALUE_DEFAULT == 0);
 static_assert(Cuda::host_portable == CU_MEMHOSTALLOC_PORTABLE);
 static_assert(Cuda::attach_global == CU_MEM_ATTACH_GLOBAL);
 static_assert(Cuda::stream_non_blocking == CU_STREAM_NON_BLOCKING);
