@@ -75,10 +75,11 @@ WS_INLINE void ws_bulk_copy(WsBulk& bulk, u64 to, u64 from, u64 bytes) {
             ws_bulk_store(bulk, base + i, to + first + i * step);
             if (i + WS_BULK_AHEAD < mine) {
                 // The stage to load into next was stored from STAGES - AHEAD pieces ago.
-                asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(WS_BULK_STAGES -
-                                                                      WS_BULK_AHEAD - 1)
-                             : "memory");
-                ws_bulk_load(bulk, base + i + WS_BULK_AHEAD, from + first + (i + WS_BULK_AHEAD) * step);
+                asm volatile(
+                    "cp.async.bulk.wait_group.read %0;" ::"n"(WS_BULK_STAGES - WS_BULK_AHEAD - 1)
+                    : "memory");
+                ws_bulk_load(bulk, base + i + WS_BULK_AHEAD,
+                             from + first + (i + WS_BULK_AHEAD) * step);
             }
         }
         bulk.pieces = base + mine;

@@ -2,10 +2,9 @@
 // (compiled with the core, one thread per block). No includes on GPUs: NVRTC and hipRTC have none.
 #pragma once
 
+#include "kernels/words.h"
+
 #if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
-typedef unsigned char u8;
-typedef unsigned int u32;
-typedef unsigned long long u64;
 #define WS_KERNEL extern "C" __global__ void
 #define WS_INLINE static __device__ inline
 #define WS_SHARED __shared__
@@ -42,9 +41,6 @@ WS_INLINE void ws_pause() {}
 
 #include "kernels/cpu.hpp"
 
-typedef unsigned char u8;
-typedef unsigned int u32;
-typedef unsigned long long u64;
 #define WS_KERNEL static void
 #define WS_INLINE static inline
 #define WS_SHARED static thread_local

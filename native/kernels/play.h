@@ -1,6 +1,7 @@
-// Whole rounds of a program, played by the GPU itself: blocks write into the peers' memory, tell them
-// by flags, and wait for what the peers send. Three ways to move a message:
-//  packets  payload and flag in the same 16 bytes, through a ring of slots at the receiver: no fence
+// Whole rounds of a program, played by the GPU itself: blocks write into the peers' memory, tell
+// them by flags, and wait for what the peers send. Three ways to move a message:
+//  packets  payload and flag in the same 16 bytes, through a ring of slots at the receiver: no
+//  fence
 //           on the way. One block.
 //  stores   straight into the receiver's buffer, then a fence and one flag for each block.
 //  bulk     the same, copied by the bulk copy engine of each multiprocessor where there is one.
@@ -9,46 +10,7 @@
 
 #include "kernels/bulk.h"
 #include "kernels/platform_wire.h"
-
-/// One transfer of a round, as one rank sees it. Words that a peer raises only grow (and wrap).
-struct WsMove {
-    u64 mine;     ///< in this rank's send or receive buffer
-    u64 theirs;   ///< a send: in the peer's receive buffer
-    u64 bytes;
-    u64 box;      ///< ring of packets at the receiver
-    u64 flags;    ///< at the receiver, one word for each block of the sender: what has arrived
-    u64 readies;  ///< at the sender, one for each block of the receiver: what may be overwritten
-    u64 credit;   ///< at the sender: how many packets' slots have been emptied
-    u32 before;   ///< transfers from this sender to this receiver before the launch
-    u32 each;     ///< such transfers in a round
-    u32 place;    ///< of this one among them, from 1
-    u32 unused;
-};
-
-/// Its sends, then its receives, follow those of the step before.
-struct WsStep {
-    u32 sends, receives;
-};
-
-/// Ranks start a launch together: each raises a word at every peer.
-struct WsPeer {
-    u64 theirs, mine;
-};
-
-struct WsPlay {
-    u64 steps, moves, peers;  ///< addresses of arrays
-    u64 stamps;               ///< samples + 1 times in ns
-    u64 progress;             ///< rounds done so far, now and then; in host memory
-    u64 stop;                 ///< not 0: give up; in host memory
-    u64 lead_in, rounds_per_sample, samples;
-    u32 step_count, move_count, peer_count, launch;
-    u32 slots, slot_packets;
-    u32 guarded;  ///< wait before a send until the receiver is at that step
-    u32 unused;
-};
-
-#define WS_NEAR 48
-enum WsMethod { ws_packets, ws_stores, ws_bulk };
+#include "kernels/play_types.h"
 
 #if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
 #define WS_PATIENCE 2047
@@ -138,7 +100,7 @@ WS_INLINE bool ws_receive_packets(const WsMove& move, const WsPacket* slot, u32 
         WsPacket packets[WS_AT_ONCE];
         for (bool all = false; !all;) {
             all = true;
-        WS_UNROLL
+            WS_UNROLL
             for (int k = 0; k < WS_AT_ONCE; ++k)
                 if (first + k * lanes < count) {
                     packets[k] = ws_load_packet(slot + first + k * lanes);
@@ -148,8 +110,7 @@ WS_INLINE bool ws_receive_packets(const WsMove& move, const WsPacket* slot, u32 
         }
         WS_UNROLL
         for (int k = 0; k < WS_AT_ONCE; ++k)
-            if (first + k * lanes < count)
-                ws_unpack(to, move.bytes, first + k * lanes, packets[k]);
+            if (first + k * lanes < count) ws_unpack(to, move.bytes, first + k * lanes, packets[k]);
     }
     return true;
 }
@@ -179,7 +140,8 @@ WS_INLINE bool ws_play_step(const WsPlay& play, WsStep step, const WsMove* moves
             }
             WsPacket* ring = ws_at<WsPacket>(move.box);
             if (good)
-                ws_send_packets(move, ring + (u64)(number % play.slots) * play.slot_packets, number);
+                ws_send_packets(move, ring + (u64)(number % play.slots) * play.slot_packets,
+                                number);
         } else {
             if (play.guarded) {
                 good = ws_wait_words(ws_at<u32>(move.readies), number, stop);
@@ -204,8 +166,8 @@ WS_INLINE bool ws_play_step(const WsPlay& play, WsStep step, const WsMove* moves
         const u32 number = ws_number(move, round);
         if (method == ws_packets) {
             const WsPacket* ring = ws_at<WsPacket>(move.box);
-            good = ws_receive_packets(
-                move, ring + (u64)(number % play.slots) * play.slot_packets, number, stop);
+            good = ws_receive_packets(move, ring + (u64)(number % play.slots) * play.slot_packets,
+                                      number, stop);
         } else {
             good = ws_wait_words(ws_at<u32>(move.flags), number, stop);
         }
