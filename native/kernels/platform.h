@@ -6,6 +6,8 @@
 
 #if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
 #define WS_KERNEL extern "C" __global__ void
+/// One that is launched with up to 1024 threads a block.
+#define WS_WIDE_KERNEL extern "C" __global__ void __launch_bounds__(1024)
 #define WS_INLINE static __device__ inline
 #define WS_SHARED __shared__
 #define WS_UNROLL _Pragma("unroll")
@@ -42,6 +44,7 @@ WS_INLINE void ws_pause() {}
 #include "kernels/cpu.hpp"
 
 #define WS_KERNEL static void
+#define WS_WIDE_KERNEL static void
 #define WS_INLINE static inline
 #define WS_SHARED static thread_local
 #define WS_UNROLL

@@ -245,9 +245,9 @@ template <int method> WS_INLINE void ws_play(const WsPlay* described) {
     }
 }
 
-WS_KERNEL ws_play_packets(const WsPlay* play) { ws_play<ws_packets>(play); }
-WS_KERNEL ws_play_stores(const WsPlay* play) { ws_play<ws_stores>(play); }
-WS_KERNEL ws_play_bulk(const WsPlay* play) { ws_play<ws_bulk>(play); }
+WS_WIDE_KERNEL ws_play_packets(const WsPlay* play) { ws_play<ws_packets>(play); }
+WS_WIDE_KERNEL ws_play_stores(const WsPlay* play) { ws_play<ws_stores>(play); }
+WS_WIDE_KERNEL ws_play_bulk(const WsPlay* play) { ws_play<ws_bulk>(play); }
 
 /// [0]: 1 if there are bulk copies; [1]: the smallest step of the clock in ns; [2]: payload of a
 /// packet in bytes.
