@@ -6,8 +6,8 @@
 
 #if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
 #define WS_KERNEL extern "C" __global__ void
-/// One that is launched with up to 1024 threads a block.
-#define WS_WIDE_KERNEL extern "C" __global__ void __launch_bounds__(1024)
+/// One that is launched with up to 512 threads a block.
+#define WS_WIDE_KERNEL extern "C" __global__ void __launch_bounds__(512)
 #define WS_INLINE static __device__ inline
 #define WS_SHARED __shared__
 #define WS_UNROLL _Pragma("unroll")
@@ -29,6 +29,8 @@ template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {
 }
 
 WS_INLINE void ws_atomic_min(u64* to, u64 value) { atomicMin(to, value); }
+/// What stood there before.
+WS_INLINE u32 ws_atomic_add(u32* to, u32 value) { return atomicAdd(to, value); }
 
 /// An address kept as a number, as the kernel may follow it.
 template <class T> WS_INLINE T* ws_at(u64 address) { return (T*)address; }
@@ -71,6 +73,10 @@ WS_INLINE void ws_atomic_min(u64* to, u64 value) {
     u64 seen = shared.load();
     while (value < seen && !shared.compare_exchange_weak(seen, value)) {
     }
+}
+
+WS_INLINE u32 ws_atomic_add(u32* to, u32 value) {
+    return std::atomic_ref<u32>(*to).fetch_add(value);
 }
 
 template <class T> WS_INLINE T* ws_at(u64 address) {

@@ -1,8 +1,8 @@
 // Transfers started by the GPU itself: a kernel writes into the peers' memory and signals them; all
 // rounds of a batch are one launch. How a message moves is chosen by measuring the ways there are.
 #include <algorithm>
-#include <array>
-#include <cmath>
+#include <bit>
+#include <cstdint>
 #include <set>
 
 #include "core/error.hpp"
@@ -15,7 +15,7 @@
 namespace wirespeed {
 namespace {
 
-constexpr std::uint32_t most_blocks = 256, most_threads = 1024, warp = 32;
+constexpr std::uint32_t most_blocks = 256, most_threads = 512, warp = 32;
 constexpr std::size_t packet = 16;
 constexpr std::uint32_t most_slots = 64;
 
@@ -136,14 +136,17 @@ class GpuTransport final : public Transport {
 
     /// Cuts the rings into slots for this program; none where its messages do not fit.
     void lay_out(Script& script, const Extent& extent) const {
-        const std::size_t packets = std::max<std::size_t>(
-            (extent.largest + facts_.packet_bytes - 1) / facts_.packet_bytes, 1);
-        const std::size_t slot = (packets * packet + 127) / 128 * 128;
+        const std::size_t slot = (packets_of(extent.largest) * packet + 127) / 128 * 128;
         script.slot_packets = static_cast<std::uint32_t>(slot / packet);
-        script.slots = static_cast<std::uint32_t>(
-            std::min<std::size_t>(inbox_.ring_bytes() / slot, most_slots));
+        script.slots = std::bit_floor(static_cast<std::uint32_t>(
+            std::min<std::size_t>(inbox_.ring_bytes() / slot, most_slots)));
         // A whole step's messages may lie there while those of the next one come.
         if (!extent.near || script.slots < 2 * extent.window) script.slots = 0;
+    }
+
+    std::uint32_t packets_of(std::size_t bytes) const {
+        const std::size_t count = (bytes + facts_.packet_bytes - 1) / facts_.packet_bytes;
+        return static_cast<std::uint32_t>(std::clamp<std::size_t>(count, 1, UINT32_MAX));
     }
 
     void write(Script& script, std::span<const Step> steps, std::span<const Step> theirs,
@@ -156,12 +159,14 @@ class GpuTransport final : public Transport {
             for (std::size_t i = 0; i < step.sends.size(); ++i)
                 script.moves.push_back(
                     send(step.sends[i], theirs[s].sends[i].offset, buffers, script.sent));
-            for (const Transfer& transfer : step.receives)
-                script.moves.push_back(receive(transfer, buffers, script.received));
+            for (std::size_t i = 0; i < step.receives.size(); ++i)
+                script.moves.push_back(receive(step.receives[i], theirs[s].receives[i].offset,
+                                               buffers, script.received));
             script.steps.push_back({static_cast<std::uint32_t>(step.sends.size()),
                                     static_cast<std::uint32_t>(step.receives.size())});
         }
         for (auto& [peer, sends, move] : script.moves) {
+            move.packets = packets_of(move.bytes);
             move.each = (sends ? script.sent : script.received)[static_cast<std::size_t>(peer)];
             peers.insert(peer);
         }
@@ -185,11 +190,12 @@ class GpuTransport final : public Transport {
         return {peer, true, move};
     }
 
-    Script::Move receive(const Transfer& transfer, const Buffers& buffers,
+    Script::Move receive(const Transfer& transfer, std::size_t offset, const Buffers& buffers,
                          std::vector<std::uint32_t>& count) {
         const int me = context_.control.rank(), peer = transfer.peer;
         WsMove move{};
         move.mine = reinterpret_cast<u64>(buffers.receive + transfer.offset);
+        move.theirs = reinterpret_cast<u64>(buffers_.send_of(buffers, peer) + offset);
         move.bytes = transfer.bytes;
         move.box = inbox_.ring(me, peer);
         move.flags = inbox_.flags(me, peer);
@@ -202,44 +208,47 @@ class GpuTransport final : public Transport {
     /// The ways worth trying for this size; those of the options alone if they name one.
     std::vector<Method> candidates(const Extent& extent, const Script& script) const {
         std::vector<Method> ways;
+        const std::size_t bytes = extent.largest;
         if (script.slots) {
-            const std::size_t packets =
-                std::max<std::size_t>(extent.largest / facts_.packet_bytes, 1);
+            const std::size_t packets = packets_of(bytes);
             for (const std::size_t each : {1, 2, 4})
-                if (each == 1 || packets / each >= warp)
-                    if (const Method way{ws_packets, 1, whole_warps(packets / each)};
-                        ways.empty() || ways.back().threads != way.threads)
-                        ways.push_back(way);
+                if (const Method way{ws_packets, 1, whole_warps(packets / each)};
+                    ways.empty() || ways.back().threads != way.threads)
+                    ways.push_back(way);
         }
         for (const std::uint32_t blocks : {1, 4, 8, 16, 32, 64, 132, 256}) {
-            const bool worth = extent.largest / blocks >= 1024 || (ways.empty() && blocks == 1);
-            if (blocks > blocks_ || !worth) continue;
-            ways.push_back({ws_stores, blocks, blocks > 16 ? 512u : 1024u});
-            if (facts_.has_bulk && extent.largest / blocks >= 16384 && blocks >= 8)
-                ways.push_back({ws_bulk, blocks, 128});
+            const bool alone = ways.empty() && blocks == 1;
+            if (blocks > blocks_ || (bytes / blocks < 1024 && !alone)) continue;
+            ways.push_back({ws_stores, blocks, 512});
+            if (bytes / blocks < 16384 || script.guarded) continue;
+            ways.push_back({ws_pull, blocks, 512});
+            if (!facts_.has_bulk || blocks < 16) continue;
+            ways.push_back({ws_bulk, blocks, 128});
+            ways.push_back({ws_bulk_pull, blocks, 128});
         }
-        return asked_for(std::move(ways));
+        return asked_for(std::move(ways), script);
     }
 
-    std::vector<Method> asked_for(std::vector<Method> ways) const {
-        const std::string way = context_.option("method", "");
-        if (way.empty()) return ways;
-        Method method;
-        method.way = way == "packets" ? ws_packets : way == "stores" ? ws_stores : ws_bulk;
-        const bool can_pack = !ways.empty() && ways.front().way == ws_packets;
-        if (method.text() != way || (method.way == ws_packets && !can_pack))
-            throw Error("gpu: method " + way +
-                        " is not one of packets (for messages that fit its "
-                        "ring), stores and bulk");
-        const auto number = [&](const char* name, std::uint32_t otherwise) {
-            return static_cast<std::uint32_t>(
-                std::stoul(context_.option(name, std::to_string(otherwise))));
-        };
-        method.blocks = method.way == ws_packets
-                            ? 1
-                            : std::clamp<std::uint32_t>(number("blocks", 32), 1, blocks_);
-        method.threads = whole_warps(number("threads", 512));
-        return {method};
+    /// For tests and studies: options name the way.
+    std::vector<Method> asked_for(std::vector<Method> ways, const Script& script) const {
+        const std::string wanted = context_.option("method", "");
+        if (wanted.empty()) return ways;
+        for (const WsMethod way : {ws_packets, ws_stores, ws_bulk, ws_pull, ws_bulk_pull}) {
+            Method method{way, number("blocks", 32), whole_warps(number("threads", 512))};
+            if (method.text() != wanted) continue;
+            if (way == ws_packets && !script.slots)
+                throw Error("gpu: messages of this size do not fit the ring of packets");
+            if (way >= ws_pull && script.guarded)
+                throw Error("gpu: one buffer for both ways cannot be pulled from");
+            method.blocks = way == ws_packets ? 1 : std::clamp(method.blocks, 1u, blocks_);
+            return {method};
+        }
+        throw Error("gpu: method is packets, stores, bulk, pull or bulk-pull, not " + wanted);
+    }
+
+    std::uint32_t number(const char* name, std::uint32_t otherwise) const {
+        return static_cast<std::uint32_t>(
+            std::stoul(context_.option(name, std::to_string(otherwise))));
     }
 
     /// The one whose rounds are the shortest on the slowest rank.

@@ -13,9 +13,9 @@ namespace wirespeed {
 namespace {
 
 const char* kernel_of(WsMethod way) {
-    return way == ws_packets  ? "ws_play_packets"
-           : way == ws_stores ? "ws_play_stores"
-                              : "ws_play_bulk";
+    static constexpr const char* kernels[] = {"ws_play_packets", "ws_play_stores", "ws_play_bulk",
+                                              "ws_play_pull", "ws_play_bulk_pull"};
+    return kernels[way];
 }
 
 /// The words that kernel and host share while the kernel runs, in pinned memory.
@@ -30,7 +30,8 @@ constexpr double spin_seconds = 2e-3;
 }  // namespace
 
 std::string Method::text() const {
-    return way == ws_packets ? "packets" : way == ws_stores ? "stores" : "bulk";
+    static constexpr const char* names[] = {"packets", "stores", "bulk", "pull", "bulk-pull"};
+    return names[way];
 }
 
 PlayProgram::PlayProgram(Context& context, Counts& counts, Script script, Method method)
@@ -75,7 +76,8 @@ void PlayProgram::prepare(const Schedule& schedule) {
     play.step_count = static_cast<u32>(script_.steps.size());
     play.move_count = static_cast<u32>(moves.size());
     play.peer_count = static_cast<u32>(script_.peers.size());
-    play.launch = counts_.launches;
+    play.launch = 2 * counts_.launches;
+    play.finished = reinterpret_cast<u64>(orders_.address() + offsetof(WsPlay, unused));
     play.slots = script_.slots;
     play.slot_packets = script_.slot_packets;
     play.guarded = script_.guarded;
