@@ -236,10 +236,8 @@ class GpuTransport final : public Transport {
         for (const WsMethod way : {ws_packets, ws_stores, ws_bulk, ws_pull, ws_bulk_pull}) {
             Method method{way, number("blocks", 32), whole_warps(number("threads", 512))};
             if (method.text() != wanted) continue;
-            if (way == ws_packets && !script.slots)
-                throw Error("gpu: messages of this size do not fit the ring of packets");
-            if (way >= ws_pull && script.guarded)
-                throw Error("gpu: one buffer for both ways cannot be pulled from");
+            if ((way == ws_packets && !script.slots) || (way >= ws_pull && script.guarded))
+                return ways;  // not possible for this program
             method.blocks = way == ws_packets ? 1 : std::clamp(method.blocks, 1u, blocks_);
             return {method};
         }
