@@ -7,10 +7,11 @@
 #if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
 #define WS_KERNEL extern "C" __global__ void
 /// One that is launched with up to 512 threads a block.
-#define WS_WIDE_KERNEL extern "C" __global__ void __launch_bounds__(512)
-#define WS_INLINE static __device__ inline
+#define WS_WIDE_KERNEL extern "C" __global__ void __launch_bounds__(512, 1)
+#define WS_INLINE static __device__ __forceinline__
 #define WS_SHARED __shared__
 #define WS_UNROLL _Pragma("unroll")
+#define WS_ROLLED _Pragma("unroll 1")
 
 WS_INLINE u64 ws_block() { return blockIdx.x; }
 WS_INLINE u64 ws_blocks() { return gridDim.x; }
@@ -50,6 +51,7 @@ WS_INLINE void ws_pause() {}
 #define WS_INLINE static inline
 #define WS_SHARED static thread_local
 #define WS_UNROLL
+#define WS_ROLLED
 
 WS_INLINE u64 ws_block() { return wirespeed::cpu::grid.block; }
 WS_INLINE u64 ws_blocks() { return wirespeed::cpu::grid.blocks; }

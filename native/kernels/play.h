@@ -77,7 +77,7 @@ WS_INLINE WsPacket* ws_slot(const WsScene& scene, const WsOp& op, u32 number) {
     return op.ring + (u64)(number & scene.last_slot) * scene.slot_packets;
 }
 
-template <int method>
+template <int method, bool words>
 WS_INLINE bool ws_send(const WsScene& scene, WsOp& op, u32 round, WsBulk& bulk) {
     const u32 number = op.first + round * op.each;
     if (method == ws_packets) {
@@ -87,7 +87,8 @@ WS_INLINE bool ws_send(const WsScene& scene, WsOp& op, u32 round, WsBulk& bulk) 
             if (!ws_wait_word(op.credit, needed, scene.stop)) return false;
             op.known = ws_load_flag(op.credit);
         }
-        ws_send_packets(ws_slot(scene, op, number), op.near_end, op.bytes, op.packets, number);
+        ws_send_packets<words>(ws_slot(scene, op, number), op.near_end, op.bytes, op.packets,
+                               number);
     } else if (!ws_pulls(method)) {
         if (scene.guarded) {
             if (!ws_wait_words(op.readies, number, scene.stop)) return false;
@@ -104,12 +105,12 @@ template <int method> WS_INLINE void ws_tell(const WsOp& op, u32 round) {
         ws_store_flag(op.flags + ws_block(), op.first + round * op.each);
 }
 
-template <int method>
+template <int method, bool words>
 WS_INLINE bool ws_receive(const WsScene& scene, const WsOp& op, u32 round, WsBulk& bulk) {
     const u32 number = op.first + round * op.each;
     if (method == ws_packets)
-        return ws_receive_packets(op.near_end, op.bytes, ws_slot(scene, op, number), op.packets,
-                                  number, scene.stop);
+        return ws_receive_packets<words>(op.near_end, op.bytes, ws_slot(scene, op, number),
+                                         op.packets, number, scene.stop);
     if (!ws_wait_words(op.flags, number, scene.stop)) return false;
     if (ws_pulls(method)) {
         ws_sync();
@@ -139,7 +140,7 @@ WS_INLINE bool ws_any_round(const WsScene& scene, const WsStep* steps, u32 count
         bool good = true;
         for (u32 i = 0; i < sends && good; ++i) {
             WsOp op = ws_op(moves[i]);
-            good = ws_send<method>(scene, op, round, bulk);
+            good = ws_send<method, false>(scene, op, round, bulk);
         }
         if (sends && method != ws_packets) {
             ws_sync();
@@ -147,7 +148,7 @@ WS_INLINE bool ws_any_round(const WsScene& scene, const WsStep* steps, u32 count
             for (u32 i = 0; i < sends && good; ++i) ws_tell<method>(ws_op(moves[i]), round);
         }
         for (u32 i = sends; i < sends + receives && good; ++i)
-            good = ws_receive<method>(scene, ws_op(moves[i]), round, bulk);
+            good = ws_receive<method, false>(scene, ws_op(moves[i]), round, bulk);
         if (!good) *stopped = 1;
         if (receives) ws_sync();
         if (*stopped) return false;
@@ -158,23 +159,25 @@ WS_INLINE bool ws_any_round(const WsScene& scene, const WsStep* steps, u32 count
     return true;
 }
 
-/// One transfer that is a step of its own, or half of an exchange.
+/// A pair's round: one send and one receive, whose tables stay in registers, because each read of
+/// them would be on the way of the message.
 template <int method>
-WS_INLINE bool ws_one(const WsScene& scene, WsOp& op, bool sends, u32 round, WsBulk& bulk,
-                      u32* stopped) {
-    if (sends) {
-        if (!ws_send<method>(scene, op, round, bulk)) *stopped = 1;
-        if (method != ws_packets) {
-            ws_sync();
-            if (ws_lane() == 0) ws_fence();
-            ws_tell<method>(op, round);
-        }
-        return *stopped == 0;
+WS_INLINE bool ws_pair_send(const WsScene& scene, WsOp& op, u32 round, WsBulk& bulk) {
+    if (!ws_send<method, true>(scene, op, round, bulk)) return false;
+    if (method != ws_packets) {
+        ws_sync();
+        if (ws_lane() == 0) ws_fence();
+        ws_tell<method>(op, round);
     }
-    if (!ws_receive<method>(scene, op, round, bulk)) *stopped = 1;
+    return true;
+}
+
+template <int method>
+WS_INLINE void ws_pair_receive(const WsScene& scene, const WsOp& op, u32 round, WsBulk& bulk,
+                               u32* stopped) {
+    if (!ws_receive<method, true>(scene, op, round, bulk)) *stopped = 1;
     ws_sync();
     ws_credit<method>(scene, op, round);
-    return *stopped == 0;
 }
 
 /// Before the first and after the last round: every rank waits for its peers.
@@ -187,7 +190,8 @@ WS_INLINE bool ws_meet(const WsPlay& play, u32 value, bool tells, const u32* sto
     return true;
 }
 
-template <int method> WS_INLINE void ws_play(const WsPlay* described) {
+/// `pair`: two transfers, one of them a send, on whole words, nothing guarded.
+template <int method, bool pair> WS_INLINE void ws_play(const WsPlay* described) {
     WS_SHARED WsPlay play;
     WS_SHARED WsMove near_moves[WS_NEAR];
     WS_SHARED WsStep near_steps[WS_NEAR];
@@ -211,14 +215,8 @@ template <int method> WS_INLINE void ws_play(const WsPlay* described) {
     if (!ws_meet(play, play.launch, ws_block() == 0, scene.stop)) stopped = 1;
     WsBulk bulk;
     if (method == ws_bulk || method == ws_bulk_pull) ws_bulk_begin(bulk);
-    // Two transfers, a send first or a receive first, are kept in registers: each read of a
-    // table would be on the way of the message.
-    const bool few = play.move_count == 2 && !play.guarded && steps[0].sends + steps[0].receives &&
-                     (play.step_count == 2 ? steps[0].sends + steps[0].receives == 1
-                                           : steps[0].sends == 1 && steps[0].receives == 1);
     const bool sends_first = steps[0].sends > 0;
-    const bool sends_second = play.step_count == 2 && steps[1].sends > 0;
-    WsOp first = ws_op(moves[0]), second = ws_op(moves[few ? 1 : 0]);
+    WsOp out = ws_op(moves[pair && !sends_first ? 1 : 0]), in = ws_op(moves[pair && sends_first]);
     ws_sync();
     const bool leads = ws_thread() == 0;
     u64* stamps = ws_at<u64>(play.stamps);
@@ -239,9 +237,14 @@ template <int method> WS_INLINE void ws_play(const WsPlay* described) {
             if (round == total) break;
             next += rounds_per_sample;
         }
-        if (few) {
-            if (!ws_one<method>(scene, first, sends_first, (u32)round, bulk, &stopped)) return;
-            if (!ws_one<method>(scene, second, sends_second, (u32)round, bulk, &stopped)) return;
+        if (pair) {
+            if (sends_first) {
+                if (!ws_pair_send<method>(scene, out, (u32)round, bulk)) stopped = 1;
+                ws_pair_receive<method>(scene, in, (u32)round, bulk, &stopped);
+            } else {
+                ws_pair_receive<method>(scene, in, (u32)round, bulk, &stopped);
+                if (!stopped && !ws_pair_send<method>(scene, out, (u32)round, bulk)) stopped = 1;
+            }
         } else if (!ws_any_round<method>(scene, steps, play.step_count, moves, (u32)round, bulk,
                                          &stopped)) {
             return;
@@ -262,11 +265,16 @@ template <int method> WS_INLINE void ws_play(const WsPlay* described) {
     }
 }
 
-WS_WIDE_KERNEL ws_play_packets(const WsPlay* play) { ws_play<ws_packets>(play); }
-WS_WIDE_KERNEL ws_play_stores(const WsPlay* play) { ws_play<ws_stores>(play); }
-WS_WIDE_KERNEL ws_play_bulk(const WsPlay* play) { ws_play<ws_bulk>(play); }
-WS_WIDE_KERNEL ws_play_pull(const WsPlay* play) { ws_play<ws_pull>(play); }
-WS_WIDE_KERNEL ws_play_bulk_pull(const WsPlay* play) { ws_play<ws_bulk_pull>(play); }
+WS_WIDE_KERNEL ws_play_packets(const WsPlay* play) { ws_play<ws_packets, false>(play); }
+WS_WIDE_KERNEL ws_pair_packets(const WsPlay* play) { ws_play<ws_packets, true>(play); }
+WS_WIDE_KERNEL ws_play_stores(const WsPlay* play) { ws_play<ws_stores, false>(play); }
+WS_WIDE_KERNEL ws_pair_stores(const WsPlay* play) { ws_play<ws_stores, true>(play); }
+WS_WIDE_KERNEL ws_play_bulk(const WsPlay* play) { ws_play<ws_bulk, false>(play); }
+WS_WIDE_KERNEL ws_pair_bulk(const WsPlay* play) { ws_play<ws_bulk, true>(play); }
+WS_WIDE_KERNEL ws_play_pull(const WsPlay* play) { ws_play<ws_pull, false>(play); }
+WS_WIDE_KERNEL ws_pair_pull(const WsPlay* play) { ws_play<ws_pull, true>(play); }
+WS_WIDE_KERNEL ws_play_bulk_pull(const WsPlay* play) { ws_play<ws_bulk_pull, false>(play); }
+WS_WIDE_KERNEL ws_pair_bulk_pull(const WsPlay* play) { ws_play<ws_bulk_pull, true>(play); }
 
 /// [0]: 1 if there are bulk copies; [1]: the smallest step of the clock in ns; [2]: payload of a
 /// packet in bytes.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <tuple>
 
 #include "core/error.hpp"
 #include "measure/clock.hpp"
@@ -12,10 +13,19 @@
 namespace wirespeed {
 namespace {
 
-const char* kernel_of(WsMethod way) {
-    static constexpr const char* kernels[] = {"ws_play_packets", "ws_play_stores", "ws_play_bulk",
-                                              "ws_play_pull", "ws_play_bulk_pull"};
-    return kernels[way];
+std::string kernel_of(WsMethod way, bool pair) {
+    static constexpr const char* names[] = {"packets", "stores", "bulk", "pull", "bulk_pull"};
+    return std::string(pair ? "ws_pair_" : "ws_play_") + names[way];
+}
+
+/// One send and one receive: the commonest program has kernels of its own.
+bool is_pair(const Script& script) {
+    const auto& [steps, moves] = std::tie(script.steps, script.moves);
+    if (script.guarded || moves.size() != 2 || moves[0].sends == moves[1].sends) return false;
+    for (const auto& each : moves)
+        if (each.move.mine % sizeof(u32) != 0) return false;
+    // A step without transfers before them would be taken for the first.
+    return steps.size() == 1 || (steps.size() == 2 && steps[0].sends + steps[0].receives == 1);
 }
 
 /// The words that kernel and host share while the kernel runs, in pinned memory.
@@ -99,7 +109,8 @@ void PlayProgram::run(const Schedule& schedule, std::span<double> seconds) {
     void* orders = orders_.address();
     void* arguments[] = {&orders};
     const double began = now();
-    stream_->launch(kernel_of(method_.way), method_.blocks, method_.threads, arguments);
+    stream_->launch(kernel_of(method_.way, is_pair(script_)), method_.blocks, method_.threads,
+                    arguments);
     wait_for(rounds);
     const double took = now() - began;
     count(rounds);
