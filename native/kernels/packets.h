@@ -8,17 +8,15 @@
 /// How many packets a thread has under way at once.
 #define WS_AT_ONCE 4
 
-#if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
-#define WS_PATIENCE 2047
-#else
-#define WS_PATIENCE 31
-#endif
-
-/// Looks now and then whether the host wants the kernel to end.
-WS_INLINE bool ws_give_up(u32& tries, const u32* stop) {
-    if ((++tries & WS_PATIENCE) != 0) return false;
-    ws_pause();
-    return ws_load_flag(stop) != 0;
+/// Calls until(): true once it says so; false when the host wants the kernel to end, at which it
+/// looks now and then.
+template <class Until> WS_INLINE bool ws_spin(const u32* stop, Until until) {
+    for (;;) {
+        for (u32 tries = 0; tries < WS_PATIENCE; ++tries)
+            if (until()) return true;
+        ws_pause();
+        if (ws_load_flag(stop) != 0) return false;
+    }
 }
 
 /// `left`: bytes of the message from here on. Messages lie on whole words where `words` says so.
@@ -98,27 +96,34 @@ WS_INLINE void ws_send_packets(WsPacket* slot, const u8* from, u64 bytes, u32 co
     }
 }
 
+/// Back when the packet lies in its place; false: told to give up.
+template <bool words>
+WS_INLINE bool ws_receive_packet(u8* to, u64 left, const WsPacket* from, u32 flag,
+                                 const u32* stop) {
+    WsPacket packet;
+    const bool there = ws_spin(stop, [&] {
+        packet = ws_load_packet(from);
+        return packet.flag == flag;
+    });
+    if (!there) return false;
+    ws_unpack<words>(to, left, packet);
+    return true;
+}
+
 /// Back when this thread's packets lie in the message's place; false: told to give up.
 template <bool words>
 WS_INLINE bool ws_receive_packets(u8* to, u64 bytes, const WsPacket* slot, u32 count, u32 flag,
                                   const u32* stop) {
     const u32 lanes = ws_lanes(), lane = ws_lane();
-    u32 tries = 0;
     if (count <= lanes) {
         if (lane >= count) return true;
-        WsPacket packet = ws_load_packet(slot + lane);
-        while (packet.flag != flag) {
-            if (ws_give_up(tries, stop)) return false;
-            packet = ws_load_packet(slot + lane);
-        }
         const u32 at = lane * WS_PACKET_BYTES;
-        ws_unpack<words>(to + at, bytes - at, packet);
-        return true;
+        return ws_receive_packet<words>(to + at, bytes - at, slot + lane, flag, stop);
     }
     for (u32 first = lane; first < count; first += WS_AT_ONCE * lanes) {
         WsPacket packets[WS_AT_ONCE] = {};
-        for (bool all = false; !all;) {
-            all = true;
+        const bool there = ws_spin(stop, [&] {
+            bool all = true;
             WS_UNROLL
             for (u32 k = 0; k < WS_AT_ONCE; ++k)
                 if (first + k * lanes < count)
@@ -126,8 +131,9 @@ WS_INLINE bool ws_receive_packets(u8* to, u64 bytes, const WsPacket* slot, u32 c
             WS_UNROLL
             for (u32 k = 0; k < WS_AT_ONCE; ++k)
                 if (first + k * lanes < count) all = all && packets[k].flag == flag;
-            if (!all && ws_give_up(tries, stop)) return false;
-        }
+            return all;
+        });
+        if (!there) return false;
         WS_UNROLL
         for (u32 k = 0; k < WS_AT_ONCE; ++k) {
             const u64 at = (u64)(first + k * lanes) * WS_PACKET_BYTES;

@@ -21,6 +21,12 @@ WS_INLINE u64 ws_thread() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
 WS_INLINE u64 ws_threads() { return (u64)gridDim.x * blockDim.x; }
 /// All threads of the block have come here, and see what the others wrote before.
 WS_INLINE void ws_sync() { __syncthreads(); }
+/// The same for a block of one warp; AMD's are wider.
+#if defined(__CUDACC_RTC__)
+WS_INLINE void ws_sync_warp() { __syncwarp(); }
+#else
+WS_INLINE void ws_sync_warp() { __syncthreads(); }
+#endif
 /// What this thread wrote, or saw others write, is seen by every processor before what comes next.
 WS_INLINE void ws_fence() { __threadfence_system(); }
 
@@ -36,6 +42,7 @@ WS_INLINE u32 ws_atomic_add(u32* to, u32 value) { return atomicAdd(to, value); }
 /// An address kept as a number, as the kernel may follow it.
 template <class T> WS_INLINE T* ws_at(u64 address) { return (T*)address; }
 WS_INLINE void ws_pause() {}
+#define WS_PATIENCE 2048
 
 #else
 #include <sched.h>
@@ -60,6 +67,7 @@ WS_INLINE u32 ws_lanes() { return 1; }
 WS_INLINE u64 ws_thread() { return wirespeed::cpu::grid.block; }
 WS_INLINE u64 ws_threads() { return wirespeed::cpu::grid.blocks; }
 WS_INLINE void ws_sync() {}
+WS_INLINE void ws_sync_warp() {}
 WS_INLINE void ws_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
 /// Runs body(i) for every i < count, each block on a range of its own.
@@ -85,4 +93,5 @@ template <class T> WS_INLINE T* ws_at(u64 address) {
     return static_cast<T*>(wirespeed::cpu::grid.translate(reinterpret_cast<void*>(address)));
 }
 WS_INLINE void ws_pause() { sched_yield(); }
+#define WS_PATIENCE 32
 #endif
