@@ -18,7 +18,8 @@ const wirespeed::cpu::Add<ws_play_bulk_pull> add_play_bulk_pull{"ws_play_bulk_pu
 const wirespeed::cpu::Add<ws_pair_bulk_pull> add_pair_bulk_pull{"ws_pair_bulk_pull"};
 const wirespeed::cpu::Add<ws_pair_packet> add_pair_packet{"ws_pair_packet"};
 const wirespeed::cpu::Add<ws_pair_warp> add_pair_warp{"ws_pair_warp"};
-const wirespeed::cpu::Add<ws_copy_bytes> add_copy{"ws_copy_bytes"};
+const wirespeed::cpu::Add<ws_pair_short> add_pair_short{"ws_pair_short"};
+const wirespeed::cpu::Add<ws_copy_and_tell> add_copy{"ws_copy_and_tell"};
 const wirespeed::cpu::Add<ws_play_facts> add_facts{"ws_play_facts"};
 
 }  // namespace

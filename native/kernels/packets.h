@@ -19,8 +19,13 @@ template <class Until> WS_INLINE bool ws_spin(const u32* stop, Until until) {
     }
 }
 
-/// `left`: bytes of the message from here on. Messages lie on whole words where `words` says so.
-template <bool words> WS_INLINE WsPacket ws_pack(const u8* from, u64 left, u32 flag) {
+/// What is left of a message from `at` on, as far as a packet holds it.
+WS_INLINE u32 ws_rest(u64 bytes, u64 at) {
+    return bytes - at < WS_PACKET_BYTES ? (u32)(bytes - at) : WS_PACKET_BYTES;
+}
+
+/// `left`: bytes that the packet carries. Messages lie on whole words where `words` says so.
+template <bool words> WS_INLINE WsPacket ws_pack(const u8* from, u32 left, u32 flag) {
     WsPacket packet = {{0, 0, 0}, flag};
     if (words && left >= WS_PACKET_BYTES) {
         WS_UNROLL
@@ -50,7 +55,7 @@ template <bool words> WS_INLINE WsPacket ws_pack(const u8* from, u64 left, u32 f
     return packet;
 }
 
-template <bool words> WS_INLINE void ws_unpack(u8* to, u64 left, const WsPacket& packet) {
+template <bool words> WS_INLINE void ws_unpack(u8* to, u32 left, const WsPacket& packet) {
     if (words && left >= WS_PACKET_BYTES) {
         WS_UNROLL
         for (int i = 0; i < WS_PACKET_WORDS; ++i) ((u32*)to)[i] = packet.word[i];
@@ -79,7 +84,7 @@ WS_INLINE void ws_send_packets(WsPacket* slot, const u8* from, u64 bytes, u32 co
     if (count <= lanes) {
         if (lane < count) {
             const u32 at = lane * WS_PACKET_BYTES;
-            ws_store_packet(slot + lane, ws_pack<words>(from + at, bytes - at, flag));
+            ws_store_packet(slot + lane, ws_pack<words>(from + at, ws_rest(bytes, at), flag));
         }
         return;
     }
@@ -88,7 +93,8 @@ WS_INLINE void ws_send_packets(WsPacket* slot, const u8* from, u64 bytes, u32 co
         WS_UNROLL
         for (u32 k = 0; k < WS_AT_ONCE; ++k) {
             const u64 at = (u64)(first + k * lanes) * WS_PACKET_BYTES;
-            if (first + k * lanes < count) packets[k] = ws_pack<words>(from + at, bytes - at, flag);
+            if (first + k * lanes < count)
+                packets[k] = ws_pack<words>(from + at, ws_rest(bytes, at), flag);
         }
         WS_UNROLL
         for (u32 k = 0; k < WS_AT_ONCE; ++k)
@@ -98,7 +104,7 @@ WS_INLINE void ws_send_packets(WsPacket* slot, const u8* from, u64 bytes, u32 co
 
 /// Back when the packet lies in its place; false: told to give up.
 template <bool words>
-WS_INLINE bool ws_receive_packet(u8* to, u64 left, const WsPacket* from, u32 flag,
+WS_INLINE bool ws_receive_packet(u8* to, u32 left, const WsPacket* from, u32 flag,
                                  const u32* stop) {
     WsPacket packet;
     const bool there = ws_spin(stop, [&] {
@@ -118,7 +124,7 @@ WS_INLINE bool ws_receive_packets(u8* to, u64 bytes, const WsPacket* slot, u32 c
     if (count <= lanes) {
         if (lane >= count) return true;
         const u32 at = lane * WS_PACKET_BYTES;
-        return ws_receive_packet<words>(to + at, bytes - at, slot + lane, flag, stop);
+        return ws_receive_packet<words>(to + at, ws_rest(bytes, at), slot + lane, flag, stop);
     }
     for (u32 first = lane; first < count; first += WS_AT_ONCE * lanes) {
         WsPacket packets[WS_AT_ONCE] = {};
@@ -137,7 +143,8 @@ WS_INLINE bool ws_receive_packets(u8* to, u64 bytes, const WsPacket* slot, u32 c
         WS_UNROLL
         for (u32 k = 0; k < WS_AT_ONCE; ++k) {
             const u64 at = (u64)(first + k * lanes) * WS_PACKET_BYTES;
-            if (first + k * lanes < count) ws_unpack<words>(to + at, bytes - at, packets[k]);
+            if (first + k * lanes < count)
+                ws_unpack<words>(to + at, ws_rest(bytes, at), packets[k]);
         }
     }
     return true;

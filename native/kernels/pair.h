@@ -6,11 +6,11 @@
 #include "kernels/play_op.h"
 
 /// How many threads share a message, and so what it takes to know that all have their part.
-enum WsGroup { ws_no_pair, ws_one_lane, ws_one_warp, ws_whole_block };
+enum WsGroup { ws_no_pair, ws_one_lane, ws_one_warp, ws_short_block, ws_whole_block };
 
 template <int group> WS_INLINE void ws_join() {
     if (group == ws_one_warp) ws_sync_warp();
-    if (group == ws_whole_block) ws_sync();
+    if (group >= ws_short_block) ws_sync();
 }
 
 /// One direction of the pair: the next message's number and its slot in the ring of packets.
@@ -32,8 +32,7 @@ WS_INLINE void ws_advance(const WsScene& scene, WsWay& way) {
     way.slot = ws_slot(scene, way.op, way.number);
 }
 
-template <int method, int group>
-WS_INLINE bool ws_pair_send(const WsScene& scene, WsWay& way, WsBulk& bulk) {
+template <int method> WS_INLINE bool ws_pair_send(const WsScene& scene, WsWay& way, WsBulk& bulk) {
     WsOp& op = way.op;
     if (method == ws_packets) {
         const u32 needed = way.number - scene.last_slot - 1;
@@ -41,10 +40,7 @@ WS_INLINE bool ws_pair_send(const WsScene& scene, WsWay& way, WsBulk& bulk) {
             if (!ws_wait_word(op.credit, needed, scene.stop)) return false;
             op.known = ws_load_flag(op.credit);
         }
-        if (group == ws_one_lane)
-            ws_store_packet(way.slot, ws_pack<true>(op.near_end, op.bytes, way.number));
-        else
-            ws_send_packets<true>(way.slot, op.near_end, op.bytes, op.packets, way.number);
+        ws_send_packets<true>(way.slot, op.near_end, op.bytes, op.packets, way.number);
         return true;
     }
     if (!ws_pulls(method)) ws_transport<method>(bulk, op.theirs, op.mine, op.bytes);
@@ -56,13 +52,11 @@ WS_INLINE bool ws_pair_send(const WsScene& scene, WsWay& way, WsBulk& bulk) {
     return true;
 }
 
-template <int method, int group>
+template <int method>
 WS_INLINE bool ws_pair_receive(const WsScene& scene, const WsWay& way, WsBulk& bulk) {
     const WsOp& op = way.op;
     bool good;
-    if (method == ws_packets && group == ws_one_lane) {
-        good = ws_receive_packet<true>(op.near_end, op.bytes, way.slot, way.number, scene.stop);
-    } else if (method == ws_packets) {
+    if (method == ws_packets) {
         good = ws_receive_packets<true>(op.near_end, op.bytes, way.slot, op.packets, way.number,
                                         scene.stop);
     } else {
@@ -72,7 +66,7 @@ WS_INLINE bool ws_pair_receive(const WsScene& scene, const WsWay& way, WsBulk& b
             if (good) ws_transport<method>(bulk, op.mine, op.theirs, op.bytes);
         }
     }
-    ws_join<group>();
+    ws_join<ws_whole_block>();
     return good;
 }
 
@@ -84,7 +78,7 @@ template <int method> WS_INLINE void ws_received(const WsScene& scene, WsWay& wa
 }
 
 /// False: told to give up.
-template <int method, int group>
+template <int method>
 WS_INLINE bool ws_pair_rounds(const WsPlay& play, const WsScene& scene, bool sends_first,
                               const WsMove* moves, WsStamps& stamps) {
     WsBulk bulk;
@@ -99,14 +93,14 @@ WS_INLINE bool ws_pair_rounds(const WsPlay& play, const WsScene& scene, bool sen
     for (;;) {
         for (; left; --left, ++round) {
             if (sends_first) {
-                if (!ws_pair_send<method, group>(scene, out, bulk)) return false;
+                if (!ws_pair_send<method>(scene, out, bulk)) return false;
                 if (!first) ws_received<method>(scene, in);
                 first = false;
                 ws_advance(scene, out);
-                if (!ws_pair_receive<method, group>(scene, in, bulk)) return false;
+                if (!ws_pair_receive<method>(scene, in, bulk)) return false;
             } else {
-                if (!ws_pair_receive<method, group>(scene, in, bulk)) return false;
-                if (!ws_pair_send<method, group>(scene, out, bulk)) return false;
+                if (!ws_pair_receive<method>(scene, in, bulk)) return false;
+                if (!ws_pair_send<method>(scene, out, bulk)) return false;
                 ws_received<method>(scene, in);
                 ws_advance(scene, out);
             }

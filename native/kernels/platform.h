@@ -43,6 +43,7 @@ WS_INLINE u32 ws_atomic_add(u32* to, u32 value) { return atomicAdd(to, value); }
 template <class T> WS_INLINE T* ws_at(u64 address) { return (T*)address; }
 WS_INLINE void ws_pause() {}
 #define WS_PATIENCE 2048
+#define WS_MOST_LANES 512
 
 #else
 #include <sched.h>
@@ -94,4 +95,5 @@ template <class T> WS_INLINE T* ws_at(u64 address) {
 }
 WS_INLINE void ws_pause() { sched_yield(); }
 #define WS_PATIENCE 32
+#define WS_MOST_LANES 1
 #endif

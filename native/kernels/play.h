@@ -11,6 +11,7 @@
 
 #include "kernels/pair.h"
 #include "kernels/play_op.h"
+#include "kernels/short.h"
 
 /// One round of any steps; false: told to give up.
 template <int method>
@@ -101,10 +102,13 @@ template <int method, int group> WS_INLINE void ws_play(const WsPlay* described)
     ws_sync();
     if (stopped) return;
     WsStamps stamps = {ws_thread() == 0, ws_at<u64>(play.stamps), ws_at<u64>(play.progress), 0};
-    const bool whole =
-        group == ws_no_pair
-            ? ws_play_rounds<method>(play, scene, steps, moves, stamps, &stopped)
-            : ws_pair_rounds<method, group>(play, scene, steps[0].sends > 0, moves, stamps);
+    bool whole;
+    if (group == ws_no_pair)
+        whole = ws_play_rounds<method>(play, scene, steps, moves, stamps, &stopped);
+    else if (group == ws_whole_block)
+        whole = ws_pair_rounds<method>(play, scene, steps[0].sends > 0, moves, stamps);
+    else
+        whole = ws_short_rounds<group>(play, scene, steps[0].sends > 0, moves, stamps);
     if (!ws_pulls(method) || !whole) return;
     // A sender's buffer is in use until its receivers have fetched the last message.
     ws_sync();
@@ -127,6 +131,7 @@ WS_WIDE_KERNEL ws_play_pull(const WsPlay* play) { ws_play<ws_pull, ws_no_pair>(p
 WS_WIDE_KERNEL ws_play_bulk_pull(const WsPlay* play) { ws_play<ws_bulk_pull, ws_no_pair>(play); }
 WS_WIDE_KERNEL ws_pair_packet(const WsPlay* play) { ws_play<ws_packets, ws_one_lane>(play); }
 WS_WIDE_KERNEL ws_pair_warp(const WsPlay* play) { ws_play<ws_packets, ws_one_warp>(play); }
+WS_WIDE_KERNEL ws_pair_short(const WsPlay* play) { ws_play<ws_packets, ws_short_block>(play); }
 WS_WIDE_KERNEL ws_pair_packets(const WsPlay* play) { ws_play<ws_packets, ws_whole_block>(play); }
 WS_WIDE_KERNEL ws_pair_stores(const WsPlay* play) { ws_play<ws_stores, ws_whole_block>(play); }
 WS_WIDE_KERNEL ws_pair_bulk(const WsPlay* play) { ws_play<ws_bulk, ws_whole_block>(play); }
@@ -136,7 +141,7 @@ WS_WIDE_KERNEL ws_pair_bulk_pull(const WsPlay* play) {
 }
 
 /// [0]: 1 if there are bulk copies; [1]: the smallest step of the clock in ns; [2]: payload of a
-/// packet in bytes.
+/// packet in bytes; [3]: threads that a block may have.
 WS_KERNEL ws_play_facts(u64* facts) {
     if (ws_thread() != 0) return;
     facts[0] = WS_HAS_BULK;
@@ -149,4 +154,5 @@ WS_KERNEL ws_play_facts(u64* facts) {
     }
     facts[1] = least;
     facts[2] = WS_PACKET_BYTES;
+    facts[3] = WS_MOST_LANES;
 }

@@ -40,9 +40,11 @@ class HostProgram final : public Program {
   public:
     /// `align` lets the ranks start together; it runs once, before the lead-in, and may be null.
     HostProgram(Page& page, std::vector<std::unique_ptr<Action>> round,
-                std::unique_ptr<Action> align)
-        : page_(page), round_(std::move(round)), align_(std::move(align)) {}
+                std::unique_ptr<Action> align, std::string details = {})
+        : page_(page), round_(std::move(round)), align_(std::move(align)),
+          details_(std::move(details)) {}
     void run(const Schedule& schedule, std::span<double> seconds) override;
+    std::string describe() const override { return details_; }
 
   private:
     void rounds(int count);
@@ -50,6 +52,7 @@ class HostProgram final : public Program {
     Page& page_;
     std::vector<std::unique_ptr<Action>> round_;
     std::unique_ptr<Action> align_;
+    std::string details_;
 };
 
 }  // namespace wirespeed

@@ -5,7 +5,7 @@ from wirespeed.paths import Path
 PATHS = (
     Path(
         "ipc-write",
-        "the sender's copy engine writes the other GPU's memory",
+        "the sender's host starts a write into the other GPU's memory: copy engine, or kernel where faster",
         "ipc",
         "device",
         options=(("by", "write"),),
@@ -26,7 +26,7 @@ PATHS = (
     ),
     Path(
         "ipc-kernel",
-        "a kernel started by the sender's host writes the other GPU's memory",
+        "a copy kernel that the sender's host starts writes the other GPU's memory",
         "ipc",
         "device",
         options=(("by", "write"), ("copy", "kernel")),

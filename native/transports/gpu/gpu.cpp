@@ -9,19 +9,20 @@
 #include "transports/gpu/inbox.hpp"
 #include "transports/gpu/play.hpp"
 #include "transports/local/exchange.hpp"
+#include "transports/local/pace.hpp"
 #include "transports/local/peer_buffers.hpp"
 #include "transports/local/peer_offsets.hpp"
 
 namespace wirespeed {
 namespace {
 
-constexpr std::uint32_t most_blocks = 256, most_threads = 512, warp = 32;
+constexpr std::uint32_t most_blocks = 256, warp = 32;
 constexpr std::size_t packet = 16;
 constexpr std::uint32_t most_slots = 64;
 
 /// What the kernels say of the platform that they run on.
 struct Facts {
-    u64 has_bulk, clock_ns, packet_bytes;
+    u64 has_bulk, clock_ns, packet_bytes, most_threads;
 };
 
 Facts ask(Device& device) {
@@ -40,11 +41,6 @@ struct Extent {
     std::uint32_t window = 0;  ///< most transfers of one pair in one step
     bool near = true;          ///< transfers and steps fit what packets need
 };
-
-std::uint32_t whole_warps(std::size_t threads) {
-    const std::size_t rounded = (threads + warp - 1) / warp * warp;
-    return static_cast<std::uint32_t>(std::clamp<std::size_t>(rounded, warp, most_threads));
-}
 
 class GpuTransport final : public Transport {
   public:
@@ -205,6 +201,11 @@ class GpuTransport final : public Transport {
         return {peer, false, move};
     }
 
+    std::uint32_t whole_warps(std::size_t threads) const {
+        const std::size_t rounded = std::max<std::size_t>((threads + warp - 1) / warp * warp, warp);
+        return static_cast<std::uint32_t>(std::min<std::size_t>(rounded, facts_.most_threads));
+    }
+
     /// The ways worth trying for this size; those of the options alone if they name one.
     std::vector<Method> candidates(const Extent& extent, const Script& script) const {
         std::vector<Method> ways;
@@ -221,9 +222,9 @@ class GpuTransport final : public Transport {
             if (blocks > blocks_ || (bytes / blocks < 1024 && !alone)) continue;
             for (const std::uint32_t threads : {128u, 256u, 512u})
                 if (bytes / blocks / threads <= 256 || threads == 512)
-                    ways.push_back({ws_stores, blocks, threads});
+                    ways.push_back({ws_stores, blocks, whole_warps(threads)});
             if (bytes / blocks < 16384 || script.guarded) continue;
-            ways.push_back({ws_pull, blocks, 512});
+            ways.push_back({ws_pull, blocks, whole_warps(512)});
             if (!facts_.has_bulk || blocks < 16) continue;
             ways.push_back({ws_bulk, blocks, 128});
             ways.push_back({ws_bulk_pull, blocks, 128});
@@ -258,34 +259,12 @@ class GpuTransport final : public Transport {
         double least = 0;
         for (const Method& way : ways) {
             program.use(way);
-            const double seconds = pace(program);
+            const double seconds = pace(context_.control, program);
             if (&way != &ways.front() && seconds >= least) continue;
             best = way;
             least = seconds;
         }
         return best;
-    }
-
-    /// Seconds a round, on the slowest rank.
-    double pace(PlayProgram& program) {
-        constexpr int samples = 5;
-        constexpr double enough = 0.3e-3;
-        double round = run(program, {1, 1, 1});
-        const int rounds = static_cast<int>(std::clamp(enough / std::max(round, 1e-7), 1.0, 300.0));
-        if (round > 10e-3) return round;
-        round = run(program, {2, rounds, samples});
-        return round;
-    }
-
-    double run(PlayProgram& program, const Schedule& schedule) {
-        std::vector<double> seconds(static_cast<std::size_t>(schedule.samples));
-        const auto all = exchange(context_.control, [&] {
-            program.run(schedule, seconds);
-            const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-            std::nth_element(seconds.begin(), middle, seconds.end());
-            return *middle;
-        });
-        return *std::max_element(all.begin(), all.end());
     }
 
     PeerBuffers buffers_;

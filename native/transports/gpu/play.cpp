@@ -32,10 +32,10 @@ Launch launch_for(const Method& method, const Script& script) {
     static constexpr const char* names[] = {"packets", "stores", "bulk", "pull", "bulk_pull"};
     const std::string name = names[method.way];
     if (!is_pair(script)) return {"ws_play_" + name, method.threads};
-    const auto single = [](const Script::Move& each) { return each.move.packets == 1; };
-    if (method.way == ws_packets && single(script.moves[0]) && single(script.moves[1]))
-        return {"ws_pair_packet", 1};
-    if (method.way == ws_packets && method.threads == 32) return {"ws_pair_warp", 32};
+    const u32 most = std::max(script.moves[0].move.packets, script.moves[1].move.packets);
+    if (method.way == ws_packets && most == 1) return {"ws_pair_packet", 1};
+    if (method.way == ws_packets && most <= method.threads)
+        return {method.threads == 32 ? "ws_pair_warp" : "ws_pair_short", method.threads};
     return {"ws_pair_" + name, method.threads};
 }
 

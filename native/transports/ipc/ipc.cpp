@@ -8,6 +8,7 @@
 #include "core/reached.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/local/flags.hpp"
+#include "transports/local/pace.hpp"
 #include "transports/local/peer_buffers.hpp"
 #include "transports/local/peer_offsets.hpp"
 
@@ -22,10 +23,9 @@ struct Link {
     explicit Link(Context& given)
         : context(given), flags(given), sent(static_cast<std::size_t>(given.control.size())),
           received(sent), invited(sent), allowed(sent),
-          by_kernel(given.option("copy", "engine") == "kernel"),
           most_blocks(std::max(given.device.resident_blocks(), 1u)),
-          copying(given.page.name(by_kernel ? "kernel that copies between GPUs"
-                                            : "copy engine between GPUs")),
+          counters(given.device, Memory::device, sent.size() * sizeof(std::uint32_t)),
+          copying(given.page.name("copy between GPUs")),
           waiting(given.page.name("wait for the peer's word")) {}
 
     static std::uint32_t& of(Counts& counts, int peer) {
@@ -49,8 +49,9 @@ struct Link {
     Flags flags;
     std::map<int, std::unique_ptr<Stream>> streams;
     Counts sent, received, invited, allowed;
-    bool by_kernel, tells_from_stream = true;
+    bool tells_from_stream = true;
     unsigned most_blocks;
+    Allocation counters;  ///< of kernels that copy, by peer; on the device
     CallId copying, waiting;
 };
 
@@ -63,16 +64,26 @@ struct Piece {
 
     void start(const Link& link) const {
         link.context.page.enter(link.copying, peer);
-        if (!bytes) return;
-        if (!link.by_kernel) return stream->copy(to, from, bytes);
-        // Enough threads to keep the wire busy, few enough to start quickly.
-        constexpr std::size_t threads = 512, each = 64;
+        if (bytes) stream->copy(to, from, bytes);
+    }
+    /// By a kernel that raises `word` itself.
+    void start_kernel(const Link& link, std::uint32_t* word, std::uint32_t number) const {
+        link.context.page.enter(link.copying, peer);
+        // Enough threads to keep the wire busy, few enough to start and to end quickly.
+        constexpr std::size_t most_threads = 512, each = 64;
+        const std::size_t threads = std::clamp<std::size_t>(bytes / 16 / 32 * 32, 32, most_threads);
         const auto blocks = static_cast<unsigned>(
             std::clamp<std::size_t>(bytes / (threads * each), 1, link.most_blocks));
-        auto target = reinterpret_cast<std::uint64_t>(to),
-             source = reinterpret_cast<std::uint64_t>(from), count = std::uint64_t{bytes};
-        void* arguments[] = {&target, &source, &count};
-        stream->launch("ws_copy_bytes", blocks, threads, arguments);
+        std::uint64_t values[] = {reinterpret_cast<std::uint64_t>(to),
+                                  reinterpret_cast<std::uint64_t>(from),
+                                  bytes,
+                                  reinterpret_cast<std::uint64_t>(word),
+                                  number,
+                                  reinterpret_cast<std::uint64_t>(link.counters.address()) +
+                                      static_cast<std::uint64_t>(peer) * sizeof(std::uint32_t)};
+        void* arguments[] = {&values[0], &values[1], &values[2],
+                             &values[3], &values[4], &values[5]};
+        stream->launch("ws_copy_and_tell", blocks, static_cast<unsigned>(threads), arguments);
     }
     void finish(const Link& link) const {
         link.context.page.enter(link.copying, peer);
@@ -80,17 +91,33 @@ struct Piece {
     }
 };
 
+/// Who copies a message that the sender writes, and who raises the word.
+enum class Writer { engine_then_stream, engine_then_host, kernel };
+
+const char* name_of(Writer writer) {
+    switch (writer) {
+        case Writer::engine_then_stream:
+            return "copy engine, word from the stream";
+        case Writer::engine_then_host:
+            return "copy engine, word from the host";
+        case Writer::kernel:
+            return "kernel";
+    }
+    return "";
+}
+
 /// The sender writes. Where one buffer serves both ways it waits until the receiver is at this
 /// step: what lies there may still be on its way out.
 class WriteStep final : public Action {
   public:
-    WriteStep(Link& link, std::vector<Piece> sends, std::vector<int> receives, bool guarded)
-        : link_(link), sends_(std::move(sends)), receives_(std::move(receives)), guarded_(guarded) {
+    WriteStep(Link& link, Writer writer, std::vector<Piece> sends, std::vector<int> receives,
+              bool guarded)
+        : link_(link), writer_(writer), sends_(std::move(sends)), receives_(std::move(receives)),
+          guarded_(guarded), words_(sends_.size()), numbers_(sends_.size()) {
+        if (writer == Writer::engine_then_host) return;
         const int me = link.context.control.rank();
-        if (link.tells_from_stream)
-            for (const Piece& piece : sends_)
-                words_.push_back(link.flags.on_device(piece.peer, me, Flags::arrived));
-        numbers_.resize(sends_.size());
+        for (std::size_t i = 0; i < sends_.size(); ++i)
+            words_[i] = link.flags.on_device(sends_[i].peer, me, Flags::arrived);
     }
 
     void run() override {
@@ -102,23 +129,31 @@ class WriteStep final : public Action {
             if (guarded_)
                 link_.wait(piece.peer, Flags::taken, ++Link::of(link_.allowed, piece.peer));
             numbers_[i] = ++Link::of(link_.sent, piece.peer);
-            piece.start(link_);
-            if (!words_.empty()) piece.stream->write_value(words_[i], numbers_[i]);
-        }
-        if (words_.empty())
-            for (std::size_t i = 0; i < sends_.size(); ++i) {
-                sends_[i].finish(link_);
-                link_.tell(sends_[i].peer, Flags::arrived, numbers_[i]);
+            if (writer_ == Writer::kernel) {
+                piece.start_kernel(link_, words_[i], numbers_[i]);
+            } else {
+                piece.start(link_);
+                if (words_[i]) piece.stream->write_value(words_[i], numbers_[i]);
             }
+        }
+        if (writer_ == Writer::engine_then_host) finish_and_tell();
         for (const int peer : receives_)
             link_.wait(peer, Flags::arrived, ++Link::of(link_.received, peer));
         // The receivers know already: this only makes sure that the buffer is free.
-        if (!words_.empty())
+        if (writer_ != Writer::engine_then_host)
             for (const Piece& piece : sends_) piece.finish(link_);
     }
 
   private:
+    void finish_and_tell() {
+        for (std::size_t i = 0; i < sends_.size(); ++i) {
+            sends_[i].finish(link_);
+            link_.tell(sends_[i].peer, Flags::arrived, numbers_[i]);
+        }
+    }
+
     Link& link_;
+    Writer writer_;
     std::vector<Piece> sends_;
     std::vector<int> receives_;
     bool guarded_;
@@ -160,6 +195,8 @@ class IpcTransport final : public HostTransport {
         : HostTransport(context), writes_(context.option("by", "write") == "write"),
           buffers_(context, writes_ ? "ipc-write" : "ipc-read"), link_(context) {
         if (writes_ || context.option("by", "") == "read") {
+            const std::vector<std::uint32_t> zeros(link_.sent.size());
+            context.device.copy(link_.counters.address(), zeros.data(), link_.counters.bytes());
             link_.tells_from_stream = writes_ && all_streams_tell();
             return;
         }
@@ -173,14 +210,18 @@ class IpcTransport final : public HostTransport {
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         const std::vector<Step> theirs = peer_offsets(context_.control, steps);
-        std::vector<std::unique_ptr<Action>> round;
-        exchange(context_.control, [&] {
-            for (std::size_t i = 0; i < steps.size(); ++i)
-                if (!steps[i].sends.empty() || !steps[i].receives.empty())
-                    round.push_back(make(steps[i], theirs[i], buffers));
-            return true;
-        });
-        return std::make_unique<HostProgram>(context_.page, std::move(round), align());
+        const std::vector<Writer> writers = candidates(steps);
+        std::unique_ptr<Program> best;
+        double least = 0;
+        for (const Writer writer : writers) {
+            auto program = make_program(writer, steps, theirs, buffers);
+            if (writers.size() == 1) return program;
+            const double seconds = pace(context_.control, *program);
+            if (best && seconds >= least) continue;
+            best = std::move(program);
+            least = seconds;
+        }
+        return best;
     }
 
     std::unique_ptr<Action> compile_step(const Step&, const Buffers&) override {
@@ -189,12 +230,37 @@ class IpcTransport final : public HostTransport {
 
     std::unique_ptr<Action> align() override { return std::make_unique<ControlAlign>(context_); }
 
-    std::string describe() const override {
-        return std::string("\"told by\": \"") +
-               (link_.tells_from_stream ? "the stream" : "the host") + "\"";
+  private:
+    /// The ways worth trying; for large messages nothing comes near a copy engine.
+    std::vector<Writer> candidates(std::span<const Step> steps) {
+        constexpr std::size_t small = 512 << 10;
+        std::size_t mine = 0;
+        for (const Step& step : steps)
+            for (const Transfer& transfer : step.sends) mine = std::max(mine, transfer.bytes);
+        const auto all = exchange(context_.control, [&] { return mine; });
+        const Writer engine =
+            link_.tells_from_stream ? Writer::engine_then_stream : Writer::engine_then_host;
+        const std::string copy = context_.option("copy", "auto");
+        if (!writes_ || copy == "engine") return {engine};
+        if (copy == "kernel") return {Writer::kernel};
+        if (*std::max_element(all.begin(), all.end()) > small) return {engine};
+        return {engine, Writer::engine_then_host, Writer::kernel};
     }
 
-  private:
+    std::unique_ptr<Program> make_program(Writer writer, std::span<const Step> steps,
+                                          std::span<const Step> theirs, const Buffers& buffers) {
+        std::vector<std::unique_ptr<Action>> round;
+        exchange(context_.control, [&] {
+            for (std::size_t i = 0; i < steps.size(); ++i)
+                if (!steps[i].sends.empty() || !steps[i].receives.empty())
+                    round.push_back(make(writer, steps[i], theirs[i], buffers));
+            return true;
+        });
+        const std::string by = writes_ ? name_of(writer) : "copy engine, word from the host";
+        return std::make_unique<HostProgram>(context_.page, std::move(round), align(),
+                                             "\"copied by\": \"" + by + "\"");
+    }
+
     /// Old drivers cannot: then the host waits for the copy and tells.
     bool all_streams_tell() {
         if (context_.option("tell", "stream") != "stream") return false;
@@ -212,7 +278,8 @@ class IpcTransport final : public HostTransport {
         return std::find(all.begin(), all.end(), false) == all.end();
     }
 
-    std::unique_ptr<Action> make(const Step& step, const Step& theirs, const Buffers& buffers) {
+    std::unique_ptr<Action> make(Writer writer, const Step& step, const Step& theirs,
+                                 const Buffers& buffers) {
         std::vector<Piece> pieces;
         std::vector<int> others;
         if (writes_) {
@@ -223,7 +290,7 @@ class IpcTransport final : public HostTransport {
                      buffers.send + mine.offset, mine.bytes, &link_.stream(mine.peer)});
             }
             for (const Transfer& mine : step.receives) others.push_back(mine.peer);
-            return std::make_unique<WriteStep>(link_, std::move(pieces), std::move(others),
+            return std::make_unique<WriteStep>(link_, writer, std::move(pieces), std::move(others),
                                                buffers.send == buffers.receive);
         }
         for (std::size_t i = 0; i < step.receives.size(); ++i) {

@@ -1,0 +1,34 @@
+#include "transports/local/pace.hpp"
+
+#include <algorithm>
+
+#include "transports/local/exchange.hpp"
+
+namespace wirespeed {
+namespace {
+
+constexpr int samples = 5;
+constexpr double sample_seconds = 0.3e-3, long_round = 10e-3;
+constexpr double most_rounds = 300;
+
+double run(Control& control, Program& program, const Schedule& schedule) {
+    std::vector<double> seconds(static_cast<std::size_t>(schedule.samples));
+    const auto all = exchange(control, [&] {
+        program.run(schedule, seconds);
+        const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+        std::nth_element(seconds.begin(), middle, seconds.end());
+        return *middle;
+    });
+    return *std::max_element(all.begin(), all.end());
+}
+
+}  // namespace
+
+double pace(Control& control, Program& program) {
+    const double round = run(control, program, {1, 1, 1});
+    if (round > long_round) return round;
+    const double rounds = std::clamp(sample_seconds / std::max(round, 1e-7), 1.0, most_rounds);
+    return run(control, program, {2, static_cast<int>(rounds), samples});
+}
+
+}  // namespace wirespeed

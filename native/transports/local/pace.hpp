@@ -1,0 +1,11 @@
+// How fast a program is, for transports that choose between ways by measuring them.
+#pragma once
+
+#include "transports/transport.hpp"
+
+namespace wirespeed {
+
+/// Seconds of a round on the slowest rank: the median of a few short samples. Every rank calls it.
+double pace(Control& control, Program& program);
+
+}  // namespace wirespeed
