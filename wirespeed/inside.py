@@ -26,13 +26,14 @@ from wirespeed.messages import Message, parse
 from wirespeed.native import Core, NativeError, core
 from wirespeed.orders import startup_limit
 from wirespeed.page import own_folder, read_pages, sweep
-from wirespeed.paths import Path, all_paths, find_path
+from wirespeed.paths import Path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
 from wirespeed.process import ancestors
 from wirespeed.rank import Watched, carry, describe_self, open_device
 from wirespeed.results import record
 from wirespeed.results.store import Store, default_name
+from wirespeed.selection import select
 from wirespeed.world import Promise, World
 
 Observer = Callable[[dict[str, Any]], None]
@@ -176,7 +177,11 @@ def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
         sizes = world.share(recorder.sizes(path) if recorder else None)
         if recorder:
             recorder.start(step, path, len(paths))
-        measurement.run(path.name, step, sizes)
+        lacks = [why for why in world.everyone(lacks_variables(path)) if why]
+        if not lacks:
+            measurement.run(path.name, step, sizes)
+        elif recorder and sizes:
+            recorder.lacking(lacks[0])
     # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
     watched.stage("end", 0, 0.0)
     atexit.register(world.leave)
@@ -198,14 +203,24 @@ def _ignore(message: Message) -> None:
 
 def _in_order(plan: Plan, kind: str) -> list[Path]:
     """The plan's paths, those that may end the whole job last."""
-    if plan.paths:
-        chosen = [find_path(name) for name in plan.paths]
-    else:
-        chosen = [path for path in all_paths() if path.default]
+    chosen = select(plan.paths, kind != "host")
     usable = [path for path in chosen if kind != "host" or not path.needs_device]
     if not usable:
-        raise WirespeedError(f"{chosen[0].name}: no GPU on this machine", ExitCode.UNAVAILABLE)
+        words = chosen[0].name if chosen else f"--paths {','.join(plan.paths)}"
+        raise WirespeedError(f"{words}: no GPU on this machine", ExitCode.UNAVAILABLE)
     return sorted(usable, key=lambda path: (path.gpu_aware_mpi, path.tried_first))
+
+
+def lacks_variables(path: Path) -> str | None:
+    """Why a path that needs variables of its own cannot be measured in these ranks; None: they have them.
+
+    They are read when MPI or another library starts, and here it has started for all paths at once.
+    """
+    missing = [f"{name}={value}" for name, value in path.variables.items() if os.environ.get(name) != value]
+    if not missing:
+        return None
+    words = " ".join(missing)
+    return f"the launcher's ranks run without {words}; outside of a launcher wirespeed sets it for this path"
 
 
 class _Recorder:
@@ -287,6 +302,10 @@ class _Recorder:
             )
         )
 
+    def lacking(self, why: str) -> None:
+        """The path cannot be measured here."""
+        self._fail(Outcome("unavailable", why))
+
     def _fail(self, outcome: Outcome) -> None:
         if outcome.what != "unavailable":
             self._failures += 1
@@ -297,6 +316,8 @@ class _Recorder:
     def finish(self) -> ExitCode:
         self._write(record.end(self._id, "complete", self._entries, self._failures))
         self._store.close()
+        if not self._entries and not self._done and not self._failures:
+            return ExitCode.UNAVAILABLE
         return ExitCode.FAILED_ENTRY if self._failures else ExitCode.OK
 
     def _write(self, line: Message) -> None:

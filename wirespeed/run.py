@@ -22,12 +22,13 @@ from wirespeed.machine import Machine
 from wirespeed.native import core
 from wirespeed.orders import Orders, startup_limit, stuck_after
 from wirespeed.page import own_folder, sweep
-from wirespeed.paths import Path, all_paths, find_path
+from wirespeed.paths import Path, all_paths
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
 from wirespeed.rank import allowed_cpus
 from wirespeed.results import record
 from wirespeed.results.store import Store, default_name
+from wirespeed.selection import select
 from wirespeed.watch import JobStep
 from wirespeed.world import Promise
 
@@ -50,7 +51,10 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
     if refusal:
         raise WirespeedError(refusal)
     found = discover(plan)
-    paths = chosen_paths(plan, found)
+    paths = select(plan.paths, found.kind != "host")
+    if not paths:
+        words = ",".join(plan.paths)
+        raise WirespeedError(f"--paths {words}: all of these paths need a GPU", ExitCode.UNAVAILABLE)
     if not any(found.availability(path) is None for path in paths):
         path = paths[0]
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
@@ -60,13 +64,6 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
     run = Run(plan, found, observe)
     with ending_on_signals():
         return run.all_steps(paths)
-
-
-def chosen_paths(plan: Plan, found: Machine) -> list[Path]:
-    """The paths asked for, else every default one that fits the device. Raises WirespeedError."""
-    if plan.paths:
-        return [find_path(name) for name in plan.paths]
-    return [path for path in all_paths() if path.default and (found.kind != "host" or not path.needs_device)]
 
 
 @contextmanager
@@ -263,6 +260,9 @@ class _Step:
 
 def _no_device_pointers(library: mpi.Mpi, outcome: Outcome) -> Outcome:
     """What became of an MPI that was handed device pointers, as a line of the table."""
+    if outcome.what == "unavailable":
+        # A rank said what is lacking before any device pointer was tried.
+        return outcome
     did = {
         "crash": f"crashed on a device pointer{f' in {outcome.fault}' if outcome.fault else ''}",
         "hang": f"hung on a device pointer ({outcome.text})",

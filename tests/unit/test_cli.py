@@ -116,7 +116,7 @@ class TestBadInput:
         [
             ("--device abacus", "there are: auto, cpu, cuda, hip, emulated"),
             ("--format pdf", "there are: table, json, csv, tutorial"),
-            ("--paths nowhere", "there are: host"),
+            ("--paths nowhere", "there is no path called 'nowhere'; 'wirespeed paths' lists them"),
             ("--against nowhere", "there are: summit"),
             ("--between 0", "as in 0,1"),
             ("--loops many", "a whole number from 1 to 10000000"),

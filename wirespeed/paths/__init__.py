@@ -38,6 +38,8 @@ class Path:
     """Place in tables and in runs."""
     variables: dict[str, str] = field(default_factory=dict, hash=False)
     """Environment variables that the path's job step needs."""
+    without: str = ""
+    """The path that this one is with something switched off: what that is worth is their ratio."""
 
     @property
     def tried_first(self) -> bool:
