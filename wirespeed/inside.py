@@ -203,11 +203,10 @@ def _ignore(message: Message) -> None:
 
 def _in_order(plan: Plan, kind: str) -> list[Path]:
     """The plan's paths, those that may end the whole job last."""
-    chosen = select(plan.paths, kind != "host")
+    chosen = select(plan.paths, kind != "host") or select(plan.paths)
     usable = [path for path in chosen if kind != "host" or not path.needs_device]
     if not usable:
-        words = chosen[0].name if chosen else f"--paths {','.join(plan.paths)}"
-        raise WirespeedError(f"{words}: no GPU on this machine", ExitCode.UNAVAILABLE)
+        raise WirespeedError(f"{chosen[0].name}: no GPU on this machine", ExitCode.UNAVAILABLE)
     return sorted(usable, key=lambda path: (path.gpu_aware_mpi, path.tried_first))
 
 

@@ -51,10 +51,7 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
     if refusal:
         raise WirespeedError(refusal)
     found = discover(plan)
-    paths = select(plan.paths, found.kind != "host")
-    if not paths:
-        words = ",".join(plan.paths)
-        raise WirespeedError(f"--paths {words}: all of these paths need a GPU", ExitCode.UNAVAILABLE)
+    paths = select(plan.paths, found.kind != "host") or select(plan.paths)
     if not any(found.availability(path) is None for path in paths):
         path = paths[0]
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)

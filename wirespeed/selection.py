@@ -48,7 +48,7 @@ def check(word: str) -> None:
         return
     from difflib import get_close_matches
 
-    close = get_close_matches(word.lower(), [*names, ALL], n=3, cutoff=0.6)
-    close = close or [name for name in names if word and name.startswith(word.lower())][:3]
+    close = get_close_matches(word.lower(), [*names, ALL], n=2, cutoff=0.6)
+    close = close or [name for name in names if word and name.startswith(word.lower())][:2]
     hint = f"did you mean {' or '.join(close)}? " if close else ""
     raise WirespeedError(f"there is no path called '{word}'; {hint}'wirespeed paths' lists them")

@@ -12,6 +12,8 @@ from wirespeed.units import format_size
 LONGEST = 60
 MOST_CHANGES = 6
 """A choice that changes more often is noise in one line; the result file has it."""
+OBVIOUS = ("abi",)
+"""Said elsewhere: the first line names the MPI."""
 _BYTES = "_bytes"
 
 
@@ -21,13 +23,18 @@ def choices(run: Run) -> list[tuple[str, str]]:
     odd = dict(incomparable(run))
     for path in run.paths:
         step = run.step(path)
-        parts = [_switched(run, path), odd.get(path, ""), of_step(step.get("details")), of_sizes(run, path)]
+        parts = [
+            _switched(run, path, told=path in odd),
+            odd.get(path, ""),
+            of_step(step.get("details")),
+            of_sizes(run, path),
+        ]
         if text := "; ".join(part for part in parts if part):
             lines.setdefault(text, []).append(path)
     return [(", ".join(paths), text) for text, paths in lines.items()]
 
 
-def _switched(run: Run, path: str) -> str:
+def _switched(run: Run, path: str, *, told: bool) -> str:
     """'aware with UCX_TLS=^cuda_ipc', and what aware ran with where the user has set that variable."""
     other = run.step(path).get("without")
     if not other:
@@ -35,7 +42,7 @@ def _switched(run: Run, path: str) -> str:
     changed = switches(run, path)
     text = f"{other} with {_settings(changed)}" if changed else f"{other} with something switched off"
     before = {name: value for name, value in inherited(run).items() if name in changed}
-    return f"{text} ({other} itself: {_settings(before)})" if before else text
+    return f"{text} ({other} itself: {_settings(before)})" if before and not told else text
 
 
 def _settings(variables: dict[str, str]) -> str:
@@ -46,7 +53,7 @@ def of_step(details: Any) -> str:
     """'version 2.27.7, via P2P/CUMEM' of what a transport says once for a path."""
     if not isinstance(details, dict):
         return ""
-    parts = [_member(name, value) for name, value in details.items()]
+    parts = [_member(name, value) for name, value in details.items() if name not in OBVIOUS]
     return ", ".join(part for part in parts if part)
 
 
@@ -67,7 +74,9 @@ def _value(name: str, value: Any) -> str:
         return f"{value:g}" if isinstance(value, float) else str(value)
     if isinstance(value, list):
         return " and ".join(dict.fromkeys(_value(name, one) for one in value))[:LONGEST]
-    return " ".join(value.split())[:LONGEST] if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    return "".join(letter for letter in " ".join(value.split()) if letter.isprintable())[:LONGEST]
 
 
 def of_sizes(run: Run, path: str) -> str:

@@ -171,8 +171,9 @@ class _Maker:
 
 def price(worth: Worth, *, spread: bool) -> Text:
     """'10.4x ±0.6 %'; '1.01x≈' where the figures do not differ beyond their intervals."""
-    sign = " " if worth.certain else NO_INTERVAL if worth.share is None else AS_FAST
-    cell = Text(f"{words.ratio(worth.ratio)}{TIMES}{sign}", "" if worth.certain else "dim")
+    plain = worth.certain or worth.fixed
+    sign = " " if plain else NO_INTERVAL if worth.share is None else AS_FAST
+    cell = Text(f"{words.ratio(worth.ratio)}{TIMES}{sign}", "" if plain else "dim")
     if spread:
         cell.append(f"{words.spread(worth.share):>{_SPREAD}}", "dim")
     return cell

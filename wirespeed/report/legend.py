@@ -84,7 +84,7 @@ def _certainty(run: Run, members: list[Pair]) -> str:
     shares = [worth.share for worth in found if worth.share is not None]
     if not shares:
         return ""
-    text = f"; the ratios' 95 % intervals within {words.spread(max(shares))}"
+    text = f"; the widest 95 % interval of these ratios is {words.spread(max(shares))}"
     if any(not worth.certain and worth.share is not None for worth in found):
-        text += f", {AS_FAST} where that includes 1"
+        text += f"; {AS_FAST} where it includes 1: no difference"
     return text

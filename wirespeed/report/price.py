@@ -25,6 +25,8 @@ class Worth:
     ratio: float
     low: float | None
     high: float | None
+    fixed: bool = False
+    """Means of a fixed count: nobody asked for an interval."""
 
     @property
     def certain(self) -> bool:
@@ -52,7 +54,7 @@ class Pair:
         if own is None or other is None:
             return None
         if own.precision is None or other.precision is None:
-            return Worth(other.seconds / own.seconds, None, None)
+            return Worth(other.seconds / own.seconds, None, None, own.stopped == other.stopped == "fixed")
         return Worth(
             *ratio_interval((other.seconds, other.low, other.high), (own.seconds, own.low, own.high))
         )
