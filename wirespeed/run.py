@@ -156,10 +156,14 @@ class Run:
             if step.accepted or not path.gpu_aware_mpi:
                 self._fail(path, outcome, step.number if step.accepted else None)
                 return
-            remedy = mpi.aware_remedy(library, ucx_folder())
+            # What a rank found lacking before any device pointer was tried is in its own words.
+            remedy = None
+            if outcome.what != "unavailable":
+                remedy = mpi.aware_remedy(library, ucx_folder())
+                outcome = _no_device_pointers(library, outcome)
             if following:
                 remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
-            self._fail(path, _no_device_pointers(library, outcome), None, remedy)
+            self._fail(path, outcome, None, remedy)
 
     def _candidates(self, path: Path) -> list[mpi.Mpi]:
         """The MPI measured with; for device pointers also the wheels that are known to take them."""
@@ -257,9 +261,6 @@ class _Step:
 
 def _no_device_pointers(library: mpi.Mpi, outcome: Outcome) -> Outcome:
     """What became of an MPI that was handed device pointers, as a line of the table."""
-    if outcome.what == "unavailable":
-        # A rank said what is lacking before any device pointer was tried.
-        return outcome
     did = {
         "crash": f"crashed on a device pointer{f' in {outcome.fault}' if outcome.fault else ''}",
         "hang": f"hung on a device pointer ({outcome.text})",
