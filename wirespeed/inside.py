@@ -177,11 +177,7 @@ def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
         sizes = world.share(recorder.sizes(path) if recorder else None)
         if recorder:
             recorder.start(step, path, len(paths))
-        lacks = [why for why in world.everyone(lacks_variables(path)) if why]
-        if not lacks:
-            measurement.run(path.name, step, sizes)
-        elif recorder and sizes:
-            recorder.lacking(lacks[0])
+        measurement.run(path.name, step, sizes)
     # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
     watched.stage("end", 0, 0.0)
     atexit.register(world.leave)
@@ -208,18 +204,6 @@ def _in_order(plan: Plan, kind: str) -> list[Path]:
     if not usable:
         raise WirespeedError(f"{chosen[0].name}: no GPU on this machine", ExitCode.UNAVAILABLE)
     return sorted(usable, key=lambda path: (path.gpu_aware_mpi, path.tried_first))
-
-
-def lacks_variables(path: Path) -> str | None:
-    """Why a path that needs variables of its own cannot be measured in these ranks; None: they have them.
-
-    They are read when MPI or another library starts, and here it has started for all paths at once.
-    """
-    missing = [f"{name}={value}" for name, value in path.variables.items() if os.environ.get(name) != value]
-    if not missing:
-        return None
-    words = " ".join(missing)
-    return f"the launcher's ranks run without {words}; outside of a launcher wirespeed sets it for this path"
 
 
 class _Recorder:
@@ -300,10 +284,6 @@ class _Recorder:
                 stacks=[message],
             )
         )
-
-    def lacking(self, why: str) -> None:
-        """The path cannot be measured here."""
-        self._fail(Outcome("unavailable", why))
 
     def _fail(self, outcome: Outcome) -> None:
         if outcome.what != "unavailable":

@@ -156,9 +156,11 @@ class Run:
             if step.accepted or not path.gpu_aware_mpi:
                 self._fail(path, outcome, step.number if step.accepted else None)
                 return
-            # What a rank found lacking before any device pointer was tried is in its own words.
             remedy = None
-            if outcome.what != "unavailable":
+            if outcome.what == "unavailable":
+                # A rank found something lacking before any device pointer was tried.
+                outcome.text = f"{library.title}: {outcome.text}"
+            else:
                 remedy = mpi.aware_remedy(library, ucx_folder())
                 outcome = _no_device_pointers(library, outcome)
             if following:

@@ -75,5 +75,6 @@ def test_an_mpi_is_not_blamed_for_what_the_machine_lacks(measure: Any) -> None:
     """Protects the words of a path that takes device pointers: none was tried when its ranks found a lack."""
     _, records = measure([HOST, AWARE], {"aware": "the ranks are on different hosts"})
     (failure,) = [record for record in records if record["kind"] == "failure"]
-    assert (failure["text"], failure["remedy"]) == ("the ranks are on different hosts", None)
+    assert failure["text"] == "Open MPI 5.0.11: the ranks are on different hosts"
+    assert failure["remedy"] is None
     assert "device pointer" not in shown(collect(records)[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.fake_run import FakeRun, one_line
 
-from wirespeed import inside, selection
+from wirespeed import selection
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.paths import Path, all_paths
@@ -92,15 +92,3 @@ class TestCommand:
         assert one_line(capsys.readouterr().err).startswith(
             "wirespeed: --paths: there is no path called 'stagd'; did you mean staged"
         )
-
-
-class TestInsideALauncher:
-    def test_variables_that_the_ranks_lack(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Protects the price of GPUDirect from a switch that came too late: all paths share ranks."""
-        path = PATHS[3]
-        monkeypatch.delenv("UCX_TLS", raising=False)
-        why = inside.lacks_variables(path)
-        assert why and "UCX_TLS=^cuda_ipc" in why
-        monkeypatch.setenv("UCX_TLS", "^cuda_ipc")
-        assert inside.lacks_variables(path) is None
-        assert inside.lacks_variables(PATHS[0]) is None

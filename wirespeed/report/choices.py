@@ -12,9 +12,11 @@ from wirespeed.units import format_size
 LONGEST = 60
 MOST_CHANGES = 6
 """A choice that changes more often is noise in one line; the result file has it."""
-OBVIOUS = ("abi",)
-"""Said elsewhere: the first line names the MPI."""
+OBVIOUS = ("abi", "call", "library")
+"""Said elsewhere: the first line names the MPI, the path its call; files are for the result file."""
 _BYTES = "_bytes"
+_SIZES = ("chunk",)
+"""Bytes too."""
 
 
 def choices(run: Run) -> list[tuple[str, str]]:
@@ -64,11 +66,15 @@ def _member(name: str, value: Any) -> str:
     return f"{name.removesuffix(_BYTES).replace('_', ' ')} {text}"
 
 
+def _is_size(name: str) -> bool:
+    return name.endswith(_BYTES) or name in _SIZES
+
+
 def _value(name: str, value: Any) -> str:
     """A member's value in words; nothing for what a line cannot hold."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int) and name.endswith(_BYTES):
+    if isinstance(value, int) and _is_size(name):
         return format_size(value)
     if isinstance(value, (int, float)):
         return f"{value:g}" if isinstance(value, float) else str(value)
@@ -97,7 +103,7 @@ def of_sizes(run: Run, path: str) -> str:
 def _choice(name: str, details: Record) -> str:
     """Words and sizes are choices; counts follow from them."""
     value = details.get(name)
-    return _value(name, value) if isinstance(value, str) or name.endswith(_BYTES) else ""
+    return _value(name, value) if isinstance(value, str) or _is_size(name) else ""
 
 
 def _spans(spans: list[tuple[str, list[int]]]) -> str:
