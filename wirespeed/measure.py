@@ -38,7 +38,7 @@ class Measurement:
         self._core, self._watched, self._plan, self._tell = core, watched, plan, tell
         self._control = world.control(core)
         test = dict(plan.test)
-        self._largest_count = test.get("largest-count")
+        self._test_options = ";".join(f"{k}={v}" for k, v in test.items() if k not in ("lie", "offset"))
         self._offset = int(test.get("offset", "0"))
         self._setting = Setting(
             core=core,
@@ -75,9 +75,7 @@ class Measurement:
             self._core.lib.ws_transport_close(transport)
 
     def _open_transport(self, path: Path) -> Any:
-        options = path.option_text()
-        if self._largest_count:
-            options = ";".join(filter(None, (options, f"largest-count={self._largest_count}")))
+        options = ";".join(filter(None, (path.option_text(), self._test_options)))
         return self._core.check(
             self._core.lib.ws_transport_open(
                 path.transport.encode(),

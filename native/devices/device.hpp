@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace wirespeed {
@@ -126,6 +127,8 @@ class Allocation {
         return *this;
     }
     std::byte* address() const { return static_cast<std::byte*>(address_); }
+    /// The address, which is the caller's to release from now on.
+    std::byte* hand_over() { return static_cast<std::byte*>(std::exchange(address_, nullptr)); }
     std::size_t bytes() const { return bytes_; }
     Memory kind() const { return kind_; }
 

@@ -36,14 +36,14 @@ std::size_t argument_count(std::string_view kernel) { return find(kernel).argume
 void run(std::string_view kernel, unsigned blocks, void** arguments, Translate translate) {
     const Entry entry = find(kernel).entry;
     if (blocks == 1) {
-        grid = {0, 1};
+        grid = {0, 1, translate};
         entry(arguments, translate);
         return;
     }
     std::vector<std::jthread> threads;
     for (unsigned block = 0; block < blocks; ++block)
         threads.emplace_back([=] {
-            grid = {block, blocks};
+            grid = {block, blocks, translate};
             entry(arguments, translate);
         });
 }

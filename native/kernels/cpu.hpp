@@ -8,14 +8,15 @@
 
 namespace wirespeed::cpu {
 
-struct Grid {
-    unsigned long long block = 0, blocks = 1;
-};
-inline thread_local Grid grid;
-
 /// Turns a pointer as its owner sees it into one that the CPU may follow.
 using Translate = void* (*)(void*);
 inline void* same_address(void* address) { return address; }
+
+struct Grid {
+    unsigned long long block = 0, blocks = 1;
+    Translate translate = same_address;
+};
+inline thread_local Grid grid;
 
 using Entry = void (*)(void** arguments, Translate translate);
 

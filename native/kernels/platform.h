@@ -2,15 +2,26 @@
 // (compiled with the core, one thread per block). No includes on GPUs: NVRTC and hipRTC have none.
 #pragma once
 
-#if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
-typedef unsigned char u8;
-typedef unsigned int u32;
-typedef unsigned long long u64;
-#define WS_KERNEL extern "C" __global__ void
-#define WS_INLINE static __device__ inline
+#include "kernels/words.h"
 
+#if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
+#define WS_KERNEL extern "C" __global__ void
+/// One that is launched with up to 512 threads a block.
+#define WS_WIDE_KERNEL extern "C" __global__ void __launch_bounds__(512)
+#define WS_INLINE static __device__ inline
+#define WS_SHARED __shared__
+#define WS_UNROLL _Pragma("unroll")
+
+WS_INLINE u64 ws_block() { return blockIdx.x; }
+WS_INLINE u64 ws_blocks() { return gridDim.x; }
+WS_INLINE u32 ws_lane() { return threadIdx.x; }
+WS_INLINE u32 ws_lanes() { return blockDim.x; }
 WS_INLINE u64 ws_thread() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
 WS_INLINE u64 ws_threads() { return (u64)gridDim.x * blockDim.x; }
+/// All threads of the block have come here, and see what the others wrote before.
+WS_INLINE void ws_sync() { __syncthreads(); }
+/// What this thread wrote, or saw others write, is seen by every processor before what comes next.
+WS_INLINE void ws_fence() { __threadfence_system(); }
 
 /// Runs body(i) for every i < count, neighbouring threads on neighbouring i.
 template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {
@@ -18,20 +29,36 @@ template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {
 }
 
 WS_INLINE void ws_atomic_min(u64* to, u64 value) { atomicMin(to, value); }
+/// What stood there before.
+WS_INLINE u32 ws_atomic_add(u32* to, u32 value) { return atomicAdd(to, value); }
+
+/// An address kept as a number, as the kernel may follow it.
+template <class T> WS_INLINE T* ws_at(u64 address) { return (T*)address; }
+WS_INLINE void ws_pause() {}
 
 #else
+#include <sched.h>
+#include <time.h>
+
 #include <atomic>
+#include <cstring>
 
 #include "kernels/cpu.hpp"
 
-typedef unsigned char u8;
-typedef unsigned int u32;
-typedef unsigned long long u64;
 #define WS_KERNEL static void
+#define WS_WIDE_KERNEL static void
 #define WS_INLINE static inline
+#define WS_SHARED static thread_local
+#define WS_UNROLL
 
+WS_INLINE u64 ws_block() { return wirespeed::cpu::grid.block; }
+WS_INLINE u64 ws_blocks() { return wirespeed::cpu::grid.blocks; }
+WS_INLINE u32 ws_lane() { return 0; }
+WS_INLINE u32 ws_lanes() { return 1; }
 WS_INLINE u64 ws_thread() { return wirespeed::cpu::grid.block; }
 WS_INLINE u64 ws_threads() { return wirespeed::cpu::grid.blocks; }
+WS_INLINE void ws_sync() {}
+WS_INLINE void ws_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
 /// Runs body(i) for every i < count, each block on a range of its own.
 template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {
@@ -47,4 +74,13 @@ WS_INLINE void ws_atomic_min(u64* to, u64 value) {
     while (value < seen && !shared.compare_exchange_weak(seen, value)) {
     }
 }
+
+WS_INLINE u32 ws_atomic_add(u32* to, u32 value) {
+    return std::atomic_ref<u32>(*to).fetch_add(value);
+}
+
+template <class T> WS_INLINE T* ws_at(u64 address) {
+    return static_cast<T*>(wirespeed::cpu::grid.translate(reinterpret_cast<void*>(address)));
+}
+WS_INLINE void ws_pause() { sched_yield(); }
 #endif

@@ -1,0 +1,50 @@
+// What the host tells ws_play_*: the same structures on both sides.
+#pragma once
+
+#include "kernels/words.h"
+
+/// One transfer of a round, as one rank sees it. Words that a peer raises only grow (and wrap).
+struct WsMove {
+    u64 mine;    ///< in this rank's send or receive buffer
+    u64 theirs;  ///< in the peer's receive or send buffer
+    u64 bytes;
+    u64 box;      ///< ring of packets at the receiver
+    u64 flags;    ///< at the receiver, one word for each block of the sender: what has arrived
+    u64 readies;  ///< at the sender, one for each block of the receiver: what may be overwritten
+    u64 credit;   ///< at the sender: how many packets' slots have been emptied
+    u32 before;   ///< transfers from this sender to this receiver before the launch
+    u32 each;     ///< such transfers in a round
+    u32 place;    ///< of this one among them, from 1
+    u32 packets;
+};
+
+/// Its sends, then its receives, follow those of the step before.
+struct WsStep {
+    u32 sends, receives;
+};
+
+/// Ranks start and end a launch together: each raises a word at every peer.
+struct WsPeer {
+    u64 theirs, mine;
+};
+
+struct WsPlay {
+    u64 steps, moves, peers;  ///< addresses of arrays
+    u64 stamps;               ///< samples + 1 times in ns
+    u64 progress;             ///< rounds done so far, now and then; in host memory
+    u64 stop;                 ///< not 0: give up; in host memory
+    u64 finished;             ///< counts blocks that are at their end
+    u64 lead_in, rounds_per_sample, samples;
+    u32 step_count, move_count, peer_count;
+    u32 launch;  ///< the peers' words read this at the start, and one more at the end
+    u32 slots;   ///< of a ring of packets, a power of two
+    u32 slot_packets;
+    u32 guarded;  ///< wait before a send until the receiver is at that step
+    u32 unused;
+};
+
+/// So many transfers and steps are kept near the multiprocessor.
+#define WS_NEAR 48
+
+/// The sender pushes (packets, stores, bulk) or the receiver pulls (loads, bulk).
+enum WsMethod { ws_packets, ws_stores, ws_bulk, ws_pull, ws_bulk_pull };

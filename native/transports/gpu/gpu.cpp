@@ -1,0 +1,301 @@
+// Transfers started by the GPU itself: a kernel writes into the peers' memory and signals them; all
+// rounds of a batch are one launch. How a message moves is chosen by measuring the ways there are.
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <set>
+
+#include "core/error.hpp"
+#include "transports/gpu/inbox.hpp"
+#include "transports/gpu/play.hpp"
+#include "transports/local/exchange.hpp"
+#include "transports/local/peer_buffers.hpp"
+#include "transports/local/peer_offsets.hpp"
+
+namespace wirespeed {
+namespace {
+
+constexpr std::uint32_t most_blocks = 256, most_threads = 512, warp = 32;
+constexpr std::size_t packet = 16;
+constexpr std::uint32_t most_slots = 64;
+
+/// What the kernels say of the platform that they run on.
+struct Facts {
+    u64 has_bulk, clock_ns, packet_bytes;
+};
+
+Facts ask(Device& device) {
+    const Allocation facts(device, Memory::device, sizeof(Facts));
+    void* address = facts.address();
+    void* arguments[] = {&address};
+    device.launch("ws_play_facts", 1, 1, arguments);
+    Facts answer{};
+    device.copy(&answer, facts.address(), sizeof answer);
+    return answer;
+}
+
+/// What all ranks must agree on before a program is made.
+struct Extent {
+    std::size_t largest = 0;   ///< bytes of a transfer
+    std::uint32_t window = 0;  ///< most transfers of one pair in one step
+    bool near = true;          ///< transfers and steps fit what packets need
+};
+
+std::uint32_t whole_warps(std::size_t threads) {
+    const std::size_t rounded = (threads + warp - 1) / warp * warp;
+    return static_cast<std::uint32_t>(std::clamp<std::size_t>(rounded, warp, most_threads));
+}
+
+class GpuTransport final : public Transport {
+  public:
+    explicit GpuTransport(Context& context)
+        : Transport(context), buffers_(context, "gpu"), facts_(start(context)),
+          blocks_(agreed(std::min(context.device.resident_blocks(), most_blocks))),
+          inbox_(context, blocks_) {
+        counts_.sent.resize(static_cast<std::size_t>(context.control.size()));
+        counts_.received = counts_.sent;
+    }
+
+    Buffers allocate(Memory kind, std::size_t bytes) override {
+        return buffers_.allocate(kind, bytes);
+    }
+    void release(Buffers& buffers) override { buffers_.release(buffers); }
+
+    std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
+        const std::vector<Step> theirs = peer_offsets(context_.control, steps);
+        const Extent extent = agree(steps);
+        Script script;
+        script.guarded = buffers.send == buffers.receive;
+        lay_out(script, extent);
+        exchange(context_.control, [&] {
+            write(script, steps, theirs, buffers);
+            return true;
+        });
+        const std::vector<Method> ways = candidates(extent, script);
+        auto program =
+            std::make_unique<PlayProgram>(context_, counts_, std::move(script), ways.front());
+        program->use(fastest(*program, ways));
+        return program;
+    }
+
+    std::string describe() const override {
+        return "\"clock_ns\": " + std::to_string(facts_.clock_ns) +
+               ", \"packet_bytes\": " + std::to_string(facts_.packet_bytes) +
+               ", \"bulk\": " + (facts_.has_bulk ? "true" : "false") +
+               ", \"most_blocks\": " + std::to_string(blocks_);
+    }
+
+    ClockQuality clock() const override {
+        const double step = 1e-9 * static_cast<double>(facts_.clock_ns);
+        return {step, step};
+    }
+
+  private:
+    static Facts start(Context& context) {
+        refuse_shared_devices(context, "gpu");
+        const auto all = exchange(context.control, [&] { return ask(context.device); });
+        Facts facts = all[static_cast<std::size_t>(context.control.rank())];
+        for (const Facts& each : all) {
+            facts.has_bulk = facts.has_bulk && each.has_bulk;
+            facts.clock_ns = std::max(facts.clock_ns, each.clock_ns);
+            if (each.packet_bytes != facts.packet_bytes)
+                throw Unavailable("gpu: the ranks' GPUs speak to each other in different packets");
+        }
+        return facts;
+    }
+
+    std::uint32_t agreed(std::uint32_t mine) {
+        const auto all = exchange(context_.control, [&] { return mine; });
+        return *std::min_element(all.begin(), all.end());
+    }
+
+    Extent agree(std::span<const Step> steps) {
+        Extent mine;
+        std::size_t moves = 0;
+        for (const Step& step : steps) {
+            std::vector<std::uint32_t> in_step(counts_.sent.size());
+            for (const auto* transfers : {&step.sends, &step.receives}) {
+                std::fill(in_step.begin(), in_step.end(), 0);
+                for (const Transfer& transfer : *transfers) {
+                    mine.largest = std::max(mine.largest, transfer.bytes);
+                    auto& count = in_step[static_cast<std::size_t>(transfer.peer)];
+                    mine.window = std::max(mine.window, ++count);
+                    ++moves;
+                }
+            }
+        }
+        mine.near = moves <= WS_NEAR && steps.size() <= WS_NEAR;
+        Extent all = mine;
+        for (const Extent& each : exchange(context_.control, [&] { return mine; })) {
+            all.largest = std::max(all.largest, each.largest);
+            all.window = std::max(all.window, each.window);
+            all.near = all.near && each.near;
+        }
+        return all;
+    }
+
+    /// Cuts the rings into slots for this program; none where its messages do not fit.
+    void lay_out(Script& script, const Extent& extent) const {
+        const std::size_t slot = (packets_of(extent.largest) * packet + 127) / 128 * 128;
+        script.slot_packets = static_cast<std::uint32_t>(slot / packet);
+        script.slots = std::bit_floor(static_cast<std::uint32_t>(
+            std::min<std::size_t>(inbox_.ring_bytes() / slot, most_slots)));
+        // A whole step's messages may lie there while those of the next one come.
+        if (!extent.near || script.slots < 2 * extent.window) script.slots = 0;
+    }
+
+    std::uint32_t packets_of(std::size_t bytes) const {
+        const std::size_t count = (bytes + facts_.packet_bytes - 1) / facts_.packet_bytes;
+        return static_cast<std::uint32_t>(std::clamp<std::size_t>(count, 1, UINT32_MAX));
+    }
+
+    void write(Script& script, std::span<const Step> steps, std::span<const Step> theirs,
+               const Buffers& buffers) {
+        script.sent.assign(counts_.sent.size(), 0);
+        script.received = script.sent;
+        std::set<int> peers;
+        for (std::size_t s = 0; s < steps.size(); ++s) {
+            const Step& step = steps[s];
+            for (std::size_t i = 0; i < step.sends.size(); ++i)
+                script.moves.push_back(
+                    send(step.sends[i], theirs[s].sends[i].offset, buffers, script.sent));
+            for (std::size_t i = 0; i < step.receives.size(); ++i)
+                script.moves.push_back(receive(step.receives[i], theirs[s].receives[i].offset,
+                                               buffers, script.received));
+            script.steps.push_back({static_cast<std::uint32_t>(step.sends.size()),
+                                    static_cast<std::uint32_t>(step.receives.size())});
+        }
+        for (auto& [peer, sends, move] : script.moves) {
+            move.packets = packets_of(move.bytes);
+            move.each = (sends ? script.sent : script.received)[static_cast<std::size_t>(peer)];
+            peers.insert(peer);
+        }
+        const int me = context_.control.rank();
+        for (const int peer : peers)
+            script.peers.push_back({inbox_.start(peer, me), inbox_.start(me, peer)});
+    }
+
+    Script::Move send(const Transfer& transfer, std::size_t offset, const Buffers& buffers,
+                      std::vector<std::uint32_t>& count) {
+        const int me = context_.control.rank(), peer = transfer.peer;
+        WsMove move{};
+        move.mine = reinterpret_cast<u64>(buffers.send + transfer.offset);
+        move.theirs = reinterpret_cast<u64>(buffers_.receive_of(buffers, peer) + offset);
+        move.bytes = transfer.bytes;
+        move.box = inbox_.ring(peer, me);
+        move.flags = inbox_.flags(peer, me);
+        move.readies = inbox_.readies(me, peer);
+        move.credit = inbox_.credit(me, peer);
+        move.place = ++count[static_cast<std::size_t>(peer)];
+        return {peer, true, move};
+    }
+
+    Script::Move receive(const Transfer& transfer, std::size_t offset, const Buffers& buffers,
+                         std::vector<std::uint32_t>& count) {
+        const int me = context_.control.rank(), peer = transfer.peer;
+        WsMove move{};
+        move.mine = reinterpret_cast<u64>(buffers.receive + transfer.offset);
+        move.theirs = reinterpret_cast<u64>(buffers_.send_of(buffers, peer) + offset);
+        move.bytes = transfer.bytes;
+        move.box = inbox_.ring(me, peer);
+        move.flags = inbox_.flags(me, peer);
+        move.readies = inbox_.readies(peer, me);
+        move.credit = inbox_.credit(peer, me);
+        move.place = ++count[static_cast<std::size_t>(peer)];
+        return {peer, false, move};
+    }
+
+    /// The ways worth trying for this size; those of the options alone if they name one.
+    std::vector<Method> candidates(const Extent& extent, const Script& script) const {
+        std::vector<Method> ways;
+        const std::size_t bytes = extent.largest;
+        if (script.slots) {
+            const std::size_t packets = packets_of(bytes);
+            for (const std::size_t each : {1, 2, 4})
+                if (const Method way{ws_packets, 1, whole_warps(packets / each)};
+                    ways.empty() || ways.back().threads != way.threads)
+                    ways.push_back(way);
+        }
+        for (const std::uint32_t blocks : {1, 4, 8, 16, 32, 64, 132, 256}) {
+            const bool alone = ways.empty() && blocks == 1;
+            if (blocks > blocks_ || (bytes / blocks < 1024 && !alone)) continue;
+            ways.push_back({ws_stores, blocks, 512});
+            if (bytes / blocks < 16384 || script.guarded) continue;
+            ways.push_back({ws_pull, blocks, 512});
+            if (!facts_.has_bulk || blocks < 16) continue;
+            ways.push_back({ws_bulk, blocks, 128});
+            ways.push_back({ws_bulk_pull, blocks, 128});
+        }
+        return asked_for(std::move(ways), script);
+    }
+
+    /// For tests and studies: options name the way.
+    std::vector<Method> asked_for(std::vector<Method> ways, const Script& script) const {
+        const std::string wanted = context_.option("method", "");
+        if (wanted.empty()) return ways;
+        for (const WsMethod way : {ws_packets, ws_stores, ws_bulk, ws_pull, ws_bulk_pull}) {
+            Method method{way, number("blocks", 32), whole_warps(number("threads", 512))};
+            if (method.text() != wanted) continue;
+            if ((way == ws_packets && !script.slots) || (way >= ws_pull && script.guarded))
+                return ways;  // not possible for this program
+            method.blocks = way == ws_packets ? 1 : std::clamp(method.blocks, 1u, blocks_);
+            return {method};
+        }
+        throw Error("gpu: method is packets, stores, bulk, pull or bulk-pull, not " + wanted);
+    }
+
+    std::uint32_t number(const char* name, std::uint32_t otherwise) const {
+        return static_cast<std::uint32_t>(
+            std::stoul(context_.option(name, std::to_string(otherwise))));
+    }
+
+    /// The one whose rounds are the shortest on the slowest rank.
+    Method fastest(PlayProgram& program, const std::vector<Method>& ways) {
+        if (ways.size() == 1) return ways.front();
+        Method best = ways.front();
+        double least = 0;
+        for (const Method& way : ways) {
+            program.use(way);
+            const double seconds = pace(program);
+            if (&way != &ways.front() && seconds >= least) continue;
+            best = way;
+            least = seconds;
+        }
+        return best;
+    }
+
+    /// Seconds a round, on the slowest rank.
+    double pace(PlayProgram& program) {
+        constexpr int samples = 5;
+        constexpr double enough = 0.3e-3;
+        double round = run(program, {1, 1, 1});
+        const int rounds = static_cast<int>(std::clamp(enough / std::max(round, 1e-7), 1.0, 300.0));
+        if (round > 10e-3) return round;
+        round = run(program, {2, rounds, samples});
+        return round;
+    }
+
+    double run(PlayProgram& program, const Schedule& schedule) {
+        std::vector<double> seconds(static_cast<std::size_t>(schedule.samples));
+        const auto all = exchange(context_.control, [&] {
+            program.run(schedule, seconds);
+            const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+            std::nth_element(seconds.begin(), middle, seconds.end());
+            return *middle;
+        });
+        return *std::max_element(all.begin(), all.end());
+    }
+
+    PeerBuffers buffers_;
+    Facts facts_;
+    std::uint32_t blocks_;
+    Inbox inbox_;
+    Counts counts_;
+};
+
+const AddTransport add{"gpu", [](Context& context) -> std::unique_ptr<Transport> {
+                           return std::make_unique<GpuTransport>(context);
+                       }};
+
+}  // namespace
+}  // namespace wirespeed

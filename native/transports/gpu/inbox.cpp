@@ -1,0 +1,53 @@
+#include "transports/gpu/inbox.hpp"
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "transports/local/exchange.hpp"
+
+namespace wirespeed {
+namespace {
+
+constexpr std::size_t most_ring = std::size_t{2} << 20, all_rings = std::size_t{64} << 20;
+
+}  // namespace
+
+Inbox::Inbox(Context& context, unsigned most_blocks)
+    : context_(context),
+      ring_bytes_(std::min(
+          most_ring, all_rings / static_cast<std::size_t>(context.control.size()) / line * line)),
+      words_bytes_((most_blocks * sizeof(std::uint32_t) + line - 1) / line * line),
+      each_(ring_bytes_ + 2 * words_bytes_ + 2 * line),
+      opened_(static_cast<std::size_t>(context.control.size())) {
+    const std::size_t bytes = each_ * opened_.size();
+    handles_ = exchange(context.control, [&] {
+        mine_ = Allocation(context.device, Memory::device, bytes);
+        const std::vector<std::byte> zeros(each_);
+        for (std::size_t at = 0; at < bytes; at += each_)
+            context.device.copy(mine_.address() + at, zeros.data(), each_);
+        return context.device.share(mine_.address());
+    });
+}
+
+Inbox::~Inbox() {
+    for (std::size_t rank = 0; rank < opened_.size(); ++rank) {
+        if (!opened_[rank] || static_cast<int>(rank) == context_.control.rank()) continue;
+        try {
+            context_.device.close(opened_[rank]);
+        } catch (const Error&) {
+            // The process is ending.
+        }
+    }
+}
+
+std::uint64_t Inbox::part(int owner, int writer, std::size_t at) {
+    auto& base = opened_.at(static_cast<std::size_t>(owner));
+    if (!base)
+        base = owner == context_.control.rank()
+                   ? mine_.address()
+                   : static_cast<std::byte*>(
+                         context_.device.open(handles_.at(static_cast<std::size_t>(owner))));
+    return reinterpret_cast<std::uint64_t>(base + each_ * static_cast<std::size_t>(writer) + at);
+}
+
+}  // namespace wirespeed

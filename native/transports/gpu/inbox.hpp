@@ -1,0 +1,46 @@
+// What each GPU keeps for its peers to write into while kernels run: a ring of packets and words
+// that only grow, one set for each peer.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "transports/transport.hpp"
+
+namespace wirespeed {
+
+class Inbox {
+  public:
+    /// Every rank calls it. `most_blocks`: of a kernel, on any rank.
+    Inbox(Context& context, unsigned most_blocks);
+    ~Inbox();
+    Inbox(const Inbox&) = delete;
+    Inbox& operator=(const Inbox&) = delete;
+
+    std::size_t ring_bytes() const { return ring_bytes_; }
+
+    /// What `writer` writes and `owner` reads; one of them is this rank.
+    std::uint64_t ring(int owner, int writer) { return part(owner, writer, 0); }
+    std::uint64_t flags(int owner, int writer) { return part(owner, writer, ring_bytes_); }
+    std::uint64_t readies(int owner, int writer) {
+        return part(owner, writer, ring_bytes_ + words_bytes_);
+    }
+    std::uint64_t credit(int owner, int writer) {
+        return part(owner, writer, ring_bytes_ + 2 * words_bytes_);
+    }
+    std::uint64_t start(int owner, int writer) {
+        return part(owner, writer, ring_bytes_ + 2 * words_bytes_ + line);
+    }
+
+  private:
+    static constexpr std::size_t line = 128;  ///< words of different kinds share no cache line
+    std::uint64_t part(int owner, int writer, std::size_t at);
+
+    Context& context_;
+    std::size_t ring_bytes_, words_bytes_, each_;
+    Allocation mine_;
+    std::vector<ShareHandle> handles_;
+    std::vector<std::byte*> opened_;
+};
+
+}  // namespace wirespeed

@@ -1,0 +1,167 @@
+#include "transports/gpu/play.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "measure/clock.hpp"
+
+namespace wirespeed {
+namespace {
+
+const char* kernel_of(WsMethod way) {
+    static constexpr const char* kernels[] = {"ws_play_packets", "ws_play_stores", "ws_play_bulk",
+                                              "ws_play_pull", "ws_play_bulk_pull"};
+    return kernels[way];
+}
+
+/// The words that kernel and host share while the kernel runs, in pinned memory.
+struct HostWords {
+    u64 progress;
+    u64 stop;
+};
+
+constexpr double agreement = 1.02, slack = 100e-6;
+constexpr double spin_seconds = 2e-3;
+
+}  // namespace
+
+std::string Method::text() const {
+    static constexpr const char* names[] = {"packets", "stores", "bulk", "pull", "bulk-pull"};
+    return names[way];
+}
+
+PlayProgram::PlayProgram(Context& context, Counts& counts, Script script, Method method)
+    : context_(context), counts_(counts), script_(std::move(script)), method_(method),
+      playing_(context.page.name("GPU kernel that moves the rounds")),
+      stream_(context.device.stream()),
+      orders_(context.device, Memory::device,
+              sizeof(WsPlay) + script_.steps.size() * sizeof(WsStep) +
+                  script_.moves.size() * sizeof(WsMove) + script_.peers.size() * sizeof(WsPeer)),
+      host_(context.device, Memory::pinned, sizeof(HostWords)) {}
+
+/// Writes what the kernel reads: one block of bytes on the device.
+void PlayProgram::prepare(const Schedule& schedule) {
+    const auto samples = static_cast<std::size_t>(schedule.samples);
+    if (stamps_.bytes() < (samples + 1) * sizeof(u64))
+        stamps_ = Allocation(context_.device, Memory::device, (samples + 1) * sizeof(u64));
+    std::vector<std::byte> bytes(orders_.bytes());
+    std::size_t at = sizeof(WsPlay);
+    const auto put = [&](const void* from, std::size_t size) {
+        const auto address = reinterpret_cast<u64>(orders_.address() + at);
+        if (size) std::memcpy(&bytes[at], from, size);
+        at += size;
+        return address;
+    };
+    std::vector<WsMove> moves;
+    for (const auto& [peer, sends, move] : script_.moves) {
+        moves.push_back(move);
+        moves.back().before =
+            (sends ? counts_.sent : counts_.received)[static_cast<std::size_t>(peer)];
+    }
+    auto* const host = host_.address();
+    WsPlay play{};
+    play.moves = put(moves.data(), moves.size() * sizeof(WsMove));
+    play.peers = put(script_.peers.data(), script_.peers.size() * sizeof(WsPeer));
+    play.steps = put(script_.steps.data(), script_.steps.size() * sizeof(WsStep));
+    play.stamps = reinterpret_cast<u64>(stamps_.address());
+    play.progress = reinterpret_cast<u64>(host + offsetof(HostWords, progress));
+    play.stop = reinterpret_cast<u64>(host + offsetof(HostWords, stop));
+    play.lead_in = static_cast<u64>(schedule.lead_in);
+    play.rounds_per_sample = static_cast<u64>(schedule.rounds_per_sample);
+    play.samples = samples;
+    play.step_count = static_cast<u32>(script_.steps.size());
+    play.move_count = static_cast<u32>(moves.size());
+    play.peer_count = static_cast<u32>(script_.peers.size());
+    play.launch = 2 * counts_.launches;
+    play.finished = reinterpret_cast<u64>(orders_.address() + offsetof(WsPlay, unused));
+    play.slots = script_.slots;
+    play.slot_packets = script_.slot_packets;
+    play.guarded = script_.guarded;
+    std::memcpy(bytes.data(), &play, sizeof play);
+    std::memset(host, 0, sizeof(HostWords));
+    context_.device.copy(orders_.address(), bytes.data(), bytes.size());
+}
+
+void PlayProgram::run(const Schedule& schedule, std::span<double> seconds) {
+    ++counts_.launches;
+    const auto rounds =
+        static_cast<u64>(schedule.lead_in) +
+        static_cast<u64>(schedule.rounds_per_sample) * static_cast<u64>(schedule.samples);
+    if (script_.moves.empty()) {
+        std::fill(seconds.begin(), seconds.end(), 0.0);
+        return;
+    }
+    prepare(schedule);
+    void* orders = orders_.address();
+    void* arguments[] = {&orders};
+    const double began = now();
+    stream_->launch(kernel_of(method_.way), method_.blocks, method_.threads, arguments);
+    wait_for(rounds);
+    const double took = now() - began;
+    count(rounds);
+    std::vector<u64> stamps(static_cast<std::size_t>(schedule.samples) + 1);
+    context_.device.copy(stamps.data(), stamps_.address(), stamps.size() * sizeof(u64));
+    for (std::size_t i = 0; i + 1 < stamps.size(); ++i)
+        seconds[i] =
+            1e-9 * static_cast<double>(stamps[i + 1] - stamps[i]) / schedule.rounds_per_sample;
+    // A GPU's clock may not tell of more time than has passed here.
+    const double told = 1e-9 * static_cast<double>(stamps.back() - stamps.front());
+    if (told > agreement * took + slack)
+        throw Error("the GPU's clock says " + std::to_string(told) +
+                    " s for rounds that took the host " + std::to_string(took) + " s");
+    context_.page.leave();
+}
+
+/// Until the kernel is at its end; the page shows how far it is.
+void PlayProgram::wait_for(u64 rounds) {
+    auto& host = *reinterpret_cast<HostWords*>(host_.address());
+    const std::atomic_ref<u64> progress(host.progress);
+    const int peer = script_.moves.front().peer;
+    context_.page.enter(playing_, peer);
+    context_.page.begin_round();
+    const double began = now();
+    double moved = began;
+    u64 seen = 0;
+    bool stopping = false;
+    while (!stream_->done()) {
+        const double time = now();
+        if (const u64 done = progress.load(std::memory_order_relaxed); done != seen) {
+            seen = done;
+            moved = time;
+            context_.page.begin_round();
+        }
+        // Whoever watches has been told by then, and has had time to end the job.
+        const double patience = 2 * context_.page.layout().timeout + 5;
+        if (!stopping && context_.page.layout().timeout > 0 && time - moved > patience) {
+            std::atomic_ref(host.stop).store(1, std::memory_order_release);
+            stopping = true;
+        }
+        if (time - began > spin_seconds) {
+            const timespec pause{0, 20000};
+            nanosleep(&pause, nullptr);
+        } else {
+            sched_yield();
+        }
+    }
+    if (stopping)
+        throw Error("the GPU kernel waited in vain for rank " + std::to_string(peer) +
+                    " and was told to end, somewhere in " + std::to_string(rounds) + " rounds");
+}
+
+void PlayProgram::count(u64 rounds) {
+    for (std::size_t peer = 0; peer < counts_.sent.size(); ++peer) {
+        counts_.sent[peer] += static_cast<u32>(rounds) * script_.sent[peer];
+        counts_.received[peer] += static_cast<u32>(rounds) * script_.received[peer];
+    }
+}
+
+std::string PlayProgram::describe() const {
+    return "\"method\": \"" + method_.text() + "\", \"blocks\": " + std::to_string(method_.blocks) +
+           ", \"threads\": " + std::to_string(method_.threads);
+}
+
+}  // namespace wirespeed

@@ -1,0 +1,66 @@
+// A program whose rounds the GPU plays by itself, in one launch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/play_types.h"
+#include "transports/transport.hpp"
+
+namespace wirespeed {
+
+/// How a program's messages move; the same on all ranks.
+struct Method {
+    WsMethod way = ws_packets;
+    std::uint32_t blocks = 1, threads = 32;
+
+    std::string text() const;
+};
+
+/// How many transfers each pair has done since the transport was opened, and how many launches
+/// there were: the words in the inboxes count on from there.
+struct Counts {
+    std::vector<std::uint32_t> sent, received;  ///< by peer
+    std::uint32_t launches = 0;
+};
+
+/// One rank's part of a program, with all addresses.
+struct Script {
+    struct Move {
+        int peer;
+        bool sends;
+        WsMove move;
+    };
+    std::vector<WsStep> steps;
+    std::vector<Move> moves;
+    std::vector<WsPeer> peers;
+    std::vector<std::uint32_t> sent, received;  ///< transfers in a round, by peer
+    std::uint32_t slots = 0, slot_packets = 0;
+    bool guarded = false;
+};
+
+class PlayProgram final : public Program {
+  public:
+    PlayProgram(Context& context, Counts& counts, Script script, Method method);
+    void run(const Schedule& schedule, std::span<double> seconds) override;
+    std::string describe() const override;
+
+    void use(Method method) { method_ = method; }
+
+  private:
+    void prepare(const Schedule& schedule);
+    void wait_for(u64 rounds);
+    void count(u64 rounds);
+
+    Context& context_;
+    Counts& counts_;
+    Script script_;
+    Method method_;
+    CallId playing_;
+    std::unique_ptr<Stream> stream_;
+    Allocation orders_, stamps_, host_;  ///< on the device, on the device, in pinned memory
+};
+
+}  // namespace wirespeed

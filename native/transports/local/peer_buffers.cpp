@@ -1,0 +1,111 @@
+#include "transports/local/peer_buffers.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "transports/local/exchange.hpp"
+#include "transports/local/segment.hpp"
+
+namespace wirespeed {
+
+PeerBuffers::PeerBuffers(Context& context, const std::string& path) : context_(context) {
+    const std::string kind = context.device.identity().kind;
+    exchange(context.control, [&] {
+        if (kind == "host")
+            throw Unavailable(path + " moves data between GPUs, and this rank has none");
+        return true;
+    });
+    const std::vector<bool> here = same_host(context.control);
+    exchange(context.control, [&] {
+        for (std::size_t rank = 0; rank < here.size(); ++rank)
+            if (!here[rank])
+                throw Unavailable(path + " works within one host; rank " + std::to_string(rank) +
+                                  " is on another (or sees another /dev/shm)");
+        return true;
+    });
+}
+
+PeerBuffers::~PeerBuffers() {
+    for (auto& [address, opened] : all_) close(opened);
+}
+
+Buffers PeerBuffers::allocate(Memory kind, std::size_t bytes) {
+    Buffers buffers;
+    buffers.kind = kind;
+    buffers.bytes = bytes;
+    Allocation send, receive;
+    Opened opened;
+    opened.handles = exchange(context_.control, [&] {
+        if (kind != Memory::device)
+            throw Error("memory of another process can be opened where it is a GPU's only");
+        send = Allocation(context_.device, kind, bytes);
+        receive = Allocation(context_.device, kind, bytes);
+        return Handles{context_.device.share(send.address()),
+                       context_.device.share(receive.address())};
+    });
+    buffers.send = send.hand_over();
+    buffers.receive = receive.hand_over();
+    all_[buffers.send] = std::move(opened);
+    return buffers;
+}
+
+void PeerBuffers::release(Buffers& buffers) {
+    const auto found = all_.find(buffers.send);
+    if (found != all_.end()) {
+        close(found->second);
+        all_.erase(found);
+    }
+    // Memory that a peer has still open may not be freed.
+    context_.control.barrier();
+    context_.device.release(buffers.kind, buffers.send);
+    context_.device.release(buffers.kind, buffers.receive);
+    buffers = {};
+}
+
+std::byte* PeerBuffers::send_of(const Buffers& buffers, int peer) {
+    return reach(buffers, peer, true);
+}
+
+std::byte* PeerBuffers::receive_of(const Buffers& buffers, int peer) {
+    return reach(buffers, peer, buffers.send == buffers.receive);
+}
+
+std::byte* PeerBuffers::reach(const Buffers& buffers, int peer, bool send) {
+    Opened& opened = all_.at(buffers.send);
+    auto& known = send ? opened.send : opened.receive;
+    if (const auto found = known.find(peer); found != known.end()) return found->second;
+    const Handles& handles = opened.handles.at(static_cast<std::size_t>(peer));
+    auto* const address =
+        static_cast<std::byte*>(context_.device.open(send ? handles.send : handles.receive));
+    known[peer] = address;
+    return address;
+}
+
+void PeerBuffers::close(Opened& opened) {
+    for (auto* known : {&opened.send, &opened.receive})
+        for (const auto& [peer, address] : *known) {
+            try {
+                context_.device.close(address);
+            } catch (const Error&) {
+                // The process is ending, or the device has failed: there is nothing left to do.
+            }
+        }
+}
+
+void refuse_shared_devices(Context& context, const std::string& path) {
+    using Name = std::array<char, 64>;
+    const auto names = exchange(context.control, [&] {
+        Name name{};
+        context.device.identity().id.copy(name.data(), name.size() - 1);
+        return name;
+    });
+    for (std::size_t one = 0; one < names.size(); ++one)
+        for (std::size_t other = one + 1; other < names.size(); ++other)
+            if (names[one] == names[other])
+                throw Unavailable("ranks " + std::to_string(one) + " and " + std::to_string(other) +
+                                  " share the GPU " + names[one].data() + ": " + path +
+                                  " needs a GPU for each rank");
+}
+
+}  // namespace wirespeed
