@@ -58,7 +58,7 @@ def rows(text: str) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for line in text.splitlines():
         if match := re.match(r" *(\d+ (?:[KMGT]i)?B)  +(\S.*)", line):
-            found.setdefault(match[1], []).extend(word.strip("~*?") for word in match[2].split())
+            found.setdefault(match[1], []).extend(word.strip("~*?!") for word in match[2].split())
     return found
 
 
@@ -131,12 +131,14 @@ class TestCompact:
         """Protects the line that stands for all intervals: it is true of each unmarked figure."""
         run = make_run(
             *(entry(path, 8, 1e-6, 0.008) for path in SEVEN[1:]),
-            entry("host", 8, 1e-6, 0.13, stopped="max-time"),
+            entry("host", 8, 1e-6, 0.02, stopped="max-time"),
+            entry("host", 12, 1e-6, 0.13, stopped="max-time"),
             entry("host", 16, 1e-6, 0.5, stopped="max-time", precision=None),
         )
         text = " ".join(shown(run).split())
         assert "95 % interval of the median, within ±1 % unless marked" in text
-        assert "~ not within ±1 % when --max-time (0.4 s) was over; the widest is ±13 %" in text
+        assert "~ not within ±1 % when --max-time (0.4 s) was over; ! not even within ±10 %: the" in text
+        assert "the widest is ±13 %" in text and re.search(r"12 B !1\.00 ", text)
         assert "? too few samples for an interval" in text
         assert re.search(r"8 B ~1\.00 ", text) and re.search(r"16 B \?1\.00 ", text)
         odd = make_run(*(entry(path, 8, 1e-6, 0.03) for path in SEVEN))
@@ -317,17 +319,16 @@ class TestChoices:
     def test_sizes_in_bytes_and_what_never_changes(self) -> None:
         """Protects other transports' words: pieces of a pipeline, one method at every size."""
         run = make_run(
-            step("staged", details={"slots": 4, "slot_bytes": 4 << 20, "nothing": None, "shared": True}),
+            step("staged", details={"through": "ring", "slots": 4, "nothing": None, "shared": True}),
             *(
-                entry("staged", size, 1e-6, details={"method": "ring", "piece_bytes": min(size, 4096)})
+                entry("staged", size, 1e-6, details={"by": "engine", "chunk": min(size, 4096)})
                 for size in (1024, 4096, 8192)
             ),
         )
         assert choices(run) == [
             (
                 "staged",
-                "slots 4, slot 4 MiB, shared yes; "
-                "ring at every size; piece 1 KiB up to 1 KiB, 4 KiB from 4 KiB",
+                "through ring; by engine at every size; chunk 1 KiB up to 1 KiB, 4 KiB from 4 KiB",
             )
         ]
 

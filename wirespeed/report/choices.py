@@ -52,34 +52,21 @@ def _settings(variables: dict[str, str]) -> str:
 
 
 def of_step(details: Any) -> str:
-    """'version 2.27.7, via P2P/CUMEM' of what a transport says once for a path."""
+    """'version 2.27.7, via P2P/CUMEM' of what a transport says once for a path, as far as it is in words."""
     if not isinstance(details, dict):
         return ""
-    parts = [_member(name, value) for name, value in details.items() if name not in OBVIOUS]
-    return ", ".join(part for part in parts if part)
+    told = [(name, _words(value)) for name, value in details.items() if name not in OBVIOUS]
+    return ", ".join(f"{_label(name)} {text}" for name, text in told if text)
 
 
-def _member(name: str, value: Any) -> str:
-    text = _value(name, value)
-    if not text:
-        return ""
-    return f"{name.removesuffix(_BYTES).replace('_', ' ')} {text}"
+def _label(name: str) -> str:
+    return name.removesuffix(_BYTES).replace("_", " ")
 
 
-def _is_size(name: str) -> bool:
-    return name.endswith(_BYTES) or name in _SIZES
-
-
-def _value(name: str, value: Any) -> str:
-    """A member's value in words; nothing for what a line cannot hold."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int) and _is_size(name):
-        return format_size(value)
-    if isinstance(value, (int, float)):
-        return f"{value:g}" if isinstance(value, float) else str(value)
+def _words(value: Any) -> str:
+    """Words, or a list of them; nothing for what a line cannot hold."""
     if isinstance(value, list):
-        return " and ".join(dict.fromkeys(_value(name, one) for one in value))[:LONGEST]
+        return " and ".join(dict.fromkeys(filter(None, map(_words, value))))[:LONGEST]
     if not isinstance(value, str):
         return ""
     return "".join(letter for letter in " ".join(value.split()) if letter.isprintable())[:LONGEST]
@@ -95,7 +82,7 @@ def of_sizes(run: Run, path: str) -> str:
         spans = [(text, [size for size, _ in span]) for text, span in groupby(told, key=lambda one: one[1])]
         if not spans or len(spans) > MOST_CHANGES:
             continue
-        label = "" if name == "method" else f"{name.removesuffix(_BYTES).replace('_', ' ')} "
+        label = "" if name == "method" else f"{_label(name)} "
         parts.append(label + _spans(spans))
     return "; ".join(parts)
 
@@ -103,7 +90,9 @@ def of_sizes(run: Run, path: str) -> str:
 def _choice(name: str, details: Record) -> str:
     """Words and sizes are choices; counts follow from them."""
     value = details.get(name)
-    return _value(name, value) if isinstance(value, str) or _is_size(name) else ""
+    if isinstance(value, int) and (name.endswith(_BYTES) or name in _SIZES):
+        return format_size(value)
+    return _words(value) if isinstance(value, str) else ""
 
 
 def _spans(spans: list[tuple[str, list[int]]]) -> str:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from wirespeed.report import words
 from wirespeed.report.grid import Column, Part, lines, width
-from wirespeed.report.marks import AS_FAST, FASTEST, NO_INTERVAL, TIMES, mark, winners
+from wirespeed.report.marks import AS_FAST, FASTEST, NO_INTERVAL, TIMES, grade, winners
 from wirespeed.report.price import Pair, Worth, pairs
 from wirespeed.report.records import Run
 from wirespeed.units import format_size
@@ -155,7 +155,7 @@ class _Maker:
             return Text(f"{words.SHORT.get(failure.what, failure.what)} ", "red") if failure else _NONE
         best = entry in self._winners[row.size]
         figure = words.rate(entry.rate) if row.rates else words.microseconds(entry.seconds)
-        sign = mark(entry)
+        sign = grade(entry)
         return Text.assemble(
             (sign, "yellow") if sign else " ",
             (figure, "bold green") if best else figure,

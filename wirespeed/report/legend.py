@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from wirespeed.report import words
-from wirespeed.report.marks import AS_FAST, FASTEST, NO_INTERVAL, NOT_REACHED, mark, widest
+from wirespeed.report.marks import (
+    AS_FAST,
+    FAR,
+    FAR_OFF,
+    FASTEST,
+    NO_INTERVAL,
+    NOT_REACHED,
+    grade,
+    mark,
+    widest,
+)
 from wirespeed.report.price import Pair, pairs
 from wirespeed.report.records import Entry, Run
 from wirespeed.report.table import Layout
@@ -50,9 +60,11 @@ def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
         lines.append(f"{interval}, {within} {'unless marked' if signs - {''} else 'everywhere'}")
         if NOT_REACHED in signs:
             limit = f" ({run.max_time:g} s)" if run.max_time else ""
+            far = any(grade(entry) == FAR_OFF for entry in entries) and layout.compact
+            wider = f"{FAR_OFF} not even within ±{words.percent(FAR)}: " if far else ""
             lines.append(
                 f"{NOT_REACHED} not within ±{words.percent(wanted)} when --max-time{limit} was over; "
-                f"the widest is {words.spread(widest(entries))}"
+                f"{wider}the widest is {words.spread(widest(entries))}"
             )
     if NO_INTERVAL in signs:
         lines.append(f"{NO_INTERVAL} too few samples for an interval: more --max-time gives one")

@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from wirespeed.report.records import Entry, Run
 
 NOT_REACHED = "~"
+FAR_OFF = "!"
+FAR = 0.1
+"""An interval wider than ± this share of its median is marked as such where it is not printed."""
 NO_INTERVAL = "?"
 FASTEST = "*"
 AS_FAST = "≈"
@@ -20,6 +23,12 @@ def mark(entry: Entry) -> str:
     if entry.precision is None:
         return NO_INTERVAL
     return NOT_REACHED if entry.stopped == "max-time" else ""
+
+
+def grade(entry: Entry) -> str:
+    """The mark where no interval stands beside the figure: '!' tells a wide one from one that just missed."""
+    far = entry.precision is not None and entry.precision > FAR
+    return FAR_OFF if far and mark(entry) else mark(entry)
 
 
 def marked(entry: Entry) -> bool:
