@@ -19,6 +19,7 @@ import wirespeed.cli
 from wirespeed.cli.common.command import PIPE_CLOSED
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.paths import all_paths
 from wirespeed.plan import Plan
 
 
@@ -324,6 +325,11 @@ class TestDocuments:
         for code in ExitCode:
             assert f"| {int(code)} | `{code.name}` |" in text
         assert f"| {PIPE_CLOSED} |" in text
+
+    def test_every_path_is_documented(self) -> None:
+        """Protects the answer to 'what does this path measure?': a new path comes with its row."""
+        text = (DOCS / "paths.md").read_text()
+        assert [path.name for path in all_paths() if f"\n| `{path.name}` |" not in text] == []
 
     @pytest.mark.parametrize("command", ["survey", "pingpong", "paths", "show"])
     def test_every_option_is_documented(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:

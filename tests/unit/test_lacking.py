@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from importlib.resources import files
 from pathlib import Path as File
 from types import SimpleNamespace
 from typing import Any
 
+import jsonschema
 import pytest
 from support import results
 from support.command import read
@@ -14,9 +17,11 @@ from support.records import shown
 from wirespeed import launch, run
 from wirespeed.errors import ExitCode
 from wirespeed.judge import Outcome
+from wirespeed.one_size import Setting, Unusable
 from wirespeed.paths import Path
 from wirespeed.plan import Plan
 from wirespeed.report.records import collect
+from wirespeed.results import record
 
 LACK = "libnccl.so.2 not found (pip install nvidia-nccl-cu13)"
 HOST = Path("host", "", "mpi", "pageable")
@@ -78,3 +83,31 @@ def test_an_mpi_is_not_blamed_for_what_the_machine_lacks(measure: Any) -> None:
     assert failure["text"] == "Open MPI 5.0.11: the ranks are on different hosts"
     assert failure["remedy"] is None
     assert "device pointer" not in shown(collect(records)[0])
+
+
+@pytest.mark.parametrize(
+    ("told", "text"),
+    [
+        ([(LACK, True), (LACK, True)], LACK),
+        ([None, (LACK, True)], f"rank 1: {LACK}"),
+        ([("no room", False), ("no room", False)], "rank 0: no room"),
+    ],
+)
+def test_what_every_rank_lacks_is_nobodys(told: list[Any], text: str) -> None:
+    """Protects the one line: what is nowhere is not rank 0 alone to blame for."""
+    world: Any = SimpleNamespace(everyone=lambda _: told)
+    setting: Any = SimpleNamespace(world=world)
+    with pytest.raises(Unusable) as raised:
+        Setting.together(setting, lambda: None, lambda _: None)
+    assert str(raised.value) == text
+
+
+def test_a_step_carries_its_counterpart() -> None:
+    """Protects readers of result files: which path this one is with something switched off."""
+    off = Path("nccl-nop2p", "", "ccl", "device", variables={"NCCL_P2P_DISABLE": "1"}, without="nccl")
+    made = record.step(results.RUN, 0, off, None, "mpiexec", off.variables, [], 0.0)
+    assert made["without"] == "nccl"
+    assert record.step(results.RUN, 0, HOST, None, "mpiexec", {}, [], 0.0)["without"] is None
+    schema = json.loads(files("wirespeed.results").joinpath("schema.json").read_text())
+    for one in (made, {**made, "without": None}):
+        jsonschema.Draft202012Validator(schema).validate(one)

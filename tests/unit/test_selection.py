@@ -92,3 +92,10 @@ class TestCommand:
         assert one_line(capsys.readouterr().err).startswith(
             "wirespeed: --paths: there is no path called 'stagd'; did you mean staged"
         )
+
+
+def test_a_counterpart_is_a_path_and_a_switch_is_named() -> None:
+    """Protects the price of a switch: a counterpart is a path, and its switch is known."""
+    names = {path.name for path in all_paths()}
+    for path in all_paths():
+        assert not path.without or (path.without in names and path.variables), path.name
