@@ -20,3 +20,6 @@ WS_INLINE void ws_copy(u64 to_address, u64 from_address, u64 bytes) {
     for (; i < whole; i += threads) ws_store16((Ws16*)to + i, ws_load16((const Ws16*)from + i));
     for (u64 at = whole * 16 + ws_thread(); at < bytes; at += threads) to[at] = ws_load1(from + at);
 }
+
+/// The same as a kernel of its own; the addresses as numbers.
+WS_WIDE_KERNEL ws_copy_bytes(u64 to, u64 from, u64 bytes) { ws_copy(to, from, bytes); }

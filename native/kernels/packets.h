@@ -8,63 +8,78 @@
 /// How many packets a thread has under way at once.
 #define WS_AT_ONCE 4
 
-#if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
-#define WS_PATIENCE 2047
-#else
-#define WS_PATIENCE 31
-#endif
-
-/// Looks now and then whether the host wants the kernel to end.
-WS_INLINE bool ws_give_up(u32& tries, const u32* stop) {
-    if ((++tries & WS_PATIENCE) != 0) return false;
-    ws_pause();
-    return ws_load_flag(stop) != 0;
+/// Calls until(): true once it says so; false when the host wants the kernel to end, at which it
+/// looks now and then.
+template <class Until> WS_INLINE bool ws_spin(const u32* stop, Until until) {
+    for (;;) {
+        for (u32 tries = 0; tries < WS_PATIENCE; ++tries)
+            if (until()) return true;
+        ws_pause();
+        if (ws_load_flag(stop) != 0) return false;
+    }
 }
 
-/// `left`: bytes of the message from here on.
-WS_INLINE WsPacket ws_pack(const u8* from, u64 left, u32 flag) {
+/// `left`: bytes of the message from here on. Messages lie on whole words where `words` says so.
+template <bool words> WS_INLINE WsPacket ws_pack(const u8* from, u64 left, u32 flag) {
     WsPacket packet = {{0, 0, 0}, flag};
-    const bool aligned = ((u64)from & 3) == 0;
-    if (aligned && left >= WS_PACKET_BYTES) {
+    if (words && left >= WS_PACKET_BYTES) {
         WS_UNROLL
         for (int i = 0; i < WS_PACKET_WORDS; ++i) packet.word[i] = ws_load4((const u32*)from + i);
         return packet;
     }
-    WS_UNROLL
-    for (u32 i = 0; i < WS_PACKET_WORDS; ++i) {
-        if (aligned && left >= 4 * i + 4)
-            packet.word[i] = ws_load4((const u32*)from + i);
+    u32 at = 0;
+    if (words) {
+        WS_UNROLL
+        for (u32 i = 0; i + 1 < WS_PACKET_WORDS; ++i)
+            if (left >= 4 * i + 4) {
+                packet.word[i] = ws_load4((const u32*)from + i);
+                at = 4 * i + 4;
+            }
+    }
+    WS_ROLLED
+    for (; at < WS_PACKET_BYTES && at < left; ++at) {
+        const u32 byte = (u32)ws_load1(from + at) << 8 * (at & 3);
+        // No index that is not known: the packet is to stay in registers.
+        if (at < 4)
+            packet.word[0] |= byte;
+        else if (at < 8)
+            packet.word[1] |= byte;
         else
-            for (u32 byte = 4 * i; byte < 4 * i + 4 && byte < left; ++byte)
-                packet.word[i] |= (u32)ws_load1(from + byte) << 8 * (byte - 4 * i);
+            packet.word[2] |= byte;
     }
     return packet;
 }
 
-WS_INLINE void ws_unpack(u8* to, u64 left, const WsPacket& packet) {
-    const bool aligned = ((u64)to & 3) == 0;
-    if (aligned && left >= WS_PACKET_BYTES) {
+template <bool words> WS_INLINE void ws_unpack(u8* to, u64 left, const WsPacket& packet) {
+    if (words && left >= WS_PACKET_BYTES) {
         WS_UNROLL
         for (int i = 0; i < WS_PACKET_WORDS; ++i) ((u32*)to)[i] = packet.word[i];
         return;
     }
-    WS_UNROLL
-    for (u32 i = 0; i < WS_PACKET_WORDS; ++i) {
-        if (aligned && left >= 4 * i + 4)
-            ((u32*)to)[i] = packet.word[i];
-        else
-            for (u32 byte = 4 * i; byte < 4 * i + 4 && byte < left; ++byte)
-                to[byte] = (u8)(packet.word[i] >> 8 * (byte - 4 * i));
+    u32 at = 0;
+    if (words) {
+        WS_UNROLL
+        for (u32 i = 0; i + 1 < WS_PACKET_WORDS; ++i)
+            if (left >= 4 * i + 4) {
+                ((u32*)to)[i] = packet.word[i];
+                at = 4 * i + 4;
+            }
+    }
+    WS_ROLLED
+    for (; at < WS_PACKET_BYTES && at < left; ++at) {
+        const u32 word = at < 4 ? packet.word[0] : at < 8 ? packet.word[1] : packet.word[2];
+        to[at] = (u8)(word >> 8 * (at & 3));
     }
 }
 
 /// The threads of a block send `count` packets together. (A message of no bytes is one packet.)
+template <bool words>
 WS_INLINE void ws_send_packets(WsPacket* slot, const u8* from, u64 bytes, u32 count, u32 flag) {
     const u32 lanes = ws_lanes(), lane = ws_lane();
     if (count <= lanes) {
         if (lane < count) {
             const u32 at = lane * WS_PACKET_BYTES;
-            ws_store_packet(slot + lane, ws_pack(from + at, bytes - at, flag));
+            ws_store_packet(slot + lane, ws_pack<words>(from + at, bytes - at, flag));
         }
         return;
     }
@@ -73,7 +88,7 @@ WS_INLINE void ws_send_packets(WsPacket* slot, const u8* from, u64 bytes, u32 co
         WS_UNROLL
         for (u32 k = 0; k < WS_AT_ONCE; ++k) {
             const u64 at = (u64)(first + k * lanes) * WS_PACKET_BYTES;
-            if (first + k * lanes < count) packets[k] = ws_pack(from + at, bytes - at, flag);
+            if (first + k * lanes < count) packets[k] = ws_pack<words>(from + at, bytes - at, flag);
         }
         WS_UNROLL
         for (u32 k = 0; k < WS_AT_ONCE; ++k)
@@ -81,26 +96,34 @@ WS_INLINE void ws_send_packets(WsPacket* slot, const u8* from, u64 bytes, u32 co
     }
 }
 
+/// Back when the packet lies in its place; false: told to give up.
+template <bool words>
+WS_INLINE bool ws_receive_packet(u8* to, u64 left, const WsPacket* from, u32 flag,
+                                 const u32* stop) {
+    WsPacket packet;
+    const bool there = ws_spin(stop, [&] {
+        packet = ws_load_packet(from);
+        return packet.flag == flag;
+    });
+    if (!there) return false;
+    ws_unpack<words>(to, left, packet);
+    return true;
+}
+
 /// Back when this thread's packets lie in the message's place; false: told to give up.
+template <bool words>
 WS_INLINE bool ws_receive_packets(u8* to, u64 bytes, const WsPacket* slot, u32 count, u32 flag,
                                   const u32* stop) {
     const u32 lanes = ws_lanes(), lane = ws_lane();
-    u32 tries = 0;
     if (count <= lanes) {
         if (lane >= count) return true;
-        WsPacket packet = ws_load_packet(slot + lane);
-        while (packet.flag != flag) {
-            if (ws_give_up(tries, stop)) return false;
-            packet = ws_load_packet(slot + lane);
-        }
         const u32 at = lane * WS_PACKET_BYTES;
-        ws_unpack(to + at, bytes - at, packet);
-        return true;
+        return ws_receive_packet<words>(to + at, bytes - at, slot + lane, flag, stop);
     }
     for (u32 first = lane; first < count; first += WS_AT_ONCE * lanes) {
         WsPacket packets[WS_AT_ONCE] = {};
-        for (bool all = false; !all;) {
-            all = true;
+        const bool there = ws_spin(stop, [&] {
+            bool all = true;
             WS_UNROLL
             for (u32 k = 0; k < WS_AT_ONCE; ++k)
                 if (first + k * lanes < count)
@@ -108,12 +131,13 @@ WS_INLINE bool ws_receive_packets(u8* to, u64 bytes, const WsPacket* slot, u32 c
             WS_UNROLL
             for (u32 k = 0; k < WS_AT_ONCE; ++k)
                 if (first + k * lanes < count) all = all && packets[k].flag == flag;
-            if (!all && ws_give_up(tries, stop)) return false;
-        }
+            return all;
+        });
+        if (!there) return false;
         WS_UNROLL
         for (u32 k = 0; k < WS_AT_ONCE; ++k) {
             const u64 at = (u64)(first + k * lanes) * WS_PACKET_BYTES;
-            if (first + k * lanes < count) ws_unpack(to + at, bytes - at, packets[k]);
+            if (first + k * lanes < count) ws_unpack<words>(to + at, bytes - at, packets[k]);
         }
     }
     return true;

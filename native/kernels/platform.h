@@ -7,10 +7,11 @@
 #if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
 #define WS_KERNEL extern "C" __global__ void
 /// One that is launched with up to 512 threads a block.
-#define WS_WIDE_KERNEL extern "C" __global__ void __launch_bounds__(512)
-#define WS_INLINE static __device__ inline
+#define WS_WIDE_KERNEL extern "C" __global__ void __launch_bounds__(512, 1)
+#define WS_INLINE static __device__ __forceinline__
 #define WS_SHARED __shared__
 #define WS_UNROLL _Pragma("unroll")
+#define WS_ROLLED _Pragma("unroll 1")
 
 WS_INLINE u64 ws_block() { return blockIdx.x; }
 WS_INLINE u64 ws_blocks() { return gridDim.x; }
@@ -20,6 +21,12 @@ WS_INLINE u64 ws_thread() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
 WS_INLINE u64 ws_threads() { return (u64)gridDim.x * blockDim.x; }
 /// All threads of the block have come here, and see what the others wrote before.
 WS_INLINE void ws_sync() { __syncthreads(); }
+/// The same for a block of one warp; AMD's are wider.
+#if defined(__CUDACC_RTC__)
+WS_INLINE void ws_sync_warp() { __syncwarp(); }
+#else
+WS_INLINE void ws_sync_warp() { __syncthreads(); }
+#endif
 /// What this thread wrote, or saw others write, is seen by every processor before what comes next.
 WS_INLINE void ws_fence() { __threadfence_system(); }
 
@@ -35,6 +42,7 @@ WS_INLINE u32 ws_atomic_add(u32* to, u32 value) { return atomicAdd(to, value); }
 /// An address kept as a number, as the kernel may follow it.
 template <class T> WS_INLINE T* ws_at(u64 address) { return (T*)address; }
 WS_INLINE void ws_pause() {}
+#define WS_PATIENCE 2048
 
 #else
 #include <sched.h>
@@ -50,6 +58,7 @@ WS_INLINE void ws_pause() {}
 #define WS_INLINE static inline
 #define WS_SHARED static thread_local
 #define WS_UNROLL
+#define WS_ROLLED
 
 WS_INLINE u64 ws_block() { return wirespeed::cpu::grid.block; }
 WS_INLINE u64 ws_blocks() { return wirespeed::cpu::grid.blocks; }
@@ -58,6 +67,7 @@ WS_INLINE u32 ws_lanes() { return 1; }
 WS_INLINE u64 ws_thread() { return wirespeed::cpu::grid.block; }
 WS_INLINE u64 ws_threads() { return wirespeed::cpu::grid.blocks; }
 WS_INLINE void ws_sync() {}
+WS_INLINE void ws_sync_warp() {}
 WS_INLINE void ws_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
 /// Runs body(i) for every i < count, each block on a range of its own.
@@ -83,4 +93,5 @@ template <class T> WS_INLINE T* ws_at(u64 address) {
     return static_cast<T*>(wirespeed::cpu::grid.translate(reinterpret_cast<void*>(address)));
 }
 WS_INLINE void ws_pause() { sched_yield(); }
+#define WS_PATIENCE 32
 #endif

@@ -9,121 +9,8 @@
 // A rank's next step begins when all that it receives in this one lies in its buffer.
 #pragma once
 
-#include "kernels/bulk.h"
-#include "kernels/packets.h"
-#include "kernels/play_types.h"
-
-/// False: told to give up.
-WS_INLINE bool ws_wait_word(const u32* at, u32 value, const u32* stop) {
-    u32 tries = 0;
-    while ((int)(ws_load_flag(at) - value) < 0)
-        if (ws_give_up(tries, stop)) return false;
-    return true;
-}
-
-/// The words that every block of the peer raises.
-WS_INLINE bool ws_wait_words(const u32* words, u32 value, const u32* stop) {
-    for (u32 i = ws_lane(); i < (u32)ws_blocks(); i += ws_lanes())
-        if (!ws_wait_word(words + i, value, stop)) return false;
-    return true;
-}
-
-WS_INLINE constexpr bool ws_pulls(int method) {
-    return method == ws_pull || method == ws_bulk_pull;
-}
-
-template <int method> WS_INLINE void ws_transport(WsBulk& bulk, u64 to, u64 from, u64 bytes) {
-    if (method == ws_bulk || method == ws_bulk_pull)
-        ws_bulk_copy(bulk, to, from, bytes);
-    else
-        ws_copy(to, from, bytes);
-}
-
-/// A transfer with its addresses as the kernel follows them; kept in registers where it can be.
-struct WsOp {
-    u64 mine, theirs, bytes;
-    u8* near_end;
-    WsPacket* ring;
-    u32 *flags, *readies, *credit;
-    u32 first, each, packets, known;
-};
-
-WS_INLINE WsOp ws_op(const WsMove& move) {
-    WsOp op;
-    op.mine = move.mine;
-    op.theirs = move.theirs;
-    op.bytes = move.bytes;
-    op.near_end = ws_at<u8>(move.mine);
-    op.ring = ws_at<WsPacket>(move.box);
-    op.flags = ws_at<u32>(move.flags);
-    op.readies = ws_at<u32>(move.readies);
-    op.credit = ws_at<u32>(move.credit);
-    op.first = move.before + move.place;
-    op.each = move.each;
-    op.packets = move.packets;
-    // All before the launch has been consumed: the peers would not have started otherwise.
-    op.known = move.before;
-    return op;
-}
-
-/// What all operations of a launch need.
-struct WsScene {
-    const u32* stop;
-    u32 last_slot, slot_packets, guarded;
-    u32 credit_every;
-};
-
-WS_INLINE WsPacket* ws_slot(const WsScene& scene, const WsOp& op, u32 number) {
-    return op.ring + (u64)(number & scene.last_slot) * scene.slot_packets;
-}
-
-template <int method>
-WS_INLINE bool ws_send(const WsScene& scene, WsOp& op, u32 round, WsBulk& bulk) {
-    const u32 number = op.first + round * op.each;
-    if (method == ws_packets) {
-        const u32 needed = number - scene.last_slot - 1;
-        // The word lies with this rank, but reading it takes time: only when it must be.
-        if ((int)(needed - op.known) > 0) {
-            if (!ws_wait_word(op.credit, needed, scene.stop)) return false;
-            op.known = ws_load_flag(op.credit);
-        }
-        ws_send_packets(ws_slot(scene, op, number), op.near_end, op.bytes, op.packets, number);
-    } else if (!ws_pulls(method)) {
-        if (scene.guarded) {
-            if (!ws_wait_words(op.readies, number, scene.stop)) return false;
-            ws_sync();
-        }
-        ws_transport<method>(bulk, op.theirs, op.mine, op.bytes);
-    }
-    return true;
-}
-
-/// After a step's sends, and a ws_sync(): the receivers may know.
-template <int method> WS_INLINE void ws_tell(const WsOp& op, u32 round) {
-    if (method != ws_packets && ws_lane() == 0)
-        ws_store_flag(op.flags + ws_block(), op.first + round * op.each);
-}
-
-template <int method>
-WS_INLINE bool ws_receive(const WsScene& scene, const WsOp& op, u32 round, WsBulk& bulk) {
-    const u32 number = op.first + round * op.each;
-    if (method == ws_packets)
-        return ws_receive_packets(op.near_end, op.bytes, ws_slot(scene, op, number), op.packets,
-                                  number, scene.stop);
-    if (!ws_wait_words(op.flags, number, scene.stop)) return false;
-    if (ws_pulls(method)) {
-        ws_sync();
-        ws_transport<method>(bulk, op.mine, op.theirs, op.bytes);
-    }
-    return true;
-}
-
-/// After a step's receives, and a ws_sync(): slots are free again. Now and then is soon enough.
-template <int method> WS_INLINE void ws_credit(const WsScene& scene, const WsOp& op, u32 round) {
-    const u32 number = op.first + round * op.each;
-    if (method == ws_packets && ws_lane() == 0 && (number & (scene.credit_every - 1)) == 0)
-        ws_store_flag(op.credit, number);
-}
+#include "kernels/pair.h"
+#include "kernels/play_op.h"
 
 /// One round of any steps; false: told to give up.
 template <int method>
@@ -158,25 +45,6 @@ WS_INLINE bool ws_any_round(const WsScene& scene, const WsStep* steps, u32 count
     return true;
 }
 
-/// One transfer that is a step of its own, or half of an exchange.
-template <int method>
-WS_INLINE bool ws_one(const WsScene& scene, WsOp& op, bool sends, u32 round, WsBulk& bulk,
-                      u32* stopped) {
-    if (sends) {
-        if (!ws_send<method>(scene, op, round, bulk)) *stopped = 1;
-        if (method != ws_packets) {
-            ws_sync();
-            if (ws_lane() == 0) ws_fence();
-            ws_tell<method>(op, round);
-        }
-        return *stopped == 0;
-    }
-    if (!ws_receive<method>(scene, op, round, bulk)) *stopped = 1;
-    ws_sync();
-    ws_credit<method>(scene, op, round);
-    return *stopped == 0;
-}
-
 /// Before the first and after the last round: every rank waits for its peers.
 WS_INLINE bool ws_meet(const WsPlay& play, u32 value, bool tells, const u32* stop) {
     const WsPeer* peers = ws_at<WsPeer>(play.peers);
@@ -187,7 +55,28 @@ WS_INLINE bool ws_meet(const WsPlay& play, u32 value, bool tells, const u32* sto
     return true;
 }
 
-template <int method> WS_INLINE void ws_play(const WsPlay* described) {
+/// Any program.
+template <int method>
+WS_INLINE bool ws_play_rounds(const WsPlay& play, const WsScene& scene, const WsStep* steps,
+                              const WsMove* moves, WsStamps& stamps, u32* stopped) {
+    WsBulk bulk;
+    if (method == ws_bulk || method == ws_bulk_pull) ws_bulk_begin(bulk);
+    ws_sync();
+    const u64 total = play.lead_in + play.rounds_per_sample * play.samples;
+    u64 next = play.lead_in;
+    for (u64 round = 0;; ++round) {
+        if (round == next) {
+            ws_stamp(stamps, round);
+            if (round == total) return true;
+            next += play.rounds_per_sample;
+        }
+        if (!ws_any_round<method>(scene, steps, play.step_count, moves, (u32)round, bulk, stopped))
+            return false;
+    }
+}
+
+/// `group`: of a pair (pair.h), or ws_no_pair for any program.
+template <int method, int group> WS_INLINE void ws_play(const WsPlay* described) {
     WS_SHARED WsPlay play;
     WS_SHARED WsMove near_moves[WS_NEAR];
     WS_SHARED WsStep near_steps[WS_NEAR];
@@ -209,45 +98,14 @@ template <int method> WS_INLINE void ws_play(const WsPlay* described) {
     const WsScene scene = {ws_at<u32>(play.stop), play.slots - 1, play.slot_packets, play.guarded,
                            play.slots < 4 ? 1 : play.slots / 4};
     if (!ws_meet(play, play.launch, ws_block() == 0, scene.stop)) stopped = 1;
-    WsBulk bulk;
-    if (method == ws_bulk || method == ws_bulk_pull) ws_bulk_begin(bulk);
-    // Two transfers, a send first or a receive first, are kept in registers: each read of a
-    // table would be on the way of the message.
-    const bool few = play.move_count == 2 && !play.guarded && steps[0].sends + steps[0].receives &&
-                     (play.step_count == 2 ? steps[0].sends + steps[0].receives == 1
-                                           : steps[0].sends == 1 && steps[0].receives == 1);
-    const bool sends_first = steps[0].sends > 0;
-    const bool sends_second = play.step_count == 2 && steps[1].sends > 0;
-    WsOp first = ws_op(moves[0]), second = ws_op(moves[few ? 1 : 0]);
     ws_sync();
-    const bool leads = ws_thread() == 0;
-    u64* stamps = ws_at<u64>(play.stamps);
-    const u64 total = play.lead_in + play.rounds_per_sample * play.samples;
-    const u64 rounds_per_sample = play.rounds_per_sample;
-    u64 next = play.lead_in, told = 0;
-    for (u64 round = 0; !stopped; ++round) {
-        if (round == next) {
-            if (leads) {
-                const u64 time = ws_nanoseconds();
-                *stamps++ = time;
-                // Rarely, for a write to the host holds up the next fence.
-                if (time - told > 20000000) {
-                    told = time;
-                    ws_store_stamp(ws_at<u64>(play.progress), round);
-                }
-            }
-            if (round == total) break;
-            next += rounds_per_sample;
-        }
-        if (few) {
-            if (!ws_one<method>(scene, first, sends_first, (u32)round, bulk, &stopped)) return;
-            if (!ws_one<method>(scene, second, sends_second, (u32)round, bulk, &stopped)) return;
-        } else if (!ws_any_round<method>(scene, steps, play.step_count, moves, (u32)round, bulk,
-                                         &stopped)) {
-            return;
-        }
-    }
-    if (!ws_pulls(method) || stopped) return;
+    if (stopped) return;
+    WsStamps stamps = {ws_thread() == 0, ws_at<u64>(play.stamps), ws_at<u64>(play.progress), 0};
+    const bool whole =
+        group == ws_no_pair
+            ? ws_play_rounds<method>(play, scene, steps, moves, stamps, &stopped)
+            : ws_pair_rounds<method, group>(play, scene, steps[0].sends > 0, moves, stamps);
+    if (!ws_pulls(method) || !whole) return;
     // A sender's buffer is in use until its receivers have fetched the last message.
     ws_sync();
     if (ws_lane() == 0) {
@@ -262,11 +120,20 @@ template <int method> WS_INLINE void ws_play(const WsPlay* described) {
     }
 }
 
-WS_WIDE_KERNEL ws_play_packets(const WsPlay* play) { ws_play<ws_packets>(play); }
-WS_WIDE_KERNEL ws_play_stores(const WsPlay* play) { ws_play<ws_stores>(play); }
-WS_WIDE_KERNEL ws_play_bulk(const WsPlay* play) { ws_play<ws_bulk>(play); }
-WS_WIDE_KERNEL ws_play_pull(const WsPlay* play) { ws_play<ws_pull>(play); }
-WS_WIDE_KERNEL ws_play_bulk_pull(const WsPlay* play) { ws_play<ws_bulk_pull>(play); }
+WS_WIDE_KERNEL ws_play_packets(const WsPlay* play) { ws_play<ws_packets, ws_no_pair>(play); }
+WS_WIDE_KERNEL ws_play_stores(const WsPlay* play) { ws_play<ws_stores, ws_no_pair>(play); }
+WS_WIDE_KERNEL ws_play_bulk(const WsPlay* play) { ws_play<ws_bulk, ws_no_pair>(play); }
+WS_WIDE_KERNEL ws_play_pull(const WsPlay* play) { ws_play<ws_pull, ws_no_pair>(play); }
+WS_WIDE_KERNEL ws_play_bulk_pull(const WsPlay* play) { ws_play<ws_bulk_pull, ws_no_pair>(play); }
+WS_WIDE_KERNEL ws_pair_packet(const WsPlay* play) { ws_play<ws_packets, ws_one_lane>(play); }
+WS_WIDE_KERNEL ws_pair_warp(const WsPlay* play) { ws_play<ws_packets, ws_one_warp>(play); }
+WS_WIDE_KERNEL ws_pair_packets(const WsPlay* play) { ws_play<ws_packets, ws_whole_block>(play); }
+WS_WIDE_KERNEL ws_pair_stores(const WsPlay* play) { ws_play<ws_stores, ws_whole_block>(play); }
+WS_WIDE_KERNEL ws_pair_bulk(const WsPlay* play) { ws_play<ws_bulk, ws_whole_block>(play); }
+WS_WIDE_KERNEL ws_pair_pull(const WsPlay* play) { ws_play<ws_pull, ws_whole_block>(play); }
+WS_WIDE_KERNEL ws_pair_bulk_pull(const WsPlay* play) {
+    ws_play<ws_bulk_pull, ws_whole_block>(play);
+}
 
 /// [0]: 1 if there are bulk copies; [1]: the smallest step of the clock in ns; [2]: payload of a
 /// packet in bytes.

@@ -219,7 +219,9 @@ class GpuTransport final : public Transport {
         for (const std::uint32_t blocks : {1, 4, 8, 16, 32, 64, 132, 256}) {
             const bool alone = ways.empty() && blocks == 1;
             if (blocks > blocks_ || (bytes / blocks < 1024 && !alone)) continue;
-            ways.push_back({ws_stores, blocks, 512});
+            for (const std::uint32_t threads : {128u, 256u, 512u})
+                if (bytes / blocks / threads <= 256 || threads == 512)
+                    ways.push_back({ws_stores, blocks, threads});
             if (bytes / blocks < 16384 || script.guarded) continue;
             ways.push_back({ws_pull, blocks, 512});
             if (!facts_.has_bulk || blocks < 16) continue;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <tuple>
 
 #include "core/error.hpp"
 #include "measure/clock.hpp"
@@ -12,10 +13,30 @@
 namespace wirespeed {
 namespace {
 
-const char* kernel_of(WsMethod way) {
-    static constexpr const char* kernels[] = {"ws_play_packets", "ws_play_stores", "ws_play_bulk",
-                                              "ws_play_pull", "ws_play_bulk_pull"};
-    return kernels[way];
+/// One send and one receive: the commonest program has kernels of its own.
+bool is_pair(const Script& script) {
+    const auto& [steps, moves] = std::tie(script.steps, script.moves);
+    if (script.guarded || moves.size() != 2 || moves[0].sends == moves[1].sends) return false;
+    for (const auto& each : moves)
+        if (each.move.mine % sizeof(u32) != 0) return false;
+    // A step without transfers before them would be taken for the first.
+    return steps.size() == 1 || (steps.size() == 2 && steps[0].sends + steps[0].receives == 1);
+}
+
+struct Launch {
+    std::string kernel;
+    unsigned threads;
+};
+
+Launch launch_for(const Method& method, const Script& script) {
+    static constexpr const char* names[] = {"packets", "stores", "bulk", "pull", "bulk_pull"};
+    const std::string name = names[method.way];
+    if (!is_pair(script)) return {"ws_play_" + name, method.threads};
+    const auto single = [](const Script::Move& each) { return each.move.packets == 1; };
+    if (method.way == ws_packets && single(script.moves[0]) && single(script.moves[1]))
+        return {"ws_pair_packet", 1};
+    if (method.way == ws_packets && method.threads == 32) return {"ws_pair_warp", 32};
+    return {"ws_pair_" + name, method.threads};
 }
 
 /// The words that kernel and host share while the kernel runs, in pinned memory.
@@ -99,7 +120,8 @@ void PlayProgram::run(const Schedule& schedule, std::span<double> seconds) {
     void* orders = orders_.address();
     void* arguments[] = {&orders};
     const double began = now();
-    stream_->launch(kernel_of(method_.way), method_.blocks, method_.threads, arguments);
+    const auto [kernel, threads] = launch_for(method_, script_);
+    stream_->launch(kernel, method_.blocks, threads, arguments);
     wait_for(rounds);
     const double took = now() - began;
     count(rounds);

@@ -1,0 +1,135 @@
+// One transfer of a program in its several ways, and the clock's stamps.
+#pragma once
+
+#include "kernels/bulk.h"
+#include "kernels/packets.h"
+#include "kernels/play_types.h"
+
+/// False: told to give up.
+WS_INLINE bool ws_wait_word(const u32* at, u32 value, const u32* stop) {
+    return ws_spin(stop, [&] { return (int)(ws_load_flag(at) - value) >= 0; });
+}
+
+/// The words that every block of the peer raises.
+WS_INLINE bool ws_wait_words(const u32* words, u32 value, const u32* stop) {
+    for (u32 i = ws_lane(); i < (u32)ws_blocks(); i += ws_lanes())
+        if (!ws_wait_word(words + i, value, stop)) return false;
+    return true;
+}
+
+WS_INLINE constexpr bool ws_pulls(int method) {
+    return method == ws_pull || method == ws_bulk_pull;
+}
+
+template <int method> WS_INLINE void ws_transport(WsBulk& bulk, u64 to, u64 from, u64 bytes) {
+    if (method == ws_bulk || method == ws_bulk_pull)
+        ws_bulk_copy(bulk, to, from, bytes);
+    else
+        ws_copy(to, from, bytes);
+}
+
+/// A transfer with its addresses as the kernel follows them; kept in registers where it can be.
+struct WsOp {
+    u64 mine, theirs, bytes;
+    u8* near_end;
+    WsPacket* ring;
+    u32 *flags, *readies, *credit;
+    u32 first, each, packets, known;
+};
+
+WS_INLINE WsOp ws_op(const WsMove& move) {
+    WsOp op;
+    op.mine = move.mine;
+    op.theirs = move.theirs;
+    op.bytes = move.bytes;
+    op.near_end = ws_at<u8>(move.mine);
+    op.ring = ws_at<WsPacket>(move.box);
+    op.flags = ws_at<u32>(move.flags);
+    op.readies = ws_at<u32>(move.readies);
+    op.credit = ws_at<u32>(move.credit);
+    op.first = move.before + move.place;
+    op.each = move.each;
+    op.packets = move.packets;
+    // All before the launch has been consumed: the peers would not have started otherwise.
+    op.known = move.before;
+    return op;
+}
+
+/// What all operations of a launch need.
+struct WsScene {
+    const u32* stop;
+    u32 last_slot, slot_packets, guarded;
+    u32 credit_every;
+};
+
+WS_INLINE WsPacket* ws_slot(const WsScene& scene, const WsOp& op, u32 number) {
+    return op.ring + (u64)(number & scene.last_slot) * scene.slot_packets;
+}
+
+template <int method>
+WS_INLINE bool ws_send(const WsScene& scene, WsOp& op, u32 round, WsBulk& bulk) {
+    const u32 number = op.first + round * op.each;
+    if (method == ws_packets) {
+        const u32 needed = number - scene.last_slot - 1;
+        // The word lies with this rank, but reading it takes time: only when it must be.
+        if ((int)(needed - op.known) > 0) {
+            if (!ws_wait_word(op.credit, needed, scene.stop)) return false;
+            op.known = ws_load_flag(op.credit);
+        }
+        ws_send_packets<false>(ws_slot(scene, op, number), op.near_end, op.bytes, op.packets,
+                               number);
+    } else if (!ws_pulls(method)) {
+        if (scene.guarded) {
+            if (!ws_wait_words(op.readies, number, scene.stop)) return false;
+            ws_sync();
+        }
+        ws_transport<method>(bulk, op.theirs, op.mine, op.bytes);
+    }
+    return true;
+}
+
+/// After a step's sends, and a ws_sync(): the receivers may know.
+template <int method> WS_INLINE void ws_tell(const WsOp& op, u32 round) {
+    if (method != ws_packets && ws_lane() == 0)
+        ws_store_flag(op.flags + ws_block(), op.first + round * op.each);
+}
+
+template <int method>
+WS_INLINE bool ws_receive(const WsScene& scene, const WsOp& op, u32 round, WsBulk& bulk) {
+    const u32 number = op.first + round * op.each;
+    if (method == ws_packets)
+        return ws_receive_packets<false>(op.near_end, op.bytes, ws_slot(scene, op, number),
+                                         op.packets, number, scene.stop);
+    if (!ws_wait_words(op.flags, number, scene.stop)) return false;
+    if (ws_pulls(method)) {
+        ws_sync();
+        ws_transport<method>(bulk, op.mine, op.theirs, op.bytes);
+    }
+    return true;
+}
+
+/// After a step's receives, and a ws_sync(): slots are free again. Now and then is soon enough.
+template <int method> WS_INLINE void ws_credit(const WsScene& scene, const WsOp& op, u32 round) {
+    const u32 number = op.first + round * op.each;
+    if (method == ws_packets && ws_lane() == 0 && (number & (scene.credit_every - 1)) == 0)
+        ws_store_flag(op.credit, number);
+}
+
+/// Stamps of the rounds' times, by one thread of the grid.
+struct WsStamps {
+    bool leads;
+    u64* next;
+    u64* progress;
+    u64 told;
+};
+
+WS_INLINE void ws_stamp(WsStamps& stamps, u64 round) {
+    if (!stamps.leads) return;
+    const u64 time = ws_nanoseconds();
+    *stamps.next++ = time;
+    // Rarely, for a write to the host holds up the next fence.
+    if (time - stamps.told > 20000000) {
+        stamps.told = time;
+        ws_store_stamp(stamps.progress, round);
+    }
+}

@@ -1,0 +1,34 @@
+#include "transports/local/flags.hpp"
+
+#include <sched.h>
+
+#include "core/reached.hpp"
+
+namespace wirespeed {
+namespace {
+
+constexpr int spins_before_yield = 20000;
+
+}  // namespace
+
+Flags::Flags(Context& context)
+    : context_(context),
+      segments_(share_segments(context.control,
+                               2 * line * static_cast<std::size_t>(context.control.size()))) {}
+
+std::uint32_t& Flags::word(int reader, int writer, Kind kind) {
+    auto& segment = segments_.at(static_cast<std::size_t>(reader));
+    return *reinterpret_cast<std::uint32_t*>(segment.address() + place(writer, kind));
+}
+
+std::uint32_t* Flags::on_device(int reader, int writer, Kind kind) {
+    auto& segment = segments_.at(static_cast<std::size_t>(reader));
+    return reinterpret_cast<std::uint32_t*>(segment.pin(context_.device) + place(writer, kind));
+}
+
+void Flags::wait(std::uint32_t& word, std::uint32_t value) const {
+    for (int spins = 0; !reached(word, value); ++spins)
+        if (spins > spins_before_yield) sched_yield();
+}
+
+}  // namespace wirespeed

@@ -1,0 +1,52 @@
+// Words in shared memory by which the ranks of one host tell each other how far they are.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "transports/local/segment.hpp"
+
+namespace wirespeed {
+
+/// For each ordered pair of ranks two counters that only grow: how many messages `writer` has sent
+/// to `reader`, and how many of the reader's it has taken (or is ready for).
+class Flags {
+  public:
+    /// Every rank calls it; throws Error on every rank when one cannot share memory.
+    explicit Flags(Context& context);
+
+    enum Kind { arrived, taken };
+    /// The word that `writer` raises and `reader` looks at, for the CPU.
+    std::uint32_t& word(int reader, int writer, Kind kind);
+    /// Its address on this rank's device. Throws Error when the device cannot reach host memory.
+    std::uint32_t* on_device(int reader, int writer, Kind kind);
+
+    /// Spins until the word has reached `value`.
+    void wait(std::uint32_t& word, std::uint32_t value) const;
+
+  private:
+    static constexpr std::size_t line = 128;  ///< two words share no cache line
+    static std::size_t place(int writer, Kind kind) {
+        return (2 * static_cast<std::size_t>(writer) + kind) * line;
+    }
+
+    Context& context_;
+    std::vector<Segment> segments_;  ///< by reader
+};
+
+/// Lets the ranks start together, by the traffic of the set-up.
+class ControlAlign final : public Action {
+  public:
+    explicit ControlAlign(Context& context)
+        : context_(context), call_(context.page.name("barrier before a batch")) {}
+    void run() override {
+        context_.page.enter(call_);
+        context_.control.barrier();
+    }
+
+  private:
+    Context& context_;
+    CallId call_;
+};
+
+}  // namespace wirespeed
