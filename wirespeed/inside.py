@@ -26,13 +26,14 @@ from wirespeed.messages import Message, parse
 from wirespeed.native import Core, NativeError, core
 from wirespeed.orders import startup_limit
 from wirespeed.page import own_folder, read_pages, sweep
-from wirespeed.paths import Path, all_paths, find_path
+from wirespeed.paths import Path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
 from wirespeed.process import ancestors
 from wirespeed.rank import Watched, carry, describe_self, open_device
 from wirespeed.results import record
 from wirespeed.results.store import Store, default_name
+from wirespeed.selection import select
 from wirespeed.world import Promise, World
 
 Observer = Callable[[dict[str, Any]], None]
@@ -198,10 +199,7 @@ def _ignore(message: Message) -> None:
 
 def _in_order(plan: Plan, kind: str) -> list[Path]:
     """The plan's paths, those that may end the whole job last."""
-    if plan.paths:
-        chosen = [find_path(name) for name in plan.paths]
-    else:
-        chosen = [path for path in all_paths() if path.default]
+    chosen = select(plan.paths, kind != "host") or select(plan.paths)
     usable = [path for path in chosen if kind != "host" or not path.needs_device]
     if not usable:
         raise WirespeedError(f"{chosen[0].name}: no GPU on this machine", ExitCode.UNAVAILABLE)
@@ -297,6 +295,8 @@ class _Recorder:
     def finish(self) -> ExitCode:
         self._write(record.end(self._id, "complete", self._entries, self._failures))
         self._store.close()
+        if not self._entries and not self._done and not self._failures:
+            return ExitCode.UNAVAILABLE
         return ExitCode.FAILED_ENTRY if self._failures else ExitCode.OK
 
     def _write(self, line: Message) -> None:

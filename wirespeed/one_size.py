@@ -69,13 +69,16 @@ class Setting:
             result = call()
         except NativeError as caught:
             error = (str(caught), caught.lack)
-        for rank, found in enumerate(self.world.everyone(error)):
+        everyone = self.world.everyone(error)
+        for rank, found in enumerate(everyone):
             if found is not None:
                 if result is not None:
                     undo(result)
                 text, lack = found
-                # Where all ranks failed together, the core has already said whose fault it was.
-                raise Unusable(text if text.startswith("rank ") else f"rank {rank}: {text}", lack)
+                # Where all ranks failed together, the core has already said whose fault it was; what all of
+                # them lack is nobody's.
+                nobody = lack and all(other == found for other in everyone)
+                raise Unusable(text if nobody or text.startswith("rank ") else f"rank {rank}: {text}", lack)
         return result
 
 

@@ -48,7 +48,7 @@ class Plan:
 
     pattern: str = "pingpong"
     paths: tuple[str, ...] = ()
-    """Names from wirespeed.paths; empty: every path that the machine offers."""
+    """Names from wirespeed.paths, patterns of them, or "all"; empty: every default path that fits."""
     sizes: tuple[int, ...] = parse_sizes(DEFAULT_SIZES)
     """Bytes of one message, in the order measured."""
     stopping: Stopping = Stopping()

@@ -22,12 +22,13 @@ from wirespeed.machine import Machine
 from wirespeed.native import core
 from wirespeed.orders import Orders, startup_limit, stuck_after
 from wirespeed.page import own_folder, sweep
-from wirespeed.paths import Path, all_paths, find_path
+from wirespeed.paths import Path, all_paths
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
 from wirespeed.rank import allowed_cpus
 from wirespeed.results import record
 from wirespeed.results.store import Store, default_name
+from wirespeed.selection import select
 from wirespeed.watch import JobStep
 from wirespeed.world import Promise
 
@@ -50,7 +51,7 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
     if refusal:
         raise WirespeedError(refusal)
     found = discover(plan)
-    paths = chosen_paths(plan, found)
+    paths = select(plan.paths, found.kind != "host") or select(plan.paths)
     if not any(found.availability(path) is None for path in paths):
         path = paths[0]
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
@@ -60,13 +61,6 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
     run = Run(plan, found, observe)
     with ending_on_signals():
         return run.all_steps(paths)
-
-
-def chosen_paths(plan: Plan, found: Machine) -> list[Path]:
-    """The paths asked for, else every default one that fits the device. Raises WirespeedError."""
-    if plan.paths:
-        return [find_path(name) for name in plan.paths]
-    return [path for path in all_paths() if path.default and (found.kind != "host" or not path.needs_device)]
 
 
 @contextmanager
@@ -162,10 +156,16 @@ class Run:
             if step.accepted or not path.gpu_aware_mpi:
                 self._fail(path, outcome, step.number if step.accepted else None)
                 return
-            remedy = mpi.aware_remedy(library, ucx_folder())
+            remedy = None
+            if outcome.what == "unavailable":
+                # A rank found something lacking before any device pointer was tried.
+                outcome.text = f"{library.title}: {outcome.text}"
+            else:
+                remedy = mpi.aware_remedy(library, ucx_folder())
+                outcome = _no_device_pointers(library, outcome)
             if following:
                 remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
-            self._fail(path, _no_device_pointers(library, outcome), None, remedy)
+            self._fail(path, outcome, None, remedy)
 
     def _candidates(self, path: Path) -> list[mpi.Mpi]:
         """The MPI measured with; for device pointers also the wheels that are known to take them."""

@@ -186,6 +186,24 @@ def median_interval(batch_medians: Sequence[float], median: float) -> tuple[floa
     return (median * math.exp(-below) if below else median, median * math.exp(above) if above else median)
 
 
+def ratio_interval(
+    one: tuple[float, float, float], other: tuple[float, float, float]
+) -> tuple[float, float, float]:
+    """one / other and the 95 % interval of that ratio, from each figure's (median, low, high).
+
+    MOVER (Zou and Donner 2008) on logarithms: the two figures vary independently, so the distances from the
+    medians to the ends of their intervals add up as squares.
+    """
+
+    def away(first: float, second: float) -> float:
+        return math.hypot(math.log(first), math.log(second))
+
+    ratio = one[0] / other[0]
+    below = away(one[0] / one[1], other[2] / other[0])
+    above = away(one[2] / one[0], other[0] / other[1])
+    return ratio, ratio * math.exp(-below), ratio * math.exp(above)
+
+
 def order_depth(n: int) -> int:
     """How many of n values to leave out at each end.
 

@@ -50,14 +50,29 @@ def failure(path: str, size: int | None, what: str, text: str, remedy: str | Non
     }
 
 
-def head() -> dict[str, Any]:
+def step(path: str, variables: dict[str, str] | None = None, **more: Any) -> dict[str, Any]:
+    return {
+        "kind": "step",
+        "run": "r",
+        "step": 0,
+        "path": path,
+        "mpi": {"vendor": "openmpi", "version": "5.0.11"},
+        "variables": variables or {},
+        "ranks": [],
+        "details": {},
+        "without": None,
+        **more,
+    }
+
+
+def head(paths: Sequence[str] = (), variables: dict[str, str] | None = None) -> dict[str, Any]:
     stopping = {"precision": 0.01, "max_time": 0.4, "loops": None, "warmup": None}
     return {
         "kind": "run",
         "run": "r",
         "started": "2026-01-01T12:00:00+00:00",
-        "plan": {"pattern": "pingpong", "stopping": stopping},
-        "environment": {"host": "n1"},
+        "plan": {"pattern": "pingpong", "paths": list(paths), "stopping": stopping},
+        "environment": {"host": "n1", "variables": variables or {}},
     }
 
 

@@ -33,7 +33,14 @@ INCLUDES = {
     "kernels": ("core", "kernels", "libraries"),
     "devices": ("core", "devices", "kernels", "libraries", "measure/clock.hpp"),
     "measure": ("core", "measure", "devices/device.hpp", "transports/transport.hpp"),
-    "transports": ("core", "measure", "devices/device.hpp", "libraries", "transports", "kernels/play_types.h"),
+    "transports": (
+        "core",
+        "measure",
+        "devices/device.hpp",
+        "libraries",
+        "transports",
+        "kernels/play_types.h",
+    ),
 }
 
 PRINTING_ROOMS = ("cli", "report")

@@ -19,6 +19,7 @@ import wirespeed.cli
 from wirespeed.cli.common.command import PIPE_CLOSED
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.paths import all_paths
 from wirespeed.plan import Plan
 
 
@@ -116,7 +117,7 @@ class TestBadInput:
         [
             ("--device abacus", "there are: auto, cpu, cuda, hip, emulated"),
             ("--format pdf", "there are: table, json, csv, tutorial"),
-            ("--paths nowhere", "there are: host"),
+            ("--paths nowhere", "there is no path called 'nowhere'; 'wirespeed paths' lists them"),
             ("--against nowhere", "there are: summit"),
             ("--between 0", "as in 0,1"),
             ("--loops many", "a whole number from 1 to 10000000"),
@@ -324,6 +325,11 @@ class TestDocuments:
         for code in ExitCode:
             assert f"| {int(code)} | `{code.name}` |" in text
         assert f"| {PIPE_CLOSED} |" in text
+
+    def test_every_path_is_documented(self) -> None:
+        """Protects the answer to 'what does this path measure?': a new path comes with its row."""
+        text = (DOCS / "paths.md").read_text()
+        assert [path.name for path in all_paths() if f"\n| `{path.name}` |" not in text] == []
 
     @pytest.mark.parametrize("command", ["survey", "pingpong", "paths", "show"])
     def test_every_option_is_documented(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ import pytest
 from support.records import console, end, entry, failure, head, make_run, text_of
 
 from wirespeed.errors import WirespeedError
+from wirespeed.paths import Path as Way
 from wirespeed.paths import all_paths
 from wirespeed.report import progress, reference, tutorial
 from wirespeed.report.formats import FORMATS
@@ -186,6 +187,19 @@ class TestNextSteps:
         assert "srun -N 2 -n 2 wirespeed pingpong" in self.commands(run, SLURM_NNODES="4")
         assert "srun -N 2 -n 2 wirespeed pingpong" not in self.commands(run, SLURM_NNODES="x")
 
+    def test_no_suggestion_is_too_long_to_read(self) -> None:
+        """Protects the list of suggestions from a line with every size and path of a noisy machine."""
+        run = make_run(
+            *(
+                entry(path, 1 << power, 1e-6, stopped="max-time")
+                for path in ("host", "staged", "aware", "nccl", "nccl-stream", "nccl-nop2p", "ipc-write")
+                for power in range(31)
+            )
+        )
+        assert self.commands(run)[0] == (
+            "wirespeed pingpong --paths host,staged,aware,nccl,nccl-stream,nccl-nop2p,ipc-write --max-time 2"
+        )
+
     def test_unsettled_figures_come_first(self) -> None:
         run = make_run(
             *(entry("host", size, 1e-6, stopped="max-time") for size in (8, 4096, 1 << 20)),
@@ -206,6 +220,27 @@ class TestPaths:
             assert re.search(
                 rf"^{path.name} +{'not ' if path.needs_device else ''}available", text, re.MULTILINE
             )
+
+    def test_groups_and_switches(self) -> None:
+        """Protects the list of sixteen paths from being a heap: alike ones stand under one title."""
+        paths = (
+            Way("gpu", "kernels", "gpu", "device", order=90),
+            Way("aware-nogdr", "as aware", "mpi", "device", variables={"A": "1"}, without="aware", order=5),
+            Way("staged-pipelined", "pieces", "staged", "device", order=22),
+            Way("rma-host", "puts", "rma", "pageable", default=False, order=80),
+            Way("nccl", "NCCL", "nccl", "device", order=40),
+        )
+        screen = console(100)
+        print_paths(screen, [Row(path, None) for path in paths])
+        lines = [line.rstrip() for line in text_of(screen).splitlines()]
+        assert [line.split("  ")[0] for line in lines if line] == [
+            *("Between host buffers", "rma-host"),
+            *("GPU to GPU, through host memory", "staged-pipelined"),
+            *("GPU to GPU, by libraries", "aware-nogdr", "nccl"),
+            *("GPU to GPU, by wirespeed's own copies and kernels", "gpu"),
+        ]
+        assert "as aware; aware with A=1" in text_of(screen)
+        assert "puts; only when named" in text_of(screen)
 
 
 def test_json_is_every_record() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.records import SIZES, console, entry, failure, full_run, head, make_run, shown, text_of
 
-from wirespeed.report import table, terminal, words
+from wirespeed.report import marks, terminal, words
 from wirespeed.report.records import Entry, Failure, collect
 
 
@@ -71,7 +71,7 @@ class TestTable:
             ("host",),
             ("host", "staged"),
             ("host", "staged", "aware"),
-            ("host", "host-pinned", "staged", "staged-pinned", "aware", "aware-managed"),
+            ("host", "host-pinned", "staged", "aware"),
         ],
         ids=len,
     )
@@ -196,5 +196,8 @@ class TestCurves:
 
 
 def test_the_table_knows_its_marks() -> None:
-    assert table.marked(Entry.from_record(entry("host", 8, 1e-6, stopped="max-time")))
-    assert not table.marked(Entry.from_record(entry("host", 8, 1e-6)))
+    """Protects the claim that unmarked figures are as precise as asked for."""
+    assert marks.mark(Entry.from_record(entry("host", 8, 1e-6, stopped="max-time"))) == "~"
+    assert marks.mark(Entry.from_record(entry("host", 8, 1e-6))) == ""
+    assert marks.mark(Entry.from_record(entry("host", 8, 1e-6, stopped="max-time", precision=None))) == "?"
+    assert marks.mark(Entry.from_record(entry("host", 8, 1e-6, stopped="fixed", precision=None))) == ""

@@ -57,6 +57,7 @@ def run(options: Options) -> ExitCode:
                 "transport": row.path.transport,
                 "memory": row.path.memory,
                 "default": row.path.default,
+                "without": row.path.without or None,
                 "available": row.lacks is None,
                 "lacks": row.lacks,
             }

@@ -34,6 +34,8 @@ class Path:
     """True: moves a few messages first, so that a path that does not work at all is one line."""
     default: bool = True
     """Part of a run that names no paths."""
+    without: str = ""
+    """The path that this one is with something switched off: what that is worth is their ratio."""
     order: int = 50
     """Place in tables and in runs."""
     variables: dict[str, str] = field(default_factory=dict, hash=False)

@@ -8,9 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wirespeed.report.marks import marked
 from wirespeed.report.records import Run
-from wirespeed.report.table import marked
 from wirespeed.units import format_size
+
+LONGEST = 80
+"""Letters of options: what is longer nobody reads; without it a run measures more than needed."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ def next_steps(
         _other_mpi(mpis),
         _without_gpu(gpus),
         Suggestion(f"wirespeed show {shlex.quote(file)}", "this table again; --format csv for a spreadsheet"),
-        Suggestion("wirespeed paths", "the other paths, and what each one needs"),
+        Suggestion("wirespeed pingpong --paths all", "every path; 'wirespeed paths' says what each one is"),
     ]
     return [suggestion for suggestion in found if suggestion][:5]
 
@@ -45,10 +48,10 @@ def _longer(run: Run) -> Suggestion | None:
     paths = ",".join(dict.fromkeys(entry.path for entry in unsettled))
     sizes = ",".join(_size_word(size) for size in sorted({entry.bytes for entry in unsettled}))
     seconds = 5 * (run.max_time or 0.4)
-    return Suggestion(
-        f"wirespeed pingpong --paths {paths} --sizes {sizes} --max-time {seconds:g}",
-        "more time for the figures marked ~",
-    )
+    options = [f"--paths {paths}", f"--sizes {sizes}", f"--max-time {seconds:g}"]
+    while len(" ".join(options)) > LONGEST:
+        options.remove(max(options, key=len))
+    return Suggestion(f"wirespeed pingpong {' '.join(options)}", "more time for the figures marked ~")
 
 
 def _size_word(size: int) -> str:

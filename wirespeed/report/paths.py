@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.paths import Path
-from wirespeed.report.terminal import say
+from wirespeed.report.say import say
 
 
 @dataclass(frozen=True)
@@ -20,15 +20,42 @@ class Row:
     lacks: str | None
 
 
+GROUPS = (
+    "Between host buffers",
+    "GPU to GPU, through host memory",
+    "GPU to GPU, by libraries",
+    "GPU to GPU, by wirespeed's own copies and kernels",
+)
+_OWN, _STAGED = ("gpu", "ipc"), ("pipelined", "staged")
+
+
+def group(path: Path) -> str:
+    """Where the data lie, and who moves them."""
+    if path.memory in ("pageable", "pinned"):
+        return GROUPS[0]
+    if path.transport.startswith(_STAGED):
+        return GROUPS[1]
+    return GROUPS[3] if path.transport.startswith(_OWN) else GROUPS[2]
+
+
 def print_paths(console: Console, rows: Iterable[Row]) -> None:
-    """A line for each path, then what those lack that are not available."""
-    rows = list(rows)
+    """A line for each path, alike ones together, then what those lack that are not available."""
+    rows = sorted(rows, key=lambda row: GROUPS.index(group(row.path)))
     width = max(len(row.path.name) for row in rows)
     lacking: dict[str, list[str]] = {}
+    title = ""
     for row in rows:
+        if group(row.path) != title:
+            if title:
+                console.print()
+            title = group(row.path)
+            console.print(Text(title, style="dim"))
         state = Text("available", "green") if row.lacks is None else Text("not available", "yellow")
         state.pad_right(15 - len(state))
         line = Text.assemble((f"{row.path.name:<{width}}  ", "bold"), state, row.path.summary)
+        if row.path.without:
+            settings = " ".join(f"{name}={value}" for name, value in row.path.variables.items())
+            line.append(f"; {row.path.without} with {settings}", style="dim")
         if not row.path.default:
             line.append("; only when named", style="dim")
         say(console, line, indent=width + 17)

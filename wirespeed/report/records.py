@@ -30,6 +30,8 @@ class Entry:
     memory: str = ""
     minimum: float | None = None
     p99: float | None = None
+    details: Record = field(default_factory=dict, hash=False)
+    """What the transport chose for this size."""
 
     @property
     def home(self) -> str:
@@ -62,11 +64,16 @@ class Entry:
             memory=str(record.get("memory", "")),
             minimum=_optional(seconds.get("min")),
             p99=_optional(seconds.get("p99")),
+            details=_object(record.get("details")),
         )
 
 
 def _optional(value: Any) -> float | None:
     return None if value is None else float(value)
+
+
+def _object(value: Any) -> Record:
+    return value if isinstance(value, dict) else {}
 
 
 @dataclass(frozen=True)
@@ -158,6 +165,15 @@ class Run:
                 return failure
         return None
 
+    def step(self, path: str) -> Record:
+        """The job step that the path's figures come from; empty if the file does not say."""
+        return next((step for step in reversed(self.steps) if step.get("path") == path), {})
+
+    def named(self, path: str) -> bool:
+        """Was the path asked for by its own name, rather than for being there?"""
+        paths = _object(self.head.get("plan")).get("paths")
+        return isinstance(paths, list) and path in paths
+
     @property
     def contested(self) -> list[str]:
         """Homes of data that several paths move."""
@@ -179,9 +195,7 @@ class Run:
         return self._stopping().get("max_time")
 
     def _stopping(self) -> Record:
-        plan = self.head.get("plan")
-        stopping = plan.get("stopping") if isinstance(plan, dict) else None
-        return stopping if isinstance(stopping, dict) else {}
+        return _object(_object(self.head.get("plan")).get("stopping"))
 
 
 def collect(records: Iterable[Record]) -> list[Run]:
@@ -208,6 +222,5 @@ def joined(runs: list[Run]) -> Run:
 
 def _conditions(run: Run) -> str:
     """What of a plan its figures depend on."""
-    plan = run.head.get("plan")
-    plan = plan if isinstance(plan, dict) else {}
+    plan = _object(run.head.get("plan"))
     return json.dumps([plan.get(name) for name in CONDITIONS], sort_keys=True, default=str)

@@ -17,8 +17,8 @@ from rich.text import Text
 from wirespeed.errors import WirespeedError
 from wirespeed.report import words
 from wirespeed.report.records import Run
+from wirespeed.report.say import say
 from wirespeed.report.table import GAP, add_columns, fits, new_table
-from wirespeed.report.terminal import say
 from wirespeed.units import format_size
 
 # Part of Python since 3.11.

@@ -10,7 +10,7 @@ from rich.text import Text
 from wirespeed.report.machine import cpu_line, devices_lines, mpi_lines
 from wirespeed.report.next_steps import next_steps
 from wirespeed.report.records import Record, Run
-from wirespeed.report.terminal import say
+from wirespeed.report.say import say
 
 if TYPE_CHECKING:
     from wirespeed.machine import Machine
@@ -33,18 +33,21 @@ def print_machine(console: Console, head: Record, machine: Machine | None) -> No
 
 
 def print_lacking(console: Console, run: Run, machine: Machine | None) -> None:
-    """Default paths that this run left out, and why."""
+    """Default paths that this run left out, and why; those with the same reason together."""
     from wirespeed.paths import all_paths
 
     if machine is None:
         return
     told = {failure.path for failure in run.failures} | set(run.paths)
     lacking = [(path.name, machine.availability(path)) for path in all_paths() if path.default]
-    lines = [(name, why) for name, why in lacking if why and name not in told]
-    if lines:
+    reasons: dict[str, list[str]] = {}
+    for name, why in lacking:
+        if why and name not in told:
+            reasons.setdefault(why, []).append(name)
+    if reasons:
         console.print()
-    for name, why in lines:
-        say(console, Text.assemble((f"{name}: ", "bold yellow"), f"not available: {why}"))
+    for why, names in reasons.items():
+        say(console, Text(f"{', '.join(names)}: not available: {why}", style="dim"))
 
 
 def print_next(console: Console, run: Run, file: str, machine: Machine | None) -> None:

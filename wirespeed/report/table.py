@@ -1,4 +1,7 @@
-"""The table of a run: one row a size, a group of columns a path, folded where the terminal is narrow."""
+"""The table of a run: one row a size, a group of columns a path, folded where the terminal is narrow.
+
+Of many paths: wirespeed/report/compact.py.
+"""
 
 from __future__ import annotations
 
@@ -6,53 +9,57 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from wirespeed.report import words
+from wirespeed.report import compact, words
+from wirespeed.report.marks import AS_FAST, FASTEST, mark
+from wirespeed.report.price import pairs
 from wirespeed.report.records import Entry, Run
 from wirespeed.units import format_seconds, format_size
 
-NOT_REACHED = "~"
-FASTEST = "*"
-AS_FAST = "≈"
 GAP = "   "
+MOST_WIDE = 4
+"""More paths get a column each instead of three."""
 _NONE = Text("-", style="dim")
-
-
-def marked(entry: Entry) -> bool:
-    """Did the time run out before the precision asked for was reached?"""
-    return entry.stopped == "max-time"
 
 
 @dataclass(frozen=True)
 class Layout:
     """How much fits: several paths side by side, or fewer in each of several tables."""
 
-    tables: list[Table]
+    tables: list[RenderableType]
+    spread: bool = False
+    """With a column of intervals."""
     stars: bool = False
     extremes: bool = False
+    compact: bool = False
 
 
 def lay_out(console: Console, run: Run) -> Layout:
     """As few tables as fit the console's width; more columns where there is room for them."""
     paths = run.paths
+    if len(paths) > MOST_WIDE:
+        return Layout([*compact.lay_out(console, run)], stars=True, compact=True)
     if len(paths) > 1:
         for spread in (True, False):
             table = build(run, paths, spread=spread, fastest=True)
             if fits(console, table):
-                return Layout([table])
+                return Layout([table], spread=spread)
+        if pairs(run):
+            # Ratios belong beside what they compare.
+            return Layout([*compact.lay_out(console, run)], stars=True, compact=True)
         for blocks in range(2, len(paths)):
             each = -(-len(paths) // blocks)
             parts = [paths[start : start + each] for start in range(0, len(paths), each)]
             tables = [build(run, part, spread=True) for part in parts]
             if all(fits(console, table) for table in tables):
-                return Layout(tables, stars=True)
+                return Layout([*tables], spread=True, stars=True)
     for extremes in (True, False):
         tables = [build(run, [path], spread=True, extremes=extremes) for path in paths]
         if all(fits(console, table) for table in tables):
-            return Layout(tables, stars=True, extremes=extremes)
+            return Layout([*tables], spread=True, stars=True, extremes=extremes)
     return Layout([build(run, [path], spread=False) for path in paths], stars=True)
 
 
@@ -81,13 +88,19 @@ def add_columns(table: Table, heads: Sequence[str]) -> None:
 def build(
     run: Run, paths: Sequence[str], *, spread: bool, extremes: bool = False, fastest: bool = False
 ) -> Table:
-    """A table of these paths; at the right the name of the fastest, for data on CPUs and on GPUs."""
+    """A table of these paths; at the right what switching something off costs, and the name of the fastest.
+
+    The fastest is one for data on CPUs and one for data on GPUs.
+    """
     homes = run.contested
+    switched = pairs(run) if fastest else []
     table = new_table()
     add_columns(table, ["\nsize"])
     for path in paths:
         add_columns(table, [f"{GAP}{path}\n{GAP}one way", *(["\n95 %"] if spread else [])])
         add_columns(table, [f"\n{head}" for head in ("  min", "  p99") if extremes] + ["\n  GB/s"])
+    for pair in switched:
+        add_columns(table, [f"{GAP}{pair.what}\n{GAP}{pair.path}"])
     for home in homes if fastest else ():
         table.add_column(f"{GAP}fastest\n{GAP}{home} data", no_wrap=True)
     for size in run.sizes:
@@ -97,6 +110,11 @@ def build(
         for path in paths:
             star = bool(homes) and not fastest
             cells += _cells(run, path, size, winners, spread=spread, extremes=extremes, star=star)
+        for pair in switched:
+            worth = pair.worth(run, size)
+            cells.append(
+                _NONE if worth is None else Text(GAP).append_text(compact.price(worth, spread=spread))
+            )
         for entries in best.values() if fastest else ():
             name = entries[0].path if entries else ""
             cells.append(Text(f"{GAP}{name} {AS_FAST}" if len(entries) > 1 else f"{GAP}{name}"))
@@ -117,10 +135,10 @@ def _cells(
         return [word, *[_NONE] * (width - 1)]
     wins = entry in best
     style = "bold green" if wins else ""
-    mark = NOT_REACHED if marked(entry) else ""
-    cells = [Text.assemble(GAP[:-1], (mark or " ", "yellow"), (format_seconds(entry.seconds), style))]
+    sign = mark(entry)
+    cells = [Text.assemble(GAP[:-1], (sign or " ", "yellow"), (format_seconds(entry.seconds), style))]
     if spread:
-        cells.append(Text(words.spread(entry.precision), style="yellow" if mark else "dim"))
+        cells.append(Text(words.spread(entry.precision), style="yellow" if sign else "dim"))
     if extremes:
         cells += [_time(entry.minimum), _time(entry.p99)]
     if size == 0:

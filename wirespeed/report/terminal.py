@@ -13,8 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from wirespeed.report import table, words
+from wirespeed.report.choices import choices
+from wirespeed.report.failures import print_failures
+from wirespeed.report.legend import legend
 from wirespeed.report.machine import placement, title
 from wirespeed.report.records import Entry, Run
+from wirespeed.report.say import say
 from wirespeed.units import format_size
 
 PIPE_WIDTH = 100
@@ -51,51 +55,22 @@ def print_run(console: Console, run: Run) -> None:
         for one in layout.tables:
             console.print(one, crop=False, no_wrap=True)
             console.print()
-        for line in legend(run, stars=layout.stars, extremes=layout.extremes):
+        for line in legend(run, layout):
             say(console, Text(line, style="dim"))
         print_curves(console, run)
+        print_choices(console, run)
     print_failures(console, run)
     if run.end is None or run.end.get("status") == "interrupted":
         console.print(Text("This run was ended before all was measured.", style="yellow"))
 
 
-def legend(run: Run, *, stars: bool = False, extremes: bool = False) -> list[str]:
-    """What the table's columns and marks mean for this run."""
-    entries = list(run.entries.values())
-    definitions = dict.fromkeys(entry.definition for entry in entries if entry.definition)
-    counts = sorted(entry.samples for entry in entries)
-    samples = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-    what = ", ".join(definitions) or "one way: half of a round trip"
-    if all(entry.stopped == "fixed" for entry in entries):
-        return [
-            f"{what}, mean over a fixed count of rounds; GB = 1e9 bytes",
-            "no interval: the clock was read before and after all rounds, as --loops asks",
-        ]
-    lines = [f"{what}, median of {samples} samples a size; GB = 1e9 bytes"]
-    worst = max((entry.precision for entry in entries if entry.precision is not None), default=None)
-    wanted = run.wanted_precision
-    missed = [entry for entry in entries if table.marked(entry)]
-    interval = "95 % = half width of the 95 % interval of the median"
-    if not missed and wanted is not None:
-        lines.append(f"{interval}, within ±{words.percent(wanted)} everywhere")
-    elif wanted is None:
-        lines.append(f"{interval}, widest {words.spread(worst)}")
-    else:
-        limit = f" ({run.max_time:g} s)" if run.max_time else ""
-        within = f"within ±{words.percent(wanted)}"
-        lines.append(f"{interval}, {within} unless marked")
-        lines.append(
-            f"{table.NOT_REACHED} not {within} when --max-time{limit} was over; "
-            f"the widest is {words.spread(worst)}"
-        )
-    if run.contested and stars:
-        homes = " or ".join(run.contested)
-        lines.append(f"{table.FASTEST} fastest path for {homes} data, or as fast within the intervals")
-    elif any(len(run.fastest(size, home)) > 1 for home in run.contested for size in run.sizes):
-        lines.append(f"{table.AS_FAST} another path is as fast within the intervals")
-    if extremes:
-        lines.append("min: fastest sample; p99: 99 of 100 samples were faster")
-    return lines
+def print_choices(console: Console, run: Run) -> None:
+    """What each path chose, where it says so."""
+    lines = choices(run)
+    if lines:
+        console.print()
+    for paths, text in lines:
+        say(console, Text(f"{paths}: {text}", style="dim"))
 
 
 def sparkline(values: Sequence[float | None], low: float, high: float, marks: str = _BLOCKS) -> str:
@@ -147,29 +122,3 @@ def _curves(console: Console, run: Run, sizes: Sequence[int], *, half: bool) -> 
             line = sparkline(values, min(rates), max(rates), marks)
             grid.add_row(Text(path), Text(line, style="cyan"), Text(curve_note(entries.values(), half=half)))
     return grid
-
-
-def print_failures(console: Console, run: Run) -> None:
-    """One line for each path or size without a figure, with what would help."""
-    lines = dict.fromkeys(
-        (words.failure_head(failure), words.failure_text(failure), failure.what)
-        for failure in run.failures
-        if failure.whole_path or (failure.path, failure.bytes) not in run.entries
-    )
-    if lines:
-        console.print()
-    for head, text, what in lines:
-        style = "yellow" if what == "unavailable" else "red"
-        say(console, Text.assemble((f"{head}: ", f"bold {style}"), text))
-
-
-def say(console: Console, text: Text, indent: int = 2) -> None:
-    """A line that is continued further in, should the terminal be too narrow for it."""
-    indent = min(indent, console.width // 3)
-    first = text.wrap(console, console.width)[0]
-    console.print(first)
-    done = len(first.plain.rstrip())
-    done += len(text.plain[done:]) - len(text.plain[done:].lstrip())
-    if done < len(text.plain):
-        for line in text[done:].wrap(console, console.width - indent):
-            console.print(Text(" " * indent).append_text(line))

@@ -14,6 +14,16 @@ WHAT = {
     "error": "error",
     "interrupted": "interrupted",
 }
+SHORT = {
+    "unavailable": "n/a",
+    "crash": "crash",
+    "hang": "hung",
+    "death": "died",
+    "mismatch": "wrong",
+    "error": "error",
+    "interrupted": "cut",
+}
+"""For cells of narrow columns."""
 
 
 def rate(bytes_per_second: float) -> str:
@@ -23,6 +33,13 @@ def rate(bytes_per_second: float) -> str:
         return "<0.001"
     limits = (99.95, 9.995, 0.9995, 0.09995)
     digits = next((digits for digits, limit in enumerate(limits) if value >= limit), 4)
+    return f"{value:.{digits}f}"
+
+
+def microseconds(seconds: float) -> str:
+    """Three significant figures where the unit stands elsewhere: '0.752', '12.4', '12400'."""
+    value = seconds * 1e6
+    digits = 3 if value < 0.9995 else 2 if value < 9.995 else 1 if value < 99.95 else 0
     return f"{value:.{digits}f}"
 
 

@@ -115,6 +115,7 @@ def step(
         "ranks": list(ranks),
         "startup_s": startup_s,
         "details": details or {},
+        "without": path.without or None,
     }
 
 

@@ -37,6 +37,7 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
     """
     from wirespeed import run
     from wirespeed.report.progress import make_progress
+    from wirespeed.selection import is_pattern
 
     distrust_terminals()
     if plan.out is None:
@@ -46,7 +47,9 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
     measured = Measured(ExitCode.INTERRUPTED, str(plan.out))
     before = _earlier(plan)
 
-    with make_progress(plan.paths, len(plan.sizes)) as progress:
+    # What a pattern means shows as its paths begin.
+    named = () if any(map(is_pattern, plan.paths)) else plan.paths
+    with make_progress(named, len(plan.sizes)) as progress:
 
         def observe(event: Record) -> None:
             if not measured.records:

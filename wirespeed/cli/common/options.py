@@ -86,7 +86,9 @@ class Sampling:
     paths: Annotated[
         str | None,
         option(
-            "--paths", "NAME,...", "Paths to measure; 'wirespeed paths' lists them. Default: all that fit."
+            "--paths",
+            "NAME,...",
+            "Paths to measure: names, patterns as in 'rma*,ipc-*', or all. 'wirespeed paths' lists them.",
         ),
     ] = None
     sizes: Annotated[

@@ -64,13 +64,15 @@ def word(name: str, value: str | None) -> str | None:
 
 
 def path_names(value: str | None) -> tuple[str, ...]:
-    """Names of paths, each known, none twice."""
+    """Names of paths and patterns of them, each of which means something; none twice."""
     if value is None:
         return ()
-    from wirespeed.paths import find_path
+    from wirespeed.selection import check
 
     names = words("--paths", value)
-    return tuple(dict.fromkeys(named("--paths", name, find_path).name for name in names))
+    for name in names:
+        named("--paths", name, check)
+    return tuple(dict.fromkeys(names))
 
 
 def processors(value: str | None, ranks: int) -> tuple[int, ...]:

@@ -1,0 +1,101 @@
+"""Which paths the words of --paths mean, and what a word that means none is answered."""
+
+from __future__ import annotations
+
+import pytest
+from support.fake_run import FakeRun, one_line
+
+from wirespeed import selection
+from wirespeed.cli.main import main
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.paths import Path, all_paths
+from wirespeed.selection import select
+
+PATHS = (
+    Path("host", "", "mpi", "pageable", order=10),
+    Path("host-pinned", "", "mpi", "pinned", needs_device=True, default=False, order=11),
+    Path("aware", "", "mpi", "device", needs_device=True, order=30),
+    Path("aware-nogdr", "", "mpi", "device", needs_device=True, variables={"UCX_TLS": "^cuda_ipc"}, order=31),
+    Path("rma", "", "rma", "device", needs_device=True, order=70),
+    Path("rma-host", "", "rma", "pageable", default=False, order=71),
+    Path("rma-host-get", "", "rma", "pageable", default=False, order=72),
+)
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "all_paths", lambda: PATHS)
+
+
+@pytest.mark.usefixtures("known")
+class TestSelect:
+    def names(self, words: str, gpus: bool = True) -> list[str]:
+        return [path.name for path in select(words.split(",") if words else [], gpus)]
+
+    def test_without_words_the_defaults_that_fit(self) -> None:
+        """Protects the plain run."""
+        assert self.names("") == ["host", "aware", "aware-nogdr", "rma"]
+        assert self.names("", gpus=False) == ["host"]
+
+    def test_all_is_every_path_that_could_run_here(self) -> None:
+        """Protects `--paths all`: those not default too, and no line for each GPU path on a laptop."""
+        assert self.names("all") == [path.name for path in PATHS]
+        assert self.names("all", gpus=False) == ["host", "rma-host", "rma-host-get"]
+
+    def test_patterns(self) -> None:
+        """Protects globs: table order inside one, none twice, the words' order between them."""
+        assert self.names("rma*,a*") == ["rma", "rma-host", "rma-host-get", "aware", "aware-nogdr"]
+        assert self.names("rma-host,rma*", gpus=False) == ["rma-host", "rma-host-get"]
+        assert self.names("*-host") == ["rma-host"]
+        assert self.names("rma-host-???,[h]ost") == ["rma-host-get", "host"]
+
+    def test_a_name_stands_whatever_is_here(self) -> None:
+        """Protects who asks for a path by its name: it gets a line that says why it cannot be measured."""
+        assert self.names("aware,host", gpus=False) == ["aware", "host"]
+
+    @pytest.mark.parametrize(
+        ("word", "says"),
+        [
+            ("awre", "there is no path called 'awre'; did you mean aware? 'wirespeed paths' lists them"),
+            ("aware_nogdr", "did you mean aware-nogdr"),
+            ("HOST", "did you mean host"),
+            ("rma-h", "did you mean rma-host"),
+            ("al", "did you mean all?"),
+            ("zebra", "there is no path called 'zebra'; 'wirespeed paths' lists them"),
+            ("rmb*", "no path's name fits 'rmb*'; 'wirespeed paths' lists them"),
+        ],
+    )
+    def test_misspelt_words(self, word: str, says: str) -> None:
+        """Protects typists: the name meant is in the answer."""
+        with pytest.raises(WirespeedError) as raised:
+            select([word])
+        assert says in str(raised.value)
+
+
+def test_real_paths_are_selected() -> None:
+    """Protects the selection from being right for made-up paths alone."""
+    assert select(["all"]) == list(all_paths())
+    assert [path.name for path in select(["host*"])] == [
+        path.name for path in all_paths() if path.name.startswith("host")
+    ]
+
+
+class TestCommand:
+    def test_patterns_go_into_the_plan_as_they_are(self, fake: FakeRun) -> None:
+        """Protects the machine's say in what a pattern means: it is not known when words are read."""
+        assert main(["pingpong", "--paths", "all,host*,host,all", "--sizes", "8", "--out", "f"]) == 0
+        assert fake.plan.paths == ("all", "host*", "host")
+
+    def test_misspelt(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+        """Protects the one line and the code of a usage error."""
+        assert main(["pingpong", "--paths", "host,stagd"]) == ExitCode.USAGE
+        assert one_line(capsys.readouterr().err).startswith(
+            "wirespeed: --paths: there is no path called 'stagd'; did you mean staged"
+        )
+
+
+def test_a_counterpart_is_a_path_and_a_switch_is_named() -> None:
+    """Protects the price of a switch: a counterpart is a path, and its switch is known."""
+    names = {path.name for path in all_paths()}
+    for path in all_paths():
+        assert not path.without or (path.without in names and path.variables), path.name

@@ -1,0 +1,54 @@
+"""Which paths the words of a plan mean: names, patterns such as 'rma*', or 'all'."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from wirespeed.errors import WirespeedError
+from wirespeed.paths import Path, all_paths
+
+ALL = "all"
+
+
+def is_pattern(word: str) -> bool:
+    """Does the word mean whatever fits it here, rather than one path by its name?"""
+    return word == ALL or any(letter in word for letter in "*?[")
+
+
+def select(words: Sequence[str], gpus: bool = True) -> list[Path]:
+    """The paths meant, none twice; without words every default one. Raises WirespeedError.
+
+    A path called by its name is always among them: that it cannot be measured is worth a line. Patterns
+    and defaults leave out what needs a GPU where `gpus` is False.
+    """
+    here = [path for path in all_paths() if gpus or not path.needs_device]
+    if not words:
+        return [path for path in here if path.default]
+    found: list[Path] = []
+    for word in words:
+        check(word)
+        if word == ALL:
+            found += here
+        elif is_pattern(word):
+            found += [path for path in here if fnmatchcase(path.name, word)]
+        else:
+            found += [path for path in all_paths() if path.name == word]
+    return list(dict.fromkeys(found))
+
+
+def check(word: str) -> None:
+    """Raises WirespeedError, with the names that may have been meant, for a word that means no path."""
+    names = [path.name for path in all_paths()]
+    if word == ALL or word in names:
+        return
+    if is_pattern(word):
+        if not any(fnmatchcase(name, word) for name in names):
+            raise WirespeedError(f"no path's name fits '{word}'; 'wirespeed paths' lists them")
+        return
+    from difflib import get_close_matches
+
+    close = get_close_matches(word.lower(), [*names, ALL], n=2, cutoff=0.6)
+    close = close or [name for name in names if word and name.startswith(word.lower())][:2]
+    hint = f"did you mean {' or '.join(close)}? " if close else ""
+    raise WirespeedError(f"there is no path called '{word}'; {hint}'wirespeed paths' lists them")
