@@ -221,8 +221,11 @@ class GpuTransport final : public Transport {
             const bool alone = ways.empty() && blocks == 1;
             if (blocks > blocks_ || (bytes / blocks < 1024 && !alone)) continue;
             for (const std::uint32_t threads : {128u, 256u, 512u})
-                if (bytes / blocks / threads <= 256 || threads == 512)
-                    ways.push_back({ws_stores, blocks, whole_warps(threads)});
+                if (const Method way{ws_stores, blocks, whole_warps(threads)};
+                    (bytes / blocks / threads <= 256 || threads == 512) &&
+                    (ways.empty() || ways.back().threads != way.threads ||
+                     ways.back().blocks != blocks))
+                    ways.push_back(way);
             if (bytes / blocks < 16384 || script.guarded) continue;
             ways.push_back({ws_pull, blocks, whole_warps(512)});
             if (!facts_.has_bulk || blocks < 16) continue;
