@@ -12,6 +12,7 @@
 /// looks now and then.
 template <class Until> WS_INLINE bool ws_spin(const u32* stop, Until until) {
     for (;;) {
+        WS_ROLLED
         for (u32 tries = 0; tries < WS_PATIENCE; ++tries)
             if (until()) return true;
         ws_pause();
@@ -24,27 +25,12 @@ WS_INLINE u32 ws_rest(u64 bytes, u64 at) {
     return bytes - at < WS_PACKET_BYTES ? (u32)(bytes - at) : WS_PACKET_BYTES;
 }
 
-/// `left`: bytes that the packet carries. Messages lie on whole words where `words` says so.
-template <bool words> WS_INLINE WsPacket ws_pack(const u8* from, u32 left, u32 flag) {
+/// Of a packet that is not full, or does not lie on whole words. Registers have no index.
+WS_SELDOM WsPacket ws_pack_bytes(const u8* from, u32 left, u32 flag) {
     WsPacket packet = {{0, 0, 0}, flag};
-    if (words && left >= WS_PACKET_BYTES) {
-        WS_UNROLL
-        for (int i = 0; i < WS_PACKET_WORDS; ++i) packet.word[i] = ws_load4((const u32*)from + i);
-        return packet;
-    }
-    u32 at = 0;
-    if (words) {
-        WS_UNROLL
-        for (u32 i = 0; i + 1 < WS_PACKET_WORDS; ++i)
-            if (left >= 4 * i + 4) {
-                packet.word[i] = ws_load4((const u32*)from + i);
-                at = 4 * i + 4;
-            }
-    }
     WS_ROLLED
-    for (; at < WS_PACKET_BYTES && at < left; ++at) {
+    for (u32 at = 0; at < left; ++at) {
         const u32 byte = (u32)ws_load1(from + at) << 8 * (at & 3);
-        // No index that is not known: the packet is to stay in registers.
         if (at < 4)
             packet.word[0] |= byte;
         else if (at < 8)
@@ -55,26 +41,29 @@ template <bool words> WS_INLINE WsPacket ws_pack(const u8* from, u32 left, u32 f
     return packet;
 }
 
-template <bool words> WS_INLINE void ws_unpack(u8* to, u32 left, const WsPacket& packet) {
-    if (words && left >= WS_PACKET_BYTES) {
-        WS_UNROLL
-        for (int i = 0; i < WS_PACKET_WORDS; ++i) ((u32*)to)[i] = packet.word[i];
-        return;
-    }
-    u32 at = 0;
-    if (words) {
-        WS_UNROLL
-        for (u32 i = 0; i + 1 < WS_PACKET_WORDS; ++i)
-            if (left >= 4 * i + 4) {
-                ((u32*)to)[i] = packet.word[i];
-                at = 4 * i + 4;
-            }
-    }
+WS_SELDOM void ws_unpack_bytes(u8* to, u32 left, WsPacket packet) {
     WS_ROLLED
-    for (; at < WS_PACKET_BYTES && at < left; ++at) {
+    for (u32 at = 0; at < left; ++at) {
         const u32 word = at < 4 ? packet.word[0] : at < 8 ? packet.word[1] : packet.word[2];
         to[at] = (u8)(word >> 8 * (at & 3));
     }
+}
+
+/// `left`: bytes that the packet carries. Messages lie on whole words where `words` says so.
+template <bool words> WS_INLINE WsPacket ws_pack(const u8* from, u32 left, u32 flag) {
+    if (!words || (left & 3) != 0) return ws_pack_bytes(from, left, flag);
+    WsPacket packet = {{0, 0, 0}, flag};
+    WS_UNROLL
+    for (u32 i = 0; i < WS_PACKET_WORDS; ++i)
+        if (left > 4 * i) packet.word[i] = ws_load4((const u32*)from + i);
+    return packet;
+}
+
+template <bool words> WS_INLINE void ws_unpack(u8* to, u32 left, const WsPacket& packet) {
+    if (!words || (left & 3) != 0) return ws_unpack_bytes(to, left, packet);
+    WS_UNROLL
+    for (u32 i = 0; i < WS_PACKET_WORDS; ++i)
+        if (left > 4 * i) ((u32*)to)[i] = packet.word[i];
 }
 
 /// The threads of a block send `count` packets together. (A message of no bytes is one packet.)

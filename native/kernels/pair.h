@@ -37,8 +37,9 @@ template <int method> WS_INLINE bool ws_pair_send(const WsScene& scene, WsWay& w
     if (method == ws_packets) {
         const u32 needed = way.number - scene.last_slot - 1;
         if ((int)(needed - op.known) > 0) {
-            if (!ws_wait_word(op.credit, needed, scene.stop)) return false;
-            op.known = ws_load_flag(op.credit);
+            u32 known = 0;
+            if (!ws_wait_credit(op.credit, needed, scene.stop, &known)) return false;
+            op.known = known;
         }
         ws_send_packets<true>(way.slot, op.near_end, op.bytes, op.packets, way.number);
         return true;
@@ -105,7 +106,7 @@ WS_INLINE bool ws_pair_rounds(const WsPlay& play, const WsScene& scene, bool sen
                 ws_advance(scene, out);
             }
         }
-        ws_stamp(stamps, round);
+        ws_stamp<method>(stamps, round);
         if (--samples == 0) return true;
         left = (u32)play.rounds_per_sample;
     }

@@ -9,6 +9,9 @@
 /// One that is launched with up to 512 threads a block.
 #define WS_WIDE_KERNEL extern "C" __global__ void __launch_bounds__(512, 1)
 #define WS_INLINE static __device__ __forceinline__
+/// What is seldom needed lies elsewhere: a loop on the way of a message must fit the smallest
+/// instruction cache.
+#define WS_SELDOM static __device__ __noinline__
 #define WS_SHARED __shared__
 #define WS_UNROLL _Pragma("unroll")
 #define WS_ROLLED _Pragma("unroll 1")
@@ -57,6 +60,7 @@ WS_INLINE void ws_pause() {}
 #define WS_KERNEL static void
 #define WS_WIDE_KERNEL static void
 #define WS_INLINE static inline
+#define WS_SELDOM static inline
 #define WS_SHARED static thread_local
 #define WS_UNROLL
 #define WS_ROLLED

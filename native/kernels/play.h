@@ -67,7 +67,7 @@ WS_INLINE bool ws_play_rounds(const WsPlay& play, const WsScene& scene, const Ws
     u64 next = play.lead_in;
     for (u64 round = 0;; ++round) {
         if (round == next) {
-            ws_stamp(stamps, round);
+            ws_stamp<method>(stamps, round);
             if (round == total) return true;
             next += play.rounds_per_sample;
         }
@@ -101,7 +101,8 @@ template <int method, int group> WS_INLINE void ws_play(const WsPlay* described)
     if (!ws_meet(play, play.launch, ws_block() == 0, scene.stop)) stopped = 1;
     ws_sync();
     if (stopped) return;
-    WsStamps stamps = {ws_thread() == 0, ws_at<u64>(play.stamps), ws_at<u64>(play.progress), 0};
+    WsStamps stamps = {ws_thread() == 0,        ws_at<u32>(play.gathered), 0, scene.stop,
+                       ws_at<u64>(play.stamps), ws_at<u64>(play.progress), 0};
     bool whole;
     if (group == ws_no_pair)
         whole = ws_play_rounds<method>(play, scene, steps, moves, stamps, &stopped);

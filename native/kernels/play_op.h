@@ -10,6 +10,13 @@ WS_INLINE bool ws_wait_word(const u32* at, u32 value, const u32* stop) {
     return ws_spin(stop, [&] { return (int)(ws_load_flag(at) - value) >= 0; });
 }
 
+/// The same where it is seldom needed, with what the word then says.
+WS_SELDOM bool ws_wait_credit(const u32* at, u32 value, const u32* stop, u32* known) {
+    if (!ws_wait_word(at, value, stop)) return false;
+    *known = ws_load_flag(at);
+    return true;
+}
+
 /// The words that every block of the peer raises.
 WS_INLINE bool ws_wait_words(const u32* words, u32 value, const u32* stop) {
     for (u32 i = ws_lane(); i < (u32)ws_blocks(); i += ws_lanes())
@@ -73,8 +80,9 @@ WS_INLINE bool ws_send(const WsScene& scene, WsOp& op, u32 round, WsBulk& bulk) 
         const u32 needed = number - scene.last_slot - 1;
         // The word lies with this rank, but reading it takes time: only when it must be.
         if ((int)(needed - op.known) > 0) {
-            if (!ws_wait_word(op.credit, needed, scene.stop)) return false;
-            op.known = ws_load_flag(op.credit);
+            u32 known = 0;
+            if (!ws_wait_credit(op.credit, needed, scene.stop, &known)) return false;
+            op.known = known;
         }
         ws_send_packets<false>(ws_slot(scene, op, number), op.near_end, op.bytes, op.packets,
                                number);
@@ -118,12 +126,25 @@ template <int method> WS_INLINE void ws_credit(const WsScene& scene, const WsOp&
 /// Stamps of the rounds' times, by one thread of the grid.
 struct WsStamps {
     bool leads;
+    u32* gathered;
+    u32 expected;
+    const u32* stop;
     u64* next;
     u64* progress;
     u64 told;
 };
 
-WS_INLINE void ws_stamp(WsStamps& stamps, u64 round) {
+/// Where each block fetches its share (`pulls`), the message is there when the last one is done.
+template <int method> WS_INLINE void ws_stamp(WsStamps& stamps, u64 round) {
+    if (ws_pulls(method)) {
+        ws_sync();
+        if (ws_lane() == 0) {
+            ws_fence();
+            ws_atomic_add(stamps.gathered, 1);
+        }
+        stamps.expected += (u32)ws_blocks();
+        if (stamps.leads) ws_wait_word(stamps.gathered, stamps.expected, stamps.stop);
+    }
     if (!stamps.leads) return;
     const u64 time = ws_nanoseconds();
     *stamps.next++ = time;

@@ -34,13 +34,14 @@ struct WsPlay {
     u64 progress;             ///< rounds done so far, now and then; in host memory
     u64 stop;                 ///< not 0: give up; in host memory
     u64 finished;             ///< counts blocks that are at their end
+    u64 gathered;             ///< counts blocks at the end of a sample
     u64 lead_in, rounds_per_sample, samples;
     u32 step_count, move_count, peer_count;
     u32 launch;  ///< the peers' words read this at the start, and one more at the end
     u32 slots;   ///< of a ring of packets, a power of two
     u32 slot_packets;
     u32 guarded;  ///< wait before a send until the receiver is at that step
-    u32 unused;
+    u32 counters[3];
 };
 
 /// So many transfers and steps are kept near the multiprocessor.

@@ -35,9 +35,10 @@ template <int group> WS_INLINE WsEnd ws_end(const WsScene& scene, const WsMove& 
 
 template <int group> WS_INLINE bool ws_send_short(const WsScene& scene, WsEnd& end) {
     if (end.waits) {
-        if (!ws_wait_word(end.op.credit, end.number - scene.last_slot - 1, scene.stop))
+        u32 known = 0;
+        if (!ws_wait_credit(end.op.credit, end.number - scene.last_slot - 1, scene.stop, &known))
             return false;
-        end.op.known = ws_load_flag(end.op.credit);
+        end.op.known = known;
     }
     if (group == ws_one_lane || end.active)
         ws_store_packet(end.slot, ws_pack<true>(end.at, end.bytes, end.number));
@@ -88,7 +89,7 @@ WS_INLINE bool ws_short_rounds(const WsPlay& play, const WsScene& scene, bool se
                 ws_after<group>(scene, out, in, true);
             }
         }
-        ws_stamp(stamps, round);
+        ws_stamp<ws_packets>(stamps, round);
         round += each;
         if (--samples == 0) return true;
     }

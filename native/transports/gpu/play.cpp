@@ -98,7 +98,9 @@ void PlayProgram::prepare(const Schedule& schedule) {
     play.move_count = static_cast<u32>(moves.size());
     play.peer_count = static_cast<u32>(script_.peers.size());
     play.launch = 2 * counts_.launches;
-    play.finished = reinterpret_cast<u64>(orders_.address() + offsetof(WsPlay, unused));
+    const u64 counters = reinterpret_cast<u64>(orders_.address() + offsetof(WsPlay, counters));
+    play.finished = counters;
+    play.gathered = counters + sizeof(u32);
     play.slots = script_.slots;
     play.slot_packets = script_.slot_packets;
     play.guarded = script_.guarded;
