@@ -87,6 +87,8 @@ template <int method, int group> WS_INLINE void ws_play(const WsPlay* described)
         stopped = 0;
     }
     ws_sync();
+    const u32 leader = method == ws_packets ? play.place : 0;
+    if (method == ws_packets && (u32)ws_block() != leader) return;
     const WsMove* moves = ws_at<WsMove>(play.moves);
     const WsStep* steps = ws_at<WsStep>(play.steps);
     if (play.move_count <= WS_NEAR && play.step_count <= WS_NEAR) {
@@ -98,11 +100,16 @@ template <int method, int group> WS_INLINE void ws_play(const WsPlay* described)
     ws_sync();
     const WsScene scene = {ws_at<u32>(play.stop), play.slots - 1, play.slot_packets, play.guarded,
                            play.slots < 4 ? 1 : play.slots / 4};
-    if (!ws_meet(play, play.launch, ws_block() == 0, scene.stop)) stopped = 1;
+    if (!ws_meet(play, play.launch, (u32)ws_block() == leader, scene.stop)) stopped = 1;
     ws_sync();
     if (stopped) return;
-    WsStamps stamps = {ws_thread() == 0,        ws_at<u32>(play.gathered), 0, scene.stop,
-                       ws_at<u64>(play.stamps), ws_at<u64>(play.progress), 0};
+    WsStamps stamps = {(u32)ws_block() == leader && ws_lane() == 0,
+                       ws_at<u32>(play.gathered),
+                       0,
+                       scene.stop,
+                       ws_at<u64>(play.stamps),
+                       ws_at<u64>(play.progress),
+                       0};
     bool whole;
     if (group == ws_no_pair)
         whole = ws_play_rounds<method>(play, scene, steps, moves, stamps, &stopped);

@@ -41,7 +41,8 @@ struct WsPlay {
     u32 slots;   ///< of a ring of packets, a power of two
     u32 slot_packets;
     u32 guarded;  ///< wait before a send until the receiver is at that step
-    u32 counters[3];
+    u32 place;    ///< packets: the block that does it all; where it runs matters
+    u32 counters[2];
 };
 
 /// So many transfers and steps are kept near the multiprocessor.

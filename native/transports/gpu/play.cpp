@@ -104,6 +104,7 @@ void PlayProgram::prepare(const Schedule& schedule) {
     play.slots = script_.slots;
     play.slot_packets = script_.slot_packets;
     play.guarded = script_.guarded;
+    play.place = method_.place;
     std::memcpy(bytes.data(), &play, sizeof play);
     std::memset(host, 0, sizeof(HostWords));
     context_.device.copy(orders_.address(), bytes.data(), bytes.size());
@@ -123,7 +124,7 @@ void PlayProgram::run(const Schedule& schedule, std::span<double> seconds) {
     void* arguments[] = {&orders};
     const double began = now();
     const auto [kernel, threads] = launch_for(method_, script_);
-    stream_->launch(kernel, method_.blocks, threads, arguments);
+    stream_->launch(kernel, std::max(method_.blocks, method_.place + 1), threads, arguments);
     wait_for(rounds);
     const double took = now() - began;
     count(rounds);
@@ -185,7 +186,8 @@ void PlayProgram::count(u64 rounds) {
 
 std::string PlayProgram::describe() const {
     return "\"method\": \"" + method_.text() + "\", \"blocks\": " + std::to_string(method_.blocks) +
-           ", \"threads\": " + std::to_string(method_.threads);
+           ", \"threads\": " + std::to_string(method_.threads) +
+           ", \"place\": " + std::to_string(method_.place);
 }
 
 }  // namespace wirespeed

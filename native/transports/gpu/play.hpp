@@ -15,6 +15,7 @@ namespace wirespeed {
 struct Method {
     WsMethod way = ws_packets;
     std::uint32_t blocks = 1, threads = 32;
+    std::uint32_t place = 0;  ///< packets: which of the blocks does it
 
     std::string text() const;
 };
