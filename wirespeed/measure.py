@@ -28,6 +28,9 @@ SMALL_BUFFERS = (1 << 20, 1 << 26)
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
 
+TEST_OPTIONS = ("largest-count", "chunk", "slots", "by", "shared")
+"""Of `--test`: handed to transports, for tests and sweeps."""
+
 
 class Measurement:
     """What one rank does; all ranks call the same methods in the same order."""
@@ -38,7 +41,7 @@ class Measurement:
         self._core, self._watched, self._plan, self._tell = core, watched, plan, tell
         self._control = world.control(core)
         test = dict(plan.test)
-        self._largest_count = test.get("largest-count")
+        self._test_options = {key: test[key] for key in TEST_OPTIONS if key in test}
         self._offset = int(test.get("offset", "0"))
         self._setting = Setting(
             core=core,
@@ -75,9 +78,8 @@ class Measurement:
             self._core.lib.ws_transport_close(transport)
 
     def _open_transport(self, path: Path) -> Any:
-        options = path.option_text()
-        if self._largest_count:
-            options = ";".join(filter(None, (options, f"largest-count={self._largest_count}")))
+        fixed = (f"{key}={value}" for key, value in self._test_options.items())
+        options = ";".join(filter(None, (path.option_text(), *fixed)))
         return self._core.check(
             self._core.lib.ws_transport_open(
                 path.transport.encode(),
