@@ -14,6 +14,7 @@ from wirespeed.orders import stuck_after
 from wirespeed.paths import Path, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
+from wirespeed.switches import without_effect
 
 if TYPE_CHECKING:
     from wirespeed.rank import Watched
@@ -62,6 +63,9 @@ class Measurement:
         """
         path = find_path(name)
         self._watched.stage(name, 0, stuck_after(self._plan, 0))
+        if why := next(filter(None, self._setting.world.everyone(without_effect(path))), None):
+            self._failure("unavailable", why, None, fatal=True)
+            return
         try:
             transport = self._setting.together(
                 partial(self._open_transport, path), self._core.lib.ws_transport_close

@@ -165,7 +165,11 @@ class Run:
             remedy = mpi.aware_remedy(library, ucx_folder())
             if following:
                 remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
-            self._fail(path, _no_device_pointers(library, outcome), None, remedy)
+            if outcome.what == "unavailable":
+                outcome.text = f"{library.title}: {outcome.text}"
+            else:
+                outcome = _no_device_pointers(library, outcome)
+            self._fail(path, outcome, None, remedy)
 
     def _candidates(self, path: Path) -> list[mpi.Mpi]:
         """The MPI measured with; for device pointers also the wheels that are known to take them."""

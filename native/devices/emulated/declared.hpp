@@ -1,6 +1,6 @@
 // What an emulated device claims to be: WIRESPEED_EMULATED="count=2,h2d=10e9,d2h=10e9,d2d=2e12,
-// peer=50e9,latency=5e-6" (bytes per second and seconds; what is not declared is as fast as
-// memcpy).
+// peer=50e9,latency=5e-6" (bytes per second of all copies in a direction together, and seconds a
+// copy; what is not declared is as fast as memcpy).
 #pragma once
 
 #include <cstddef>

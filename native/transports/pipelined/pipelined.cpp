@@ -86,13 +86,11 @@ class PipelinedProgram final : public Program {
     std::string tried_;
 };
 
-std::size_t largest_of(std::span<const Step> steps) {
-    std::size_t largest = 0;
-    for (const auto& step : steps)
-        for (const auto* transfers : {&step.sends, &step.receives})
-            for (const auto& transfer : *transfers) largest = std::max(largest, transfer.bytes);
-    return largest;
-}
+/// Of a program, over all ranks: what is chosen must not differ between them.
+struct World {
+    std::size_t largest = 0;  ///< message
+    By by = By::host;         ///< the least of what the rules give the steps
+};
 
 /// What may be chosen for a program besides the rules.
 struct Choice {
@@ -107,8 +105,9 @@ class PipelinedTransport final : public Transport {
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         prepare(steps);
-        auto program = made(steps, buffers, {});
-        tune(steps, buffers, program);
+        const World world = look_at_all(steps);
+        auto program = made(steps, buffers, world, {});
+        tune(steps, buffers, world, program);
         return program;
     }
 
@@ -149,9 +148,9 @@ class PipelinedTransport final : public Transport {
     }
 
     std::unique_ptr<PipelinedProgram> made(std::span<const Step> steps, const Buffers& buffers,
-                                           const Choice& choice) {
+                                           const World& world, const Choice& choice) {
         std::vector<std::unique_ptr<Action>> round;
-        By slowest = largest_of(steps) > 0 ? By::streams : By::host;
+        By slowest = world.largest > 0 ? By::streams : By::host;
         for (const auto& step : steps) {
             if (step.sends.empty() && step.receives.empty()) continue;
             const By by = choice.by.value_or(by_for(step));
@@ -160,8 +159,8 @@ class PipelinedTransport final : public Transport {
         }
         auto rounds =
             std::make_unique<HostProgram>(context_.page, std::move(round), carrier().align());
-        return std::make_unique<PipelinedProgram>(
-            lanes_, std::move(rounds), chunk_of(largest_of(steps), choice.shift), slowest);
+        return std::make_unique<PipelinedProgram>(lanes_, std::move(rounds),
+                                                  chunk_of(world.largest, choice.shift), slowest);
     }
 
     std::unique_ptr<Action> made_step(const Step& step, const Buffers& buffers, By by, int shift) {
@@ -232,26 +231,40 @@ class PipelinedTransport final : public Transport {
                std::any_of(step.receives.begin(), step.receives.end(), far);
     }
 
-    /// What to try besides the rules' choice.
-    std::vector<Choice> others(std::span<const Step> steps) const {
-        const std::size_t largest = largest_of(steps), chunk = chunk_of(largest, 0);
+    World look_at_all(std::span<const Step> steps) const {
+        World mine;
+        for (const auto& step : steps) {
+            for (const auto* transfers : {&step.sends, &step.receives})
+                for (const auto& transfer : *transfers)
+                    mine.largest = std::max(mine.largest, transfer.bytes);
+            if (!by_messages(step)) mine.by = std::min(mine.by, by_for(step));
+        }
+        World world;
+        for (const auto& each : exchange(context_.control, [&] { return mine; })) {
+            world.largest = std::max(world.largest, each.largest);
+            world.by = std::min(world.by, each.by);
+        }
+        return world;
+    }
+
+    /// What to try besides the rules' choice: the same on all ranks.
+    std::vector<Choice> others(const World& world) const {
+        const std::size_t chunk = chunk_of(world.largest, 0);
         std::vector<Choice> choices;
-        if (largest > chunk)
+        if (world.largest > chunk)
             for (const int shift : {-1, 1})
-                if (chunk_of(largest, shift) != chunk) choices.push_back({shift, {}});
-        const bool streams = std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
-            return !by_messages(step) && by_for(step) != By::host;
-        });
-        if (largest > 0 && streams && options_.automatic)
-            choices.push_back({0, largest > chunk ? By::mixed : By::host});
+                if (chunk_of(world.largest, shift) != chunk) choices.push_back({shift, {}});
+        if (!options_.automatic || world.largest == 0) return choices;
+        const By instead = world.largest > chunk ? By::mixed : By::host;
+        if (world.by < instead) choices.push_back({0, instead});
         return choices;
     }
 
     /// Measures, and takes the best; every rank comes to the same choice. Long rounds gain little.
-    void tune(std::span<const Step> steps, const Buffers& buffers,
+    void tune(std::span<const Step> steps, const Buffers& buffers, const World& world,
               std::unique_ptr<PipelinedProgram>& program) {
         constexpr double too_long = 0.01, enough = 0.001;
-        const auto candidates = others(steps);
+        const auto candidates = others(world);
         if (candidates.empty()) return;
         const double once = slowest_rank(*program, 1);
         if (once > too_long) return;
@@ -259,7 +272,7 @@ class PipelinedTransport final : public Transport {
         double best = slowest_rank(*program, samples);
         std::string tried = program->outcome(best);
         for (const auto& candidate : candidates) {
-            auto other = made(steps, buffers, candidate);
+            auto other = made(steps, buffers, world, candidate);
             const double seconds = slowest_rank(*other, samples);
             tried += ", " + other->outcome(seconds);
             if (seconds >= best) continue;
