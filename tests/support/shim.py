@@ -22,7 +22,9 @@ def aware_prefix(folder: Path, mpiexec: Path, library: Path, needs: str | None =
     command = ["g++", "-std=c++17", "-shared", "-fPIC", "-O2", f"-DHANDLE={handle}", str(source)]
     command += ["-Wl,--no-as-needed"]
     if needs:
-        other = folder / "lib" / needs
+        # Not in lib: the real library would be looked for there, too, and the shim found again.
+        other = folder / "beside" / needs
+        other.parent.mkdir()
         made = ["g++", "-shared", "-fPIC", "-x", "c++", "/dev/null", f"-Wl,-soname,{needs}", "-o", str(other)]
         subprocess.run(made, check=True, capture_output=True, text=True)
         command += [str(other), f"-Wl,-rpath,{other.parent}"]
