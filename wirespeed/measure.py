@@ -29,7 +29,7 @@ SMALL_BUFFERS = (1 << 20, 1 << 26)
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
 
-TEST_OPTIONS = ("largest-count", "chunk", "slots", "by", "shared")
+TEST_OPTIONS = ("largest-count", "chunk", "slots", "streams", "by", "shared")
 """Of `--test`: handed to transports, for tests and sweeps."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
         ("shared=no",),
         ("by=streams", "chunk=70001", "slots=3"),
         ("by=mixed", "chunk=70001", "slots=2"),
+        ("by=streams", "chunk=4096", "slots=64", "streams=1"),
         ("by=host", "chunk=70001", "slots=3"),
         ("shared=no", "chunk=70001", "slots=3"),
     ],
@@ -82,9 +84,8 @@ def test_each_way_of_handing_chunks_over(
             assert entry["details"]["by"] == "host"
         else:
             assert entry["details"]["by"] == words_of[values["by"]]
-        if "chunk" in values:
-            assert entry["details"]["chunk"] == 70001
-            assert entry["details"]["slots"] == int(values["slots"])
+        for name in {"chunk", "slots"} & set(values):
+            assert entry["details"][name] == int(values[name])
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,35 @@ def test_a_lie_is_found_out(lie: str, tmp_path: Path) -> None:
     assert done.code != 0 and not done.entries
     (failure,) = done.failures
     assert failure["what"] == "mismatch" and "wrong data: byte 0 of 1 " in failure["text"]
+
+
+def test_streams_that_cannot_wait(tmp_path: Path) -> None:
+    """Protects machines whose driver is too old: the CPU hands over, and the record says why."""
+    done = pingpong(
+        any_mpi(), tmp_path / "r.jsonl", *FAST, "--sizes", "8,1M,5M", WIRESPEED_EMULATED="count=2,values=0"
+    )
+    assert done.code == 0, done.err + done.out
+    (step,) = done.of("step")
+    assert step["details"]["why_by_host"] == "the emulated driver's streams have no values (values=0)"
+    assert [entry["details"]["by"] for entry in done.entries] == ["host"] * 3
+
+
+def test_little_shared_memory(tmp_path: Path) -> None:
+    """Protects containers, which have 64 MiB of it by default: the slots are made smaller."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount another /dev/shm")
+    small = 'mount -t tmpfs -o size=24m shm /dev/shm && exec "$@"'
+    mpi = any_mpi("openmpi")
+    done = wirespeed(
+        *("pingpong", "--paths", "staged-pipelined", "--device", "emulated", "--mpi", mpi.mpiexec),
+        *(*FAST, "--sizes", "8,1M,32M"),
+        out=tmp_path / "r.jsonl",
+        before=("unshare", "--mount", "sh", "-c", small, "sh"),
+    )
+    assert done.code == 0, done.err + done.out
+    (step,) = done.of("step")
+    assert step["details"]["pinned_bytes"] < 12 << 20
+    assert max(entry["details"]["chunk"] for entry in done.entries) <= 1 << 20
 
 
 @pytest.mark.parametrize("fixed", ["by=streams", "by=mixed", "by=host", "shared=no"])

@@ -12,6 +12,7 @@ enum class Direction { host_to_device, device_to_host, on_device, peer, host };
 struct Declared {
     int count = 2;
     double h2d = 0, d2h = 0, d2d = 0, peer = 0, latency = 0;
+    bool values = true;  ///< false ("values=0"): a driver whose streams cannot wait for a value
 
     /// Seconds that a copy takes by this declaration; 0: undeclared.
     double seconds(Direction direction, std::size_t bytes) const;

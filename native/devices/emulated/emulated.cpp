@@ -42,6 +42,19 @@ Direction direction_of(void* to, const void* from) {
     return from_device ? Direction::device_to_host : Direction::host;
 }
 
+/// As of a driver that is too old for it.
+class StreamWithoutValues final : public host::ThreadStream {
+  public:
+    using ThreadStream::ThreadStream;
+    void write_value(std::uint32_t*, std::uint32_t) override { lack(); }
+    void wait_value(std::uint32_t*, std::uint32_t) override { lack(); }
+
+  private:
+    [[noreturn]] static void lack() {
+        throw Unavailable("the emulated driver's streams have no values (values=0)");
+    }
+};
+
 class EmulatedDevice final : public Device {
   public:
     explicit EmulatedDevice(int index) : index_(index) {}
@@ -73,6 +86,7 @@ class EmulatedDevice final : public Device {
         if (now() < end) sleep_until(end);
     }
     std::unique_ptr<Stream> stream() override {
+        if (!emulated::declared().values) return std::make_unique<StreamWithoutValues>(*this);
         return std::make_unique<host::ThreadStream>(*this);
     }
 

@@ -9,9 +9,8 @@
 namespace wirespeed::pipelined {
 namespace {
 
-/// Copies queued behind each other: with two, one copies while the other's words are handled.
-/// Where the CPU hands over, more: it may come late.
-constexpr std::size_t streams_by_device = 2, streams_by_host = 4;
+/// Where the CPU hands over, each stream has one chunk, and the CPU may come late.
+constexpr std::size_t streams_by_host = 4;
 
 std::size_t number_from(const Context& context, const char* name, std::size_t otherwise,
                         std::size_t least, std::size_t most) {
@@ -34,6 +33,7 @@ Options::Options(const Context& context) {
     if (!context.option("chunk", "").empty())
         chunk = number_from(context, "chunk", 0, 1, chunk_limit);
     slots = static_cast<unsigned>(number_from(context, "slots", slots, 2, 64));
+    streams = static_cast<unsigned>(number_from(context, "streams", streams, 1, 8));
     const std::string word = context.option("by", "auto");
     automatic = word == "auto";
     if (word == "mixed")
@@ -135,7 +135,7 @@ Lane Lanes::open_lane(int from, int to, int peer) {
     lane.count = options_.slots;
     lane.stride = rounded_up(slot_bytes_);
     const bool by_device = lane.shared && options_.by != By::host;
-    for (std::size_t i = 0; i < (by_device ? streams_by_device : streams_by_host); ++i)
+    for (std::size_t i = 0; i < (by_device ? options_.streams : streams_by_host); ++i)
         lane.streams.push_back(context_.device.stream());
     if (!lane.shared) {
         lane.own = Allocation(context_.device, Memory::pinned, lane.count * lane.stride);

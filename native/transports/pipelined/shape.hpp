@@ -33,6 +33,9 @@ struct Options {
     explicit Options(const Context& context);
     std::size_t chunk = 0;
     unsigned slots = 8;
+    /// Of each lane whose chunks the device hands over. With two, one copies while the other's
+    /// words are handled.
+    unsigned streams = 2;
     bool automatic = true;
     By by = By::streams;
     /// False: through MPI even where the ranks share memory.
