@@ -14,6 +14,7 @@ from wirespeed.orders import stuck_after
 from wirespeed.paths import Path, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
+from wirespeed.switches import without_effect
 
 if TYPE_CHECKING:
     from wirespeed.rank import Watched
@@ -28,6 +29,9 @@ SMALL_BUFFERS = (1 << 20, 1 << 26)
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
 
+OWN_TEST_KEYS = ("lie", "offset")
+"""Of `--test`; all others are options of the transport, for tests and sweeps."""
+
 
 class Measurement:
     """What one rank does; all ranks call the same methods in the same order."""
@@ -38,7 +42,7 @@ class Measurement:
         self._core, self._watched, self._plan, self._tell = core, watched, plan, tell
         self._control = world.control(core)
         test = dict(plan.test)
-        self._test_options = ";".join(f"{k}={v}" for k, v in test.items() if k not in ("lie", "offset"))
+        self._test_options = ";".join(f"{k}={v}" for k, v in test.items() if k not in OWN_TEST_KEYS)
         self._offset = int(test.get("offset", "0"))
         self._setting = Setting(
             core=core,
@@ -59,6 +63,9 @@ class Measurement:
         """
         path = find_path(name)
         self._watched.stage(name, 0, stuck_after(self._plan, 0))
+        if why := next(filter(None, self._setting.world.everyone(without_effect(path))), None):
+            self._failure("unavailable", why, None, fatal=True)
+            return
         try:
             transport = self._setting.together(
                 partial(self._open_transport, path), self._core.lib.ws_transport_close

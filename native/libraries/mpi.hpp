@@ -52,6 +52,7 @@ template <class Abi> struct Calls {
     int (*isend)(const void*, int, Datatype, int, int, Comm, Request*);
     int (*irecv)(void*, int, Datatype, int, int, Comm, Request*);
     int (*waitall)(int, Request*, Status*);
+    int (*test)(Request*, int*, Status*);
     int (*barrier)(Comm);
     int (*type_contiguous)(int, Datatype, Datatype*);
     int (*type_create_struct)(int, const int*, const Aint*, const Datatype*, Datatype*);
@@ -66,6 +67,7 @@ template <class Abi> struct Calls {
         library.bind(isend, "MPI_Isend");
         library.bind(irecv, "MPI_Irecv");
         library.bind(waitall, "MPI_Waitall");
+        library.bind(test, "MPI_Test");
         library.bind(barrier, "MPI_Barrier");
         library.bind(type_contiguous, "MPI_Type_contiguous");
         library.bind(type_create_struct, "MPI_Type_create_struct");

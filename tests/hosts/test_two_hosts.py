@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -79,6 +81,48 @@ def test_inside_a_launcher(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> No
         environment={**mpi.variables, **pair.environment},
     )
     is_sane(done, pair["n1"].sent_bytes() - before)
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_chunks_between_hosts(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects staging in chunks where ranks share no memory: MPI carries them, and both are told apart."""
+    before = pair["n1"].sent_bytes()
+    done = wirespeed(
+        *("pingpong", "--hosts", pair.names, "--mpi", mpi.mpiexec, "--device", "emulated"),
+        *("--paths", "staged-pipelined", "--sizes", "0,8,65537,4M", "--max-time", "0.02"),
+        out=tmp_path / "r.jsonl",
+        before=pair["n1"].enter(),
+        environment=pair.environment,
+    )
+    assert done.code == 0, done.err + done.out
+    (step,) = done.of("step")
+    assert [rank["host"] for rank in step["ranks"]] == ["n1", "n2"]
+    assert step["details"]["through"] == "MPI"
+    assert [entry["bytes"] for entry in done.entries] == [0, 8, 65537, 4 << 20]
+    assert all(entry["details"]["by"] == "host" for entry in done.entries)
+    moved = sum(entry["bytes"] * (entry["rounds"] + entry["checked"]["rounds"]) for entry in done.entries)
+    assert pair["n1"].sent_bytes() - before > moved
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_chunks_to_near_and_far_peers_in_one_step(pair: Hosts, mpi: InstalledMpi) -> None:
+    """Protects steps whose peers are reached in both ways at once: two ranks on each host."""
+    words = {
+        "openmpi": ("--host", "n1:2,n2:2", "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"),
+        "mpich": ("-hosts", "n1,n2", "-ppn", "2"),
+    }
+    script = Path(__file__).parents[1] / "support" / "many_peers.py"
+    command = (str(mpi.mpiexec), *words[mpi.name], "-n", "4", sys.executable, str(script), "pipelined")
+    done = subprocess.run(
+        pair["n1"].enter(*command, "", str(mpi.library), "4"),
+        env={**mpi.environment(), **pair.environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert json.loads(done.stdout.splitlines()[-1])["through"] == "shared memory ring and MPI"
 
 
 def struck(

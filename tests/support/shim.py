@@ -6,8 +6,11 @@ import subprocess
 from pathlib import Path
 
 
-def aware_prefix(folder: Path, mpiexec: Path, library: Path) -> Path:
-    """A prefix whose mpiexec is the real one and whose libmpi takes emulated device pointers."""
+def aware_prefix(folder: Path, mpiexec: Path, library: Path, needs: str | None = None) -> Path:
+    """A prefix whose mpiexec is the real one and whose libmpi takes emulated device pointers.
+
+    `needs`: the name of a library, of nothing, that comes into the process with it.
+    """
     handle = "void*" if library.name.endswith(".40") else "int"
     (folder / "bin").mkdir(parents=True)
     (folder / "lib").mkdir()
@@ -18,6 +21,13 @@ def aware_prefix(folder: Path, mpiexec: Path, library: Path) -> Path:
     source = Path(__file__).with_name("aware_mpi.cpp")
     command = ["g++", "-std=c++17", "-shared", "-fPIC", "-O2", f"-DHANDLE={handle}", str(source)]
     command += ["-Wl,--no-as-needed"]
+    if needs:
+        # Not in lib: the real library would be looked for there, too, and the shim found again.
+        other = folder / "beside" / needs
+        other.parent.mkdir()
+        made = ["g++", "-shared", "-fPIC", "-x", "c++", "/dev/null", f"-Wl,-soname,{needs}", "-o", str(other)]
+        subprocess.run(made, check=True, capture_output=True, text=True)
+        command += [str(other), f"-Wl,-rpath,{other.parent}"]
     command += ["-o", str(folder / "lib" / library.name), str(library), "-ldl"]
     # Another soname than the real one's, or the loader would take the one for the other.
     command += [f"-Wl,-rpath,{library.parent}", "-Wl,-soname,libaware_mpi.so"]

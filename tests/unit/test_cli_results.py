@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -100,8 +101,8 @@ class TestPaths:
     def test_list(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["paths"]) == 0
         text = capsys.readouterr().out
-        assert "host           available" in text
-        assert "aware          not available" in text
+        assert re.search(r"^host +available ", text, re.MULTILINE)
+        assert re.search(r"^aware +not available ", text, re.MULTILINE)
 
     def test_json(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["paths", "--format", "json"]) == 0

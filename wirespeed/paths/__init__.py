@@ -39,7 +39,9 @@ class Path:
     order: int = 50
     """Place in tables and in runs."""
     variables: dict[str, str] = field(default_factory=dict, hash=False)
-    """Environment variables that the path's job step needs."""
+    """Environment variables that the path's job step needs; read when MPI starts."""
+    switched: str = ""
+    """The library that reads them: where it is not loaded, they switch nothing."""
 
     @property
     def tried_first(self) -> bool:

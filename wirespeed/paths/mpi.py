@@ -32,4 +32,16 @@ PATHS = (
         default=False,
         order=31,
     ),
+    Path(
+        "aware-nogdr",
+        "MPI given device pointers, GPUDirect P2P switched off (UCX_TLS=^cuda_ipc)",
+        "mpi",
+        "device",
+        needs_device=True,
+        gpu_aware_mpi=True,
+        variables={"UCX_TLS": "^cuda_ipc"},
+        switched="libuct_cuda",
+        without="aware",
+        order=32,
+    ),
 )

@@ -1,4 +1,4 @@
-"""Device buffers copied through host memory around each MPI call."""
+"""Device buffers copied through host memory: around each MPI call, or in chunks meanwhile."""
 
 from wirespeed.paths import Path
 
@@ -21,5 +21,14 @@ PATHS = (
         needs_device=True,
         default=False,
         order=21,
+    ),
+    Path(
+        "staged-pipelined",
+        "device buffers through a ring of pinned chunks, both copies at once",
+        "pipelined",
+        "device",
+        needs_device=True,
+        trial=True,
+        order=22,
     ),
 )

@@ -32,9 +32,12 @@ Declared parse(const std::string& text) {
             result.peer = number;
         else if (good && key == "latency")
             result.latency = number;
+        else if (good && key == "values")
+            result.values = number != 0;
         else
-            throw Error("WIRESPEED_EMULATED: '" + word +
-                        "' is not count, h2d, d2h, d2d, peer or latency = a positive number");
+            throw Error(
+                "WIRESPEED_EMULATED: '" + word +
+                "' is not count, h2d, d2h, d2d, peer, latency or values = a positive number");
     }
     return result;
 }

@@ -1,6 +1,6 @@
 // What an emulated device claims to be: WIRESPEED_EMULATED="count=2,h2d=10e9,d2h=10e9,d2d=2e12,
-// peer=50e9,latency=5e-6" (bytes per second and seconds; what is not declared is as fast as
-// memcpy).
+// peer=50e9,latency=5e-6" (bytes per second of all copies in a direction together, and seconds a
+// copy; what is not declared is as fast as memcpy).
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@ enum class Direction { host_to_device, device_to_host, on_device, peer, host };
 struct Declared {
     int count = 2;
     double h2d = 0, d2h = 0, d2d = 0, peer = 0, latency = 0;
+    bool values = true;  ///< false ("values=0"): a driver whose streams cannot wait for a value
 
     /// Seconds that a copy takes by this declaration; 0: undeclared.
     double seconds(Direction direction, std::size_t bytes) const;

@@ -2,8 +2,11 @@
 // is never offered unless asked for by name.
 #include <time.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 
 #include "core/error.hpp"
 #include "devices/emulated/declared.hpp"
@@ -39,6 +42,19 @@ Direction direction_of(void* to, const void* from) {
     return from_device ? Direction::device_to_host : Direction::host;
 }
 
+/// As of a driver that is too old for it.
+class StreamWithoutValues final : public host::ThreadStream {
+  public:
+    using ThreadStream::ThreadStream;
+    void write_value(std::uint32_t*, std::uint32_t) override { lack(); }
+    void wait_value(std::uint32_t*, std::uint32_t) override { lack(); }
+
+  private:
+    [[noreturn]] static void lack() {
+        throw Unavailable("the emulated driver's streams have no values (values=0)");
+    }
+};
+
 class EmulatedDevice final : public Device {
   public:
     explicit EmulatedDevice(int index) : index_(index) {}
@@ -65,13 +81,12 @@ class EmulatedDevice final : public Device {
     }
 
     void copy(void* to, const void* from, std::size_t bytes) override {
-        const double start = now();
-        const Direction direction = direction_of(to, from);
+        const double end = reserve(direction_of(to, from), bytes);
         std::memcpy(emulated::view_of(to), emulated::view_of(const_cast<void*>(from)), bytes);
-        const double seconds = emulated::declared().seconds(direction, bytes);
-        if (seconds > 0 && now() < start + seconds) sleep_until(start + seconds);
+        if (now() < end) sleep_until(end);
     }
     std::unique_ptr<Stream> stream() override {
+        if (!emulated::declared().values) return std::make_unique<StreamWithoutValues>(*this);
         return std::make_unique<host::ThreadStream>(*this);
     }
 
@@ -92,8 +107,21 @@ class EmulatedDevice final : public Device {
     }
 
   private:
+    /// When a copy that starts now will be done: those of one direction, in whatever streams, share
+    /// one engine.
+    double reserve(Direction direction, std::size_t bytes) {
+        const auto& declared = emulated::declared();
+        const std::scoped_lock lock(mutex_);
+        double& free = engine_free_[static_cast<std::size_t>(direction)];
+        free = std::max(free, now()) + declared.seconds(direction, bytes) -
+               declared.seconds(direction, 0);
+        return free + declared.seconds(direction, 0);
+    }
+
     static constexpr unsigned most_blocks = 2;
     int index_;
+    std::mutex mutex_;
+    std::array<double, 5> engine_free_{};
 };
 
 const AddDevices add{

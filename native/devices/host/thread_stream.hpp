@@ -12,7 +12,7 @@
 
 namespace wirespeed::host {
 
-class ThreadStream final : public Stream {
+class ThreadStream : public Stream {
   public:
     explicit ThreadStream(Device& device);
     ~ThreadStream() override;

@@ -1,0 +1,98 @@
+// The rings of slots that chunks go through: in memory that two ranks of a host share, or private
+// ones between which MPI carries the chunks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "transports/local/segment.hpp"
+#include "transports/pipelined/shape.hpp"
+
+namespace wirespeed::pipelined {
+
+/// Who sends to whom, over the whole world.
+class Pairs {
+  public:
+    /// Every rank calls it with its own steps.
+    Pairs(Control& control, std::span<const Step> steps);
+    bool has(int from, int to) const { return there_[index(from, to)] != 0; }
+    bool covers(const Pairs& others) const;
+    void add(const Pairs& others);
+    int ranks() const { return ranks_; }
+
+  private:
+    std::size_t index(int from, int to) const {
+        return static_cast<std::size_t>(to) * static_cast<std::size_t>(ranks_) +
+               static_cast<std::size_t>(from);
+    }
+    int ranks_;
+    std::vector<char> there_;
+};
+
+/// A counter that one side raises and the other waits for, on a cache line of its own.
+struct alignas(64) Word {
+    std::uint32_t value;
+};
+
+/// This rank's side of one direction of one pair. In a shared ring, chunk number q uses slot
+/// q mod slots, for the (q / slots + 1)-th time: that is what `filled` of the slot says when the
+/// sender has filled it, and `freed` when the receiver has emptied it.
+struct Lane {
+    int peer = -1;
+    bool shared = false;
+    std::vector<std::unique_ptr<Stream>> streams;
+    std::byte* slots = nullptr;  ///< as the device sees it where shared, else host memory
+    std::size_t stride = 0;
+    unsigned count = 0;
+    std::uint64_t moved = 0;  ///< chunks so far; only where shared
+    Word *filled = nullptr, *freed = nullptr;
+    Word *filled_on_device = nullptr, *freed_on_device = nullptr;
+    Allocation own;  ///< the slots, where not shared
+
+    std::byte* slot(std::uint64_t number) const { return slots + number % count * stride; }
+};
+
+/// All lanes of this rank. Made by all ranks together, which fail together.
+class Lanes {
+  public:
+    Lanes(Context& context, const Options& options, Pairs pairs, std::vector<bool> here);
+
+    const Pairs& pairs() const { return pairs_; }
+    Lane& to(int peer) { return to_.at(peer); }
+    Lane& from(int peer) { return from_.at(peer); }
+    std::size_t slot_bytes() const { return slot_bytes_; }
+    unsigned slots() const { return options_.slots; }
+    /// Of this rank.
+    std::size_t pinned_bytes() const { return pinned_bytes_; }
+    bool any_shared() const { return any_shared_; }
+    bool any_messages() const { return any_messages_; }
+    /// Can streams wait for words and write them, on every rank? Else why not.
+    const std::string& why_by_host() const { return why_by_host_; }
+
+  private:
+    struct Counts {
+        int incoming_shared = 0, outgoing_shared = 0, messages = 0;
+    };
+    Counts counts() const;
+    bool shares(int peer) const { return here_[static_cast<std::size_t>(peer)]; }
+    std::size_t word_bytes() const { return rounded_up(2 * options_.slots * sizeof(Word)); }
+    std::size_t ring_bytes() const;
+    void share(Control& control, std::size_t rings);
+    Lane open_lane(int from, int to, int peer);
+    void try_stream(Stream& stream, std::byte* segment);
+
+    Context& context_;
+    Options options_;
+    Pairs pairs_;
+    std::vector<bool> here_;
+    int me_;
+    std::size_t slot_bytes_ = 0, pinned_bytes_ = 0;
+    bool any_shared_ = false, any_messages_ = false;
+    std::string why_by_host_;
+    std::vector<Segment> segments_;  ///< before the lanes, whose streams use them
+    std::map<int, Lane> to_, from_;
+};
+
+}  // namespace wirespeed::pipelined

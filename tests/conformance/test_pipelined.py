@@ -1,0 +1,186 @@
+"""Staging in chunks: every byte of every size by each way of handing chunks over, and both copies at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import mpis
+from support.command import Done, wirespeed
+from support.mpis import InstalledMpi
+
+FAST = ("--max-time", "0.02")
+SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 << 20, "64M": 1 << 26}
+SCRIPT = Path(__file__).parents[1] / "support" / "many_peers.py"
+
+
+def pingpong(
+    mpi: InstalledMpi, out: Path, *words: str, paths: str = "staged-pipelined", **variables: str
+) -> Done:
+    device = ("--device", "emulated", "--mpi", mpi.mpiexec)
+    return wirespeed("pingpong", "--paths", paths, *device, *words, out=out, environment=variables)
+
+
+def with_test(*pairs: str) -> list[str]:
+    return [word for pair in pairs for word in ("--test", pair)]
+
+
+def any_mpi(name: str = "mpich") -> InstalledMpi:
+    mpi = mpis.find(name)
+    if isinstance(mpi, str):
+        pytest.skip(mpi)
+    return mpi
+
+
+def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the path under each MPI, as it runs when nothing is fixed."""
+    done = pingpong(mpi, tmp_path / "r.jsonl", *FAST, "--sizes", ",".join(SIZES))
+    assert done.code == 0, done.err + done.out
+    assert [entry["bytes"] for entry in done.entries] == list(SIZES.values())
+    for entry in done.entries:
+        assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
+        assert entry["details"]["chunk"] <= 4 << 20 and entry["details"]["slots"] == 8
+    (step,) = done.of("step")
+    assert step["details"]["through"] == "shared memory ring"
+    assert 0 < step["details"]["pinned_bytes"] <= 256 << 20
+
+
+@pytest.mark.parametrize("offset", ["0", "1", "3"])
+@pytest.mark.parametrize(
+    "fixed",
+    [
+        ("by=streams",),
+        ("by=mixed",),
+        ("by=host",),
+        ("shared=no",),
+        ("by=streams", "chunk=70001", "slots=3"),
+        ("by=mixed", "chunk=70001", "slots=2"),
+        ("by=streams", "chunk=4096", "slots=64", "streams=1"),
+        ("by=host", "chunk=70001", "slots=3"),
+        ("shared=no", "chunk=70001", "slots=3"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_each_way_of_handing_chunks_over(
+    mpi: InstalledMpi, fixed: tuple[str, ...], offset: str, tmp_path: Path
+) -> None:
+    """Protects each way by itself, with chunks that do not divide the message and unaligned buffers."""
+    words = ("--sizes", "0,1,7,8,4097,64K,70001,70002,1M,5M", *with_test(*fixed, f"offset={offset}"))
+    done = pingpong(mpi, tmp_path / "r.jsonl", *FAST, *words)
+    assert done.code == 0, done.err + done.out
+    assert len(done.entries) == 10
+    (step,) = done.of("step")
+    values = dict(pair.split("=") for pair in fixed)
+    through = "MPI" if values.get("shared") == "no" else "shared memory ring"
+    assert step["details"]["through"] == through
+    words_of = {"streams": "streams", "mixed": "streams and host", "host": "host"}
+    for entry in done.entries:
+        if through == "MPI" or entry["bytes"] == 0:
+            assert entry["details"]["by"] == "host"
+        else:
+            assert entry["details"]["by"] == words_of[values["by"]]
+        for name in {"chunk", "slots"} & set(values):
+            assert entry["details"][name] == int(values[name])
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["", "by=streams", "by=host", "shared=no", "chunk=70000;slots=3", "shared=no;chunk=5001;slots=2"],
+)
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_many_peers_in_one_step(mpi: InstalledMpi, options: str) -> None:
+    """Protects steps with many peers, rings made later, and counters that go on from program to program."""
+    command = [sys.executable, str(SCRIPT), "pipelined", options, str(mpi.library), "4"]
+    done = subprocess.run(
+        mpi.command(4, *command),
+        env=mpi.environment(),
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    details = json.loads(done.stdout.splitlines()[-1])
+    assert details["through"] == ("MPI" if "shared=no" in options else "shared memory ring")
+    assert details["pinned_bytes"] <= 256 << 20
+
+
+@pytest.mark.parametrize("lie", ["drop-byte", "drop-round", "repeat-round"])
+def test_a_lie_is_found_out(lie: str, tmp_path: Path) -> None:
+    """Protects the check of this path's bytes: its trial ends with the first wrong one."""
+    done = pingpong(any_mpi(), tmp_path / "r.jsonl", *FAST, "--sizes", "1,7,64K", *with_test(f"lie={lie}"))
+    assert done.code != 0 and not done.entries
+    (failure,) = done.failures
+    assert failure["what"] == "mismatch" and "wrong data: byte 0 of 1 " in failure["text"]
+
+
+def test_streams_that_cannot_wait(tmp_path: Path) -> None:
+    """Protects machines whose driver is too old: the CPU hands over, and the record says why."""
+    done = pingpong(
+        any_mpi(), tmp_path / "r.jsonl", *FAST, "--sizes", "8,1M,5M", WIRESPEED_EMULATED="count=2,values=0"
+    )
+    assert done.code == 0, done.err + done.out
+    (step,) = done.of("step")
+    assert step["details"]["why_by_host"] == "the emulated driver's streams have no values (values=0)"
+    assert [entry["details"]["by"] for entry in done.entries] == ["host"] * 3
+
+
+def test_little_shared_memory(tmp_path: Path) -> None:
+    """Protects containers, which have 64 MiB of it by default: the slots are made smaller."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount another /dev/shm")
+    small = 'mount -t tmpfs -o size=24m shm /dev/shm && exec "$@"'
+    mpi = any_mpi("openmpi")
+    done = wirespeed(
+        *("pingpong", "--paths", "staged-pipelined", "--device", "emulated", "--mpi", mpi.mpiexec),
+        *(*FAST, "--sizes", "8,1M,32M"),
+        out=tmp_path / "r.jsonl",
+        before=("unshare", "--mount", "sh", "-c", small, "sh"),
+    )
+    assert done.code == 0, done.err + done.out
+    (step,) = done.of("step")
+    assert step["details"]["pinned_bytes"] < 12 << 20
+    assert max(entry["details"]["chunk"] for entry in done.entries) <= 1 << 20
+
+
+@pytest.mark.parametrize("fixed", ["by=streams", "by=mixed", "by=host", "shared=no"])
+def test_both_copies_run_at_once(fixed: str, tmp_path: Path) -> None:
+    """Protects the point of the path, against a declared truth: half the time of copy after copy."""
+    done = pingpong(
+        any_mpi(),
+        tmp_path / "r.jsonl",
+        *("--sizes", "32M", "--max-time", "1.5", *with_test(fixed)),
+        paths="staged-pinned,staged-pipelined",
+        WIRESPEED_EMULATED="count=2,h2d=2.5e8,d2h=2.5e8",
+    )
+    assert done.code == 0, done.err
+    # The best round: whatever else runs on this machine can only make rounds longer.
+    rate = {entry["path"]: entry["bytes"] / entry["seconds"]["min"] for entry in done.entries}
+    assert rate["staged-pipelined"] <= 2.51e8
+    # Nearer to one copy's rate than to that of two in a row, which is what staged-pinned is.
+    assert rate["staged-pinned"] <= 1.26e8
+    assert rate["staged-pipelined"] > 1.5 * rate["staged-pinned"]
+
+
+@pytest.mark.parametrize(
+    ("pair", "text"),
+    [
+        ("chunk=0", "chunk is a number from 1 to 67108864, not '0'"),
+        ("chunk=1x", "chunk is a number"),
+        ("slots=1", "slots is a number from 2 to 64"),
+        ("by=magic", "by is auto, streams, mixed or host, not 'magic'"),
+        ("shared=maybe", "shared is yes or no"),
+        ("chunk=67108864", "8 slots of 67108864 bytes are more than"),
+    ],
+)
+def test_what_cannot_be_is_refused(pair: str, text: str, tmp_path: Path) -> None:
+    """Protects whoever sweeps these from figures of something else than what was asked for."""
+    done = pingpong(any_mpi(), tmp_path / "r.jsonl", *FAST, "--sizes", "8", *with_test(pair))
+    assert done.code != 0 and not done.entries
+    (failure,) = done.failures
+    assert text in failure["text"]

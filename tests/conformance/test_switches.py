@@ -1,0 +1,75 @@
+"""Paths that differ by what the environment tells MPI as it starts are that path or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command import Done, wirespeed
+from support.mpis import InstalledMpi
+from support.shim import aware_prefix
+
+WORDS = ("--device", "emulated", "--sizes", "1,4097", "--max-time", "0.02")
+UCX_WITH_CUDA = "libuct_cuda.so.0"
+
+
+def inside(mpi: InstalledMpi, out: Path, **variables: str) -> Done:
+    return wirespeed(
+        *("pingpong", "--paths", "host,aware-nogdr", *WORDS),
+        out=out,
+        before=tuple(mpi.command(2)),
+        environment={**mpi.variables, **variables},
+    )
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_the_switch_is_set_for_its_path_alone(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects aware-nogdr's way to success, and the other paths from its switch."""
+    prefix = aware_prefix(tmp_path / "aware", mpi.mpiexec, mpi.library, needs=UCX_WITH_CUDA)
+    done = wirespeed(
+        *("pingpong", "--mpi", prefix, "--paths", "aware-nogdr,aware", *WORDS),
+        out=tmp_path / "r.jsonl",
+        environment=mpi.variables,
+    )
+    assert done.code == 0, done.err + done.out
+    assert [entry["path"] for entry in done.entries] == ["aware-nogdr"] * 2 + ["aware"] * 2
+    switched, other = done.of("step")
+    assert switched["variables"]["UCX_TLS"] == "^cuda_ipc"
+    assert "UCX_TLS" not in other["variables"]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_an_mpi_that_the_switch_means_nothing_to(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the table from a second `aware` under another name: no UCX with CUDA, no figure."""
+    prefix = aware_prefix(tmp_path / "aware", mpi.mpiexec, mpi.library)
+    done = wirespeed(
+        *("pingpong", "--mpi", prefix, "--paths", "aware-nogdr,aware", *WORDS),
+        out=tmp_path / "r.jsonl",
+        environment=mpi.variables,
+    )
+    assert done.code == 0, done.err + done.out
+    assert {entry["path"] for entry in done.entries} == {"aware"}
+    (failure,) = done.failures
+    assert (failure["path"], failure["what"]) == ("aware-nogdr", "unavailable")
+    assert "libuct_cuda is not loaded, so that UCX_TLS switches nothing here" in failure["text"]
+    assert "device pointer" not in failure["text"]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_too_late_inside_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects what `mpirun wirespeed` measures from a switch that comes after MPI's start."""
+    done = inside(mpi, tmp_path / "r.jsonl")
+    assert done.code == 0, done.err + done.out
+    assert {entry["path"] for entry in done.entries} == {"host"}
+    (failure,) = done.failures
+    assert (failure["path"], failure["what"]) == ("aware-nogdr", "unavailable")
+    assert failure["text"] == "start the ranks with UCX_TLS=^cuda_ipc for this path"
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_in_time_inside_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects those who do set it: then it is not missing, and only UCX itself may be."""
+    done = inside(mpi, tmp_path / "r.jsonl", UCX_TLS="^cuda_ipc")
+    assert done.code == 0, done.err + done.out
+    (failure,) = done.failures
+    assert failure["text"] == "libuct_cuda is not loaded, so that UCX_TLS switches nothing here"

@@ -1,0 +1,73 @@
+"""Ranks that are killed or stopped while chunks are under way: the culprit is named, and the run goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.command import Done, Record, disturbed, ranks_of, whole_lines
+from support.mpis import InstalledMpi
+
+SLOW = ("--sizes", "8,1M,32M", "--precision", "0.0001%", "--max-time", "0.8", "--timeout", "3")
+WAYS = ("by=streams", "by=mixed", "shared=no")
+
+
+def struck(mpi: InstalledMpi, way: str, out: Path, rank: int, number: int) -> Done:
+    """A run whose rank gets the signal during the largest size of staged-pipelined; staged follows."""
+
+    def strike(process: subprocess.Popen[str]) -> None:
+        time.sleep(0.3)
+        os.kill(ranks_of(whole_lines(out))[rank], number)
+
+    def after_two(records: list[Record]) -> bool:
+        return len([record for record in records if record["kind"] == "entry"]) >= 2
+
+    when: Callable[[list[Record]], bool] = after_two
+    return disturbed(
+        *("pingpong", "--mpi", str(mpi.mpiexec), "--device", "emulated"),
+        *("--paths", "staged-pipelined,staged", *SLOW, "--test", way),
+        out=out,
+        when=when,
+        act=strike,
+        # So slow that the largest size is still under way.
+        environment={"WIRESPEED_EMULATED": "count=2,h2d=1e9,d2h=1e9"},
+    )
+
+
+def is_well(done: Done) -> Record:
+    """What was measured is there, the path after it too; the only failure."""
+    done.no_stack_trace()
+    assert done.code == 1
+    assert [e["bytes"] for e in done.entries if e["path"] == "staged-pipelined"][:2] == [8, 1 << 20]
+    assert [e["bytes"] for e in done.entries if e["path"] == "staged"] == [8, 1 << 20, 32 << 20]
+    (failure,) = done.failures
+    assert failure["path"] == "staged-pipelined"
+    return failure
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_a_stopped_rank(mpi: InstalledMpi, way: str, tmp_path: Path) -> None:
+    """Protects from waiting for ever for a peer's words in shared memory: who, and in which of our calls."""
+    failure = is_well(struck(mpi, way, tmp_path / "r.jsonl", 1, signal.SIGSTOP))
+    assert failure["what"] == "hang" and failure["rank"] == 1, failure["text"]
+    assert "is stopped (SIGSTOP)" in failure["text"]
+    stacks = {stack["rank"]: stack for stack in failure["stacks"]}
+    calls = ("send chunks", "receive chunks") if way == "shared=no" else ("send through", "receive through")
+    assert stacks[0]["call"].startswith(calls), stacks[0]
+    assert stacks[0]["peer"] == 1
+    assert any("measure.py" in line for line in stacks[0]["python"])
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_a_killed_rank(mpi: InstalledMpi, way: str, tmp_path: Path) -> None:
+    """Protects the name of the rank that died while its peer's streams wait for it."""
+    failure = is_well(struck(mpi, way, tmp_path / "r.jsonl", 1, signal.SIGKILL))
+    assert (failure["what"], failure["rank"]) == ("death", 1), failure
+    assert "rank 1 on " in failure["text"]

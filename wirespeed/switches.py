@@ -1,0 +1,27 @@
+"""Can a path's environment variables have had their effect in this process? MPI reads them as it starts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path as File
+
+from wirespeed.paths import Path
+
+
+def without_effect(path: Path) -> str | None:
+    """Why this process would measure another path under this one's name; None if it would not."""
+    missing = [f"{key}={value}" for key, value in path.variables.items() if os.environ.get(key) != value]
+    if missing:
+        return f"start the ranks with {' '.join(missing)} for this path"
+    if path.switched and not _loaded(path.switched):
+        names = " and ".join(path.variables)
+        return f"{path.switched} is not loaded, so that {names} switches nothing here"
+    return None
+
+
+def _loaded(library: str) -> bool:
+    try:
+        lines = File("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return False
+    return any(File(line.split()[-1]).name.startswith(f"{library}.so") for line in lines if "/" in line)
