@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from wirespeed.messages import Message
 from wirespeed.native import Core
 from wirespeed.one_size import Mismatch, OneSize, Setting, Unusable
-from wirespeed.orders import stuck_after
+from wirespeed.orders import startup_limit, stuck_after
 from wirespeed.paths import Path, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
@@ -28,6 +28,9 @@ SMALL_BUFFERS = (1 << 20, 1 << 26)
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
 
+TEST_OPTIONS = ("largest-count", "way")
+"""Of `--test`: handed to transports, for tests and sweeps."""
+
 
 class Measurement:
     """What one rank does; all ranks call the same methods in the same order."""
@@ -38,7 +41,7 @@ class Measurement:
         self._core, self._watched, self._plan, self._tell = core, watched, plan, tell
         self._control = world.control(core)
         test = dict(plan.test)
-        self._largest_count = test.get("largest-count")
+        self._test_options = {key: test[key] for key in TEST_OPTIONS if key in test}
         self._offset = int(test.get("offset", "0"))
         self._setting = Setting(
             core=core,
@@ -58,7 +61,8 @@ class Measurement:
         A path that may not work at all is tried first; "accepted" is told once it has moved bytes.
         """
         path = find_path(name)
-        self._watched.stage(name, 0, stuck_after(self._plan, 0))
+        # Some transports join the ranks once more, and that takes its time.
+        self._watched.stage(name, 0, self._plan.timeout or startup_limit(self._plan))
         try:
             transport = self._setting.together(
                 partial(self._open_transport, path), self._core.lib.ws_transport_close
@@ -75,9 +79,8 @@ class Measurement:
             self._core.lib.ws_transport_close(transport)
 
     def _open_transport(self, path: Path) -> Any:
-        options = path.option_text()
-        if self._largest_count:
-            options = ";".join(filter(None, (options, f"largest-count={self._largest_count}")))
+        fixed = (f"{key}={value}" for key, value in self._test_options.items())
+        options = ";".join(filter(None, (path.option_text(), *fixed)))
         return self._core.check(
             self._core.lib.ws_transport_open(
                 path.transport.encode(),
