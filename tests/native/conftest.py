@@ -63,10 +63,8 @@ def hip_include() -> Path:
 @pytest.fixture(scope="session")
 def nccl_flags(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What it takes to include nccl.h or rccl.h; neither is brought for tests, their wheels are too large."""
-    if found := _in_site_packages("nvidia/*/include/nccl.h"):
-        folder = found.parent
-    else:
-        folder = Path("/usr/include")
+    found = _in_site_packages("nvidia/*/include/nccl.h")
+    folder = found.parent if found else Path("/usr/include")
     if (folder / "nccl.h").exists():
         # It wants CUDA's headers for a few types alone.
         cuda = tmp_path_factory.mktemp("cuda")

@@ -63,7 +63,7 @@ struct Transfer {
     void* stream;
 };
 
-thread_local int depth = 0;
+thread_local int depth = 0, group_error = 0;
 thread_local std::vector<Transfer> group;
 
 long number(const char* name, long otherwise) {
@@ -186,8 +186,9 @@ int enqueue(std::vector<Transfer> transfers) {
 }
 
 int add(bool sends, char* at, std::size_t count, int type, int peer, Comm* comm, void* stream) {
-    if (const int code = fault(sends ? "ncclSend" : "ncclRecv")) return code;
-    if (type > 1 || count == 0 || peer < 0 || peer >= comm->ranks) return 4;
+    int code = fault(sends ? "ncclSend" : "ncclRecv");
+    if (type > 1 || count == 0 || peer < 0 || peer >= comm->ranks) code = 4;
+    if (code) return group_error = code;
     if (sends && comm->connected.insert({sends, peer}).second)
         for (const char* channel : {"00/1", "01/1"})
             log(std::string("Channel ") + channel + " : " + std::to_string(comm->rank) + "[0] -> " +
@@ -260,8 +261,11 @@ int ncclGroupStart() {
 }
 int ncclGroupEnd() {
     if (--depth) return 0;
+    // Of a group with an error nothing is done.
+    std::vector<Transfer> transfers = std::exchange(group, {});
+    if (const int code = std::exchange(group_error, 0)) return code;
     if (const int code = fault("ncclGroupEnd")) return code;
-    return enqueue(std::exchange(group, {}));
+    return enqueue(std::move(transfers));
 }
 
 const char* ncclGetErrorString(int code) {

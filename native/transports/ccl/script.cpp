@@ -4,7 +4,7 @@ namespace wirespeed::ccl {
 
 Script::Script(Communicator& communicator, Page& page)
     : communicator_(communicator), page_(page), group_(page.name("ncclGroupEnd")),
-      wait_(page.name("wait for NCCL")) {}
+      wait_(page.name("NCCL's stream")) {}
 
 Script::Script(Communicator& communicator, Page& page, std::span<const Step> steps,
                const Buffers& buffers)

@@ -27,7 +27,7 @@ StreamProgram::StreamProgram(Context& context, Communicator& communicator, Scrip
                              const std::string& way)
     : communicator_(communicator), page_(context.page), round_(std::move(round)),
       meeting_(Script::meeting(communicator, context.page)),
-      wait_(context.page.name("wait for NCCL")) {
+      wait_(context.page.name("NCCL's stream")) {
     choose(context.control, way);
 }
 
