@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -275,3 +278,18 @@ def test_an_error_that_only_nccl_hears_of(measure: Measure) -> None:
     text = done.failures[0]["text"]
     assert "ncclCommGetAsyncError(): remote process exited or there was a network error" in text
     assert "says the stand-in" in text
+
+
+def test_the_bench_runs(libraries: Environment) -> None:
+    """Protects bench/nccl_pingpong.py from rotting where it cannot run for real: it compiles, and compares."""
+    bench = Path(__file__).parents[2] / "bench" / "nccl_pingpong.py"
+    command = [sys.executable, str(bench), "--pairs", "1", "--sizes", "8,4K", "--wait", "poll", "--"]
+    command += ["--mpi", str(_mpi("mpich").mpiexec), *FAST]
+    done = subprocess.run(command, env={**os.environ, **libraries}, capture_output=True, text=True)
+    if "rtc not found" in done.stdout + done.stderr:
+        pytest.skip("no run-time compiler (pip install nvidia-cuda-nvrtc)")
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines() if "ratio" in line]
+    assert [line[:2] for line in lines] == [["8", "B"], ["4", "KiB"]] * 2
+    for line in lines:
+        assert float(line[line.index("ours") + 1]) > 0 and float(line[line.index("bare") + 1]) > 0
