@@ -281,7 +281,7 @@ def test_an_error_that_only_nccl_hears_of(measure: Measure) -> None:
 
 
 def test_the_bench_runs(libraries: Environment) -> None:
-    """Protects bench/nccl_pingpong.py from rotting where it cannot run for real: it compiles, and compares."""
+    """Protects bench/nccl_pingpong.py from rotting where it cannot run: it compiles, and compares."""
     bench = Path(__file__).parents[2] / "bench" / "nccl_pingpong.py"
     command = [sys.executable, str(bench), "--pairs", "1", "--sizes", "8,4K", "--wait", "poll", "--"]
     command += ["--mpi", str(_mpi("mpich").mpiexec), *FAST]
@@ -293,3 +293,33 @@ def test_the_bench_runs(libraries: Environment) -> None:
     assert [line[:2] for line in lines] == [["8", "B"], ["4", "KiB"]] * 2
     for line in lines:
         assert float(line[line.index("ours") + 1]) > 0 and float(line[line.index("bare") + 1]) > 0
+
+
+@pytest.mark.parametrize("ranks", [3, 4])
+@pytest.mark.parametrize(
+    ("options", "device"),
+    [
+        ("rounds=host", "emulated"),
+        ("rounds=stream;way=enqueued", "cuda"),
+        ("rounds=stream;way=graph", "cuda"),
+    ],
+)
+def test_many_ranks_at_once(options: str, device: str, ranks: int, libraries: Environment) -> None:
+    """Protects patterns other than a ping-pong: all to all, several messages to one peer, idle ranks."""
+    mpi = _mpi("mpich")
+    script = Path(__file__).parents[1] / "support" / "many_ranks.py"
+    gpus = {"FAKE_GPU_DEVICES": str(ranks), "WIRESPEED_EMULATED": f"count={ranks}"}
+    done = subprocess.run(
+        mpi.command(ranks, sys.executable, script, "ccl", options, device),
+        env={**mpi.environment(), **libraries, **gpus},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    if "rtc not found" in done.stderr:
+        pytest.skip("no run-time compiler (pip install nvidia-cuda-nvrtc)")
+    assert done.returncode == 0, done.stderr
+    assert "bytes checked" in done.stdout
+    assert "carried as 1 byte" in done.stdout
+    if "way=" in options:
+        assert f"'rounds': '{options.rpartition('=')[2]}'" in done.stdout
