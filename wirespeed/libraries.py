@@ -1,7 +1,11 @@
-"""Vendors' libraries that pip installed: where they are, so that the core and MPI can open them."""
+"""Vendors' libraries that pip installed: where they are, so that the core and MPI can open them.
+
+WIRESPEED_LIBRARY_NCCL=/path/libnccl.so.2 names another file; so for every library that the core opens.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -10,6 +14,8 @@ _FILES = {
     "nvrtc": ("nvidia/*/lib/libnvrtc.so.*",),
     "nccl": ("nvidia/*/lib/libnccl.so.*",),
 }
+
+_GIVEN = "WIRESPEED_LIBRARY_"
 
 
 def _search(patterns: tuple[str, ...]) -> Path | None:
@@ -31,9 +37,14 @@ def _search(patterns: tuple[str, ...]) -> Path | None:
 
 @cache
 def known_libraries() -> dict[str, Path]:
-    """Name in the core -> file, for each library found in the Python environment."""
+    """Name in the core -> file, for each library named by the user or found in the Python environment."""
     found = {name: _search(patterns) for name, patterns in _FILES.items()}
-    return {name: path for name, path in found.items() if path}
+    given = {
+        name.removeprefix(_GIVEN).lower(): Path(path)
+        for name, path in os.environ.items()
+        if name.startswith(_GIVEN) and path
+    }
+    return {name: path for name, path in found.items() if path} | given
 
 
 @cache

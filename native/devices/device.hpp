@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,6 +38,28 @@ struct ShareHandle {
     std::array<std::byte, 128> bytes{};
 };
 
+/// A place in a stream: reached once all work before it is done.
+class Event {
+  public:
+    virtual ~Event() = default;
+    /// Puts it at the present end of its stream; where it was before is forgotten.
+    virtual void record() = 0;
+    virtual bool reached() = 0;
+    virtual void wait() = 0;
+    /// Seconds since `earlier`, an event of the same device; both have been reached.
+    virtual double seconds_since(const Event& earlier) const = 0;
+    /// The smallest step that these seconds can tell.
+    virtual double resolution() const = 0;
+};
+
+/// Work of a stream, kept to be done again. It is gone before its stream is.
+class Graph {
+  public:
+    virtual ~Graph() = default;
+    /// Puts all of it at the end of its stream.
+    virtual void launch() = 0;
+};
+
 /// Work in order, not waited for. Waiting for it ends all of it.
 class Stream {
   public:
@@ -55,6 +78,12 @@ class Stream {
     virtual void wait() = 0;
     /// The vendor's own stream, for libraries that enqueue work in it; null where there is none.
     virtual void* native() { return nullptr; }
+
+    /// An event of this stream, recorded nowhere yet.
+    virtual std::unique_ptr<Event> event() = 0;
+    /// What `work` puts into this stream is kept and not done. Throws Unavailable where there is no
+    /// such thing.
+    virtual std::unique_ptr<Graph> capture(const std::function<void()>& work);
 };
 
 class Device {

@@ -47,7 +47,13 @@
          void** arguments, void** extra)) \
     CALL(ipc_get, cuIpcGetMemHandle, Result(IpcHandle*, void* address)) \
     CALL(ipc_open, cuIpcOpenMemHandle_v2, Result(void** address, IpcHandle, unsigned flags)) \
-    CALL(ipc_close, cuIpcCloseMemHandle, Result(void* address))
+    CALL(ipc_close, cuIpcCloseMemHandle, Result(void* address)) \
+    CALL(event_create, cuEventCreate, Result(Event*, unsigned flags)) \
+    CALL(event_destroy, cuEventDestroy_v2, Result(Event)) \
+    CALL(event_record, cuEventRecord, Result(Event, Stream)) \
+    CALL(event_query, cuEventQuery, Result(Event)) \
+    CALL(event_wait, cuEventSynchronize, Result(Event)) \
+    CALL(event_elapsed, cuEventElapsedTime, Result(float* milliseconds, Event earlier, Event later))
 
 // A driver has at least one of the first two; the second is the newer and knows MIG slices. The
 // others need CUDA 11.7.
@@ -55,7 +61,13 @@
     CALL(device_uuid, cuDeviceGetUuid, Result(Uuid*, Device)) \
     CALL(device_uuid_v2, cuDeviceGetUuid_v2, Result(Uuid*, Device)) \
     CALL(write_value, cuStreamWriteValue32_v2, Result(Stream, void* to, std::uint32_t value, unsigned flags)) \
-    CALL(wait_value, cuStreamWaitValue32_v2, Result(Stream, void* from, std::uint32_t value, unsigned flags))
+    CALL(wait_value, cuStreamWaitValue32_v2, Result(Stream, void* from, std::uint32_t value, unsigned flags)) \
+    CALL(capture_begin, cuStreamBeginCapture_v2, Result(Stream, int mode)) \
+    CALL(capture_end, cuStreamEndCapture, Result(Stream, Graph*)) \
+    CALL(graph_destroy, cuGraphDestroy, Result(Graph)) \
+    CALL(graph_instantiate, cuGraphInstantiateWithFlags, Result(ReadyGraph*, Graph, unsigned long long flags)) \
+    CALL(graph_launch, cuGraphLaunch, Result(ReadyGraph, Stream)) \
+    CALL(graph_ready_destroy, cuGraphExecDestroy, Result(ReadyGraph))
 // clang-format on
 
 namespace wirespeed {
@@ -69,6 +81,9 @@ struct Cuda {
     using Stream = void*;
     using Module = void*;
     using Function = void*;
+    using Event = void*;
+    using Graph = void*;
+    using ReadyGraph = void*;  ///< instantiated, in CUDA's words
     struct Uuid {
         unsigned char bytes[16];
     };
@@ -87,6 +102,9 @@ struct Cuda {
     static constexpr unsigned attach_global = 1;        ///< managed memory for every stream
     static constexpr unsigned stream_non_blocking = 1;  ///< does not wait for the default stream
     static constexpr unsigned ipc_lazy_peer_access = 1;
+    static constexpr unsigned event_default = 0;        ///< with time stamps
+    static constexpr int capture_relaxed = 2;           ///< other calls are not policed meanwhile
+    static constexpr double event_resolution = 0.5e-6;  ///< seconds, by the vendor's documentation
 
     struct Calls {
         WS_CUDA_CALLS(WS_TABLE_MEMBER)

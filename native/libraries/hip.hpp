@@ -45,13 +45,25 @@
          unsigned shared_bytes, Stream, void** arguments, void** extra)) \
     CALL(ipc_get, hipIpcGetMemHandle, Result(IpcHandle*, void* address)) \
     CALL(ipc_open, hipIpcOpenMemHandle, Result(void** address, IpcHandle, unsigned flags)) \
-    CALL(ipc_close, hipIpcCloseMemHandle, Result(void* address))
+    CALL(ipc_close, hipIpcCloseMemHandle, Result(void* address)) \
+    CALL(event_create, hipEventCreateWithFlags, Result(Event*, unsigned flags)) \
+    CALL(event_destroy, hipEventDestroy, Result(Event)) \
+    CALL(event_record, hipEventRecord, Result(Event, Stream)) \
+    CALL(event_query, hipEventQuery, Result(Event)) \
+    CALL(event_wait, hipEventSynchronize, Result(Event)) \
+    CALL(event_elapsed, hipEventElapsedTime, Result(float* milliseconds, Event earlier, Event later))
 
 #define WS_HIP_NEWER_CALLS(CALL) \
     CALL(device_uuid, hipDeviceGetUuid, Result(Uuid*, Device)) \
     CALL(write_value, hipStreamWriteValue32, Result(Stream, void* to, std::uint32_t value, unsigned flags)) \
     CALL(wait_value, hipStreamWaitValue32, Result(Stream, void* from, std::uint32_t value, unsigned flags, \
-         std::uint32_t mask))
+         std::uint32_t mask)) \
+    CALL(capture_begin, hipStreamBeginCapture, Result(Stream, int mode)) \
+    CALL(capture_end, hipStreamEndCapture, Result(Stream, Graph*)) \
+    CALL(graph_destroy, hipGraphDestroy, Result(Graph)) \
+    CALL(graph_instantiate, hipGraphInstantiateWithFlags, Result(ReadyGraph*, Graph, unsigned long long flags)) \
+    CALL(graph_launch, hipGraphLaunch, Result(ReadyGraph, Stream)) \
+    CALL(graph_ready_destroy, hipGraphExecDestroy, Result(ReadyGraph))
 // clang-format on
 
 namespace wirespeed {
@@ -64,6 +76,9 @@ struct Hip {
     using Stream = void*;
     using Module = void*;
     using Function = void*;
+    using Event = void*;
+    using Graph = void*;
+    using ReadyGraph = void*;  ///< instantiated, in HIP's words
     struct Uuid {
         char bytes[16];
     };
@@ -85,6 +100,9 @@ struct Hip {
     static constexpr unsigned host_portable = 1;        ///< pinned for every device
     static constexpr unsigned attach_global = 1;        ///< managed memory for every stream
     static constexpr unsigned stream_non_blocking = 1;  ///< does not wait for the default stream
+    static constexpr unsigned event_default = 0;        ///< with time stamps
+    static constexpr int capture_relaxed = 2;           ///< other calls are not policed meanwhile
+    static constexpr double event_resolution = 1e-6;    ///< seconds, by the vendor's documentation
     // ROCm 6 changed the only value that hipIpcOpenMemHandle takes.
     static constexpr unsigned ipc_lazy_peer_access = 1, ipc_lazy_peer_access_rocm5 = 0;
 

@@ -61,6 +61,25 @@ def hip_include() -> Path:
 
 
 @pytest.fixture(scope="session")
+def nccl_flags(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What it takes to include nccl.h or rccl.h; neither is brought for tests, their wheels are too large."""
+    found = _in_site_packages("nvidia/*/include/nccl.h")
+    folder = found.parent if found else Path("/usr/include")
+    if (folder / "nccl.h").exists():
+        # It wants CUDA's headers for a few types alone.
+        cuda = tmp_path_factory.mktemp("cuda")
+        types = ("struct CUstream_st* cudaStream_t", "struct CUevent_st* cudaEvent_t")
+        lines = ["#include <stddef.h>", *(f"typedef {each};" for each in types)]
+        (cuda / "cuda_runtime.h").write_text("\n".join(lines) + "\n")
+        (cuda / "cuda_fp16.h").touch()
+        return ["-I", str(cuda), "-I", str(folder)]
+    for folder in (Path("/usr/include"), Path("/opt/rocm/include")):
+        if (folder / "rccl/rccl.h").exists():
+            return ["-DRCCL", "-D__HIP_PLATFORM_AMD__", "-I", str(folder)]
+    pytest.skip("neither nccl.h (pip install nvidia-nccl-cu13) nor rccl.h (ROCm's package rccl)")
+
+
+@pytest.fixture(scope="session")
 def nvrtc() -> Path:
     found = _in_site_packages("nvidia/*/lib/libnvrtc.so.*")
     if not found:

@@ -77,6 +77,24 @@ FAKE(cuLaunchKernel,
       void* stream, void** arguments, void**),
      return fake::launch(function, x, arguments, stream);)
 
+FAKE(cuEventCreate, (void** event, unsigned), *event = new fake::Event; return fake::success;)
+FAKE(cuEventDestroy_v2, (void* event), delete static_cast<fake::Event*>(event);
+     return fake::success;)
+FAKE(cuEventRecord, (void* event, void* stream), return fake::record(event, stream);)
+FAKE(cuEventQuery, (void* event), return fake::event_query(event);)
+FAKE(cuEventSynchronize, (void* event), return fake::event_wait(event);)
+FAKE(cuEventElapsedTime, (float* milliseconds, void* earlier, void* later),
+     return fake::elapsed(milliseconds, earlier, later);)
+FAKE(cuLaunchHostFunc, (void* stream, void (*call)(void*), void* data),
+     return fake::host_function(stream, call, data);)
+FAKE(cuStreamBeginCapture_v2, (void* stream, int mode), return fake::capture_begin(stream, mode);)
+FAKE(cuStreamEndCapture, (void* stream, void** graph), return fake::capture_end(stream, graph);)
+FAKE(cuGraphInstantiateWithFlags, (void** ready, void* graph, unsigned long long),
+     return fake::instantiate(ready, graph);)
+FAKE(cuGraphLaunch, (void* ready, void* stream), return fake::graph_launch(ready, stream);)
+FAKE(cuGraphExecDestroy, (void* ready), return fake::graph_destroy(ready);)
+FAKE(cuGraphDestroy, (void* graph), return fake::graph_destroy(graph);)
+
 struct Handle {
     char bytes[64];
 };

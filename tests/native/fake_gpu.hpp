@@ -16,11 +16,14 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/cpu.hpp"
@@ -60,10 +63,27 @@ struct Block {
     Kind kind;
     int file;
 };
+using Work = std::function<void()>;
+/// Work waiting its turn; while a stream is captured, what is put in goes to the graph instead.
+struct Graph {
+    std::vector<Work> work;
+};
+struct Queue : std::deque<Work> {
+    Graph* captured = nullptr;
+    void push_back(Work work) {
+        captured ? captured->work.push_back(std::move(work)) : deque::push_back(std::move(work));
+    }
+};
 struct Stream {
-    std::deque<std::function<void()>> pending;
+    Queue pending;
+    void step() {
+        if (pending.empty()) return;
+        const Work work = std::move(pending.front());
+        pending.pop_front();
+        work();
+    }
     void finish() {
-        for (; !pending.empty(); pending.pop_front()) pending.front()();
+        while (!pending.empty()) step();
     }
 };
 
@@ -155,9 +175,82 @@ inline int wait_value(void* stream, void* from, std::uint32_t value) {
     });
     return success;
 }
-inline int query(void* stream) { return stream_of(stream).pending.empty() ? success : not_ready; }
+/// Each look brings the work one step forward, as time does on a GPU.
+inline int query(void* stream) {
+    stream_of(stream).step();
+    return stream_of(stream).pending.empty() ? success : not_ready;
+}
 inline int wait(void* stream) {
     stream_of(stream).finish();
+    return success;
+}
+
+/// What a library puts into a stream: the real drivers have this call, too.
+inline int host_function(void* stream, void (*call)(void*), void* data) {
+    if (current < 0) return invalid_context;
+    stream_of(stream).pending.push_back([=] { call(data); });
+    return success;
+}
+
+/// A place in a stream, with the time at which it was reached.
+struct Event {
+    Stream* stream = nullptr;
+    std::shared_ptr<double> time;
+};
+inline int record(void* event, void* stream) {
+    if (current < 0) return invalid_context;
+    auto& place = *static_cast<Event*>(event);
+    place.stream = &stream_of(stream);
+    place.time = std::make_shared<double>(-1);
+    place.stream->pending.push_back([time = place.time] {
+        timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        *time = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+    });
+    return success;
+}
+inline int event_query(void* event) {
+    auto& place = *static_cast<Event*>(event);
+    if (!place.time || *place.time >= 0) return success;
+    place.stream->step();
+    return *place.time >= 0 ? success : not_ready;
+}
+inline int event_wait(void* event) {
+    while (event_query(event) == not_ready) {
+    }
+    return success;
+}
+inline int elapsed(float* milliseconds, void* earlier, void* later) {
+    const auto &from = static_cast<Event*>(earlier)->time, &to = static_cast<Event*>(later)->time;
+    if (!from || !to) return invalid_value;
+    if (*from < 0 || *to < 0) return not_ready;
+    *milliseconds = static_cast<float>(1e3 * (*to - *from));
+    return success;
+}
+
+inline int capture_begin(void* stream, int mode) {
+    if (!stream || stream_of(stream).pending.captured || mode != 2) return invalid_value;
+    stream_of(stream).pending.captured = new Graph;
+    return success;
+}
+inline int capture_end(void* stream, void** graph) {
+    auto& pending = stream_of(stream).pending;
+    if (!pending.captured) return invalid_value;
+    *graph = std::exchange(pending.captured, nullptr);
+    return success;
+}
+inline int instantiate(void** ready, void* graph) {
+    *ready = new Graph(*static_cast<Graph*>(graph));
+    return success;
+}
+inline int graph_launch(void* ready, void* stream) {
+    if (current < 0) return invalid_context;
+    for (const auto& work : static_cast<Graph*>(ready)->work)
+        stream_of(stream).pending.push_back(work);
+    return success;
+}
+inline int graph_destroy(void* graph) {
+    delete static_cast<Graph*>(graph);
     return success;
 }
 

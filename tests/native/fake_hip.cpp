@@ -71,6 +71,25 @@ FAKE(hipModuleLaunchKernel,
       void* stream, void** arguments, void**),
      return fake::launch(function, x, arguments, stream);)
 
+FAKE(hipEventCreateWithFlags, (void** event, unsigned), *event = new fake::Event;
+     return fake::success;)
+FAKE(hipEventDestroy, (void* event), delete static_cast<fake::Event*>(event);
+     return fake::success;)
+FAKE(hipEventRecord, (void* event, void* stream), return fake::record(event, stream);)
+FAKE(hipEventQuery, (void* event), return fake::event_query(event);)
+FAKE(hipEventSynchronize, (void* event), return fake::event_wait(event);)
+FAKE(hipEventElapsedTime, (float* milliseconds, void* earlier, void* later),
+     return fake::elapsed(milliseconds, earlier, later);)
+FAKE(hipLaunchHostFunc, (void* stream, void (*call)(void*), void* data),
+     return fake::host_function(stream, call, data);)
+FAKE(hipStreamBeginCapture, (void* stream, int mode), return fake::capture_begin(stream, mode);)
+FAKE(hipStreamEndCapture, (void* stream, void** graph), return fake::capture_end(stream, graph);)
+FAKE(hipGraphInstantiateWithFlags, (void** ready, void* graph, unsigned long long),
+     return fake::instantiate(ready, graph);)
+FAKE(hipGraphLaunch, (void* ready, void* stream), return fake::graph_launch(ready, stream);)
+FAKE(hipGraphExecDestroy, (void* ready), return fake::graph_destroy(ready);)
+FAKE(hipGraphDestroy, (void* graph), return fake::graph_destroy(graph);)
+
 struct Handle {
     char bytes[64];
 };

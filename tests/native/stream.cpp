@@ -54,6 +54,54 @@ void two_at_once(Device& device, std::size_t bytes) {
     one->wait();
 }
 
+/// Events are reached in order, by what lies before them, and tell the time between.
+void events(Device& device) {
+    Allocation host(device, Memory::pinned, 64), memory(device, Memory::device, 64);
+    const auto stream = device.stream();
+    const auto first = stream->event(), second = stream->event();
+    for (int round = 0; round < 3; ++round) {
+        first->record();
+        stream->copy(memory.address(), host.address(), 64);
+        second->record();
+        while (!second->reached()) {
+        }
+        require(first->reached(), "the first is reached before the second");
+        first->wait();
+        require(second->seconds_since(*first) >= 0, "time goes on");
+        require(second->seconds_since(*first) < 60, "seconds, not milliseconds");
+    }
+    require(first->resolution() > 0 && first->resolution() < 1e-4, "a resolution in seconds");
+}
+
+/// A graph does its work when it is launched, each time, and not when it is captured.
+void captured(Device& device) {
+    constexpr std::size_t bytes = 4096;
+    Allocation host(device, Memory::pinned, bytes), back(device, Memory::pinned, bytes);
+    Allocation memory(device, Memory::device, bytes);
+    const auto stream = device.stream();
+    std::memset(back.address(), 9, bytes);
+    const auto graph = stream->capture([&] {
+        stream->copy(memory.address(), host.address(), bytes);
+        stream->copy(back.address(), memory.address(), bytes);
+    });
+    stream->wait();
+    require(back.address()[5] == std::byte{9}, "capturing does nothing");
+    for (int value = 1; value < 4; ++value) {
+        std::memset(host.address(), value, bytes);
+        graph->launch();
+        stream->wait();
+        require(back.address()[bytes - 1] == static_cast<std::byte>(value), "each launch does it");
+    }
+    try {
+        stream->capture([]() { throw Error("inside a capture"); });
+        require(false, "what the work throws comes out");
+    } catch (const Error& error) {
+        require(std::string(error.what()) == "inside a capture", "and is what it was");
+    }
+    stream->copy(back.address(), memory.address(), bytes);
+    stream->wait();
+}
+
 void run(const std::string& name) {
     for (const auto& kind : device_kinds()) {
         if (kind.name != name) continue;
@@ -64,6 +112,8 @@ void run(const std::string& name) {
                  {std::size_t{2}, std::size_t{4098}, std::size_t{8} << 20})
                 in_order(*device, bytes);
             two_at_once(*device, 1 << 20);
+            events(*device);
+            captured(*device);
         }
         return;
     }

@@ -27,6 +27,12 @@ def test_hip(cxx: str, native: Path, hip_include: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_nccl(cxx: str, native: Path, nccl_flags: list[str]) -> None:
+    """Protects calls of NCCL and RCCL from arguments that the libraries do not take."""
+    done = compile_only(cxx, DECLARATIONS / "nccl.cpp", "-I", str(native), *nccl_flags)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     ("declaration", "right"),
     [

@@ -7,50 +7,11 @@
 //   (MPICH)
 #include <dlfcn.h>
 
-#include <cstdint>
-#include <fstream>
-#include <map>
-#include <sstream>
-#include <string>
-#include <vector>
+#include "emulated_memory.hpp"
 
 namespace {
 
-struct Range {
-    std::uintptr_t first, last, view;
-};
-
-std::vector<Range> emulated_memory() {
-    std::map<std::string, std::pair<std::uintptr_t, std::uintptr_t>> faulting;
-    std::map<std::string, std::uintptr_t> accessible;
-    std::ifstream maps("/proc/self/maps");
-    for (std::string line; std::getline(maps, line);) {
-        if (line.find("/memfd:wirespeed-emulated") == std::string::npos) continue;
-        std::istringstream words(line);
-        std::string range, rights, offset, device, inode;
-        words >> range >> rights >> offset >> device >> inode;
-        const auto dash = range.find('-');
-        const auto first = std::stoull(range.substr(0, dash), nullptr, 16);
-        const auto last = std::stoull(range.substr(dash + 1), nullptr, 16);
-        if (rights[0] == '-')
-            faulting[inode] = {first, last};
-        else
-            accessible[inode] = first;
-    }
-    std::vector<Range> ranges;
-    for (const auto& [inode, span] : faulting)
-        if (accessible.count(inode)) ranges.push_back({span.first, span.second, accessible[inode]});
-    return ranges;
-}
-
-void* view(const void* address) {
-    // Read anew for each call: a buffer given back may have left its address to host memory.
-    const auto at = reinterpret_cast<std::uintptr_t>(address);
-    for (const auto& range : emulated_memory())
-        if (at >= range.first && at < range.last)
-            return reinterpret_cast<void*>(range.view + (at - range.first));
-    return const_cast<void*>(address);
-}
+using emulated_memory::view;
 
 template <class Function> Function* real(const char* name) {
     return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));

@@ -62,6 +62,51 @@ class GpuDevice final : public Device {
     std::multimap<void*, void*> opened_;  ///< address to base; no base: this process's own memory
 };
 
+class GpuEvent final : public Event {
+  public:
+    GpuEvent(GpuDevice& device, void* stream)
+        : device_(device), stream_(stream), event_(device.driver().create_event()) {}
+    ~GpuEvent() override { device_.driver().destroy_event(event_); }
+
+    void record() override {
+        device_.enter();
+        device_.driver().record(event_, stream_);
+    }
+    bool reached() override {
+        device_.enter();
+        return device_.driver().reached(event_);
+    }
+    void wait() override {
+        device_.enter();
+        device_.driver().wait_event(event_);
+    }
+    double seconds_since(const Event& earlier) const override {
+        return device_.driver().seconds_between(static_cast<const GpuEvent&>(earlier).event_,
+                                                event_);
+    }
+    double resolution() const override { return device_.driver().event_resolution(); }
+
+  private:
+    GpuDevice& device_;
+    void *stream_, *event_;
+};
+
+class GpuGraph final : public Graph {
+  public:
+    GpuGraph(GpuDevice& device, void* stream, void* graph)
+        : device_(device), stream_(stream), graph_(graph) {}
+    ~GpuGraph() override { device_.driver().destroy_graph(graph_); }
+
+    void launch() override {
+        device_.enter();
+        device_.driver().launch_graph(graph_, stream_);
+    }
+
+  private:
+    GpuDevice& device_;
+    void *stream_, *graph_;
+};
+
 class GpuStream final : public Stream {
   public:
     explicit GpuStream(GpuDevice& device)
@@ -95,6 +140,22 @@ class GpuStream final : public Stream {
         device_.driver().wait(stream_, "work in a stream");
     }
     void* native() override { return stream_; }
+
+    std::unique_ptr<Event> event() override {
+        device_.enter();
+        return std::make_unique<GpuEvent>(device_, stream_);
+    }
+    std::unique_ptr<Graph> capture(const std::function<void()>& work) override {
+        device_.enter();
+        device_.driver().begin_capture(stream_);
+        try {
+            work();
+        } catch (...) {
+            device_.driver().drop_capture(stream_);
+            throw;
+        }
+        return std::make_unique<GpuGraph>(device_, stream_, device_.driver().end_capture(stream_));
+    }
 
   private:
     GpuDevice& device_;

@@ -41,6 +41,21 @@ class Driver {
     /// Waits for the stream; `what` is named if that fails.
     virtual void wait(void* stream, std::string_view what) = 0;
 
+    virtual void* create_event() = 0;
+    virtual void destroy_event(void* event) noexcept = 0;
+    virtual void record(void* event, void* stream) = 0;
+    virtual bool reached(void* event) = 0;
+    virtual void wait_event(void* event) = 0;
+    virtual double seconds_between(void* earlier, void* later) = 0;
+    virtual double event_resolution() const = 0;
+
+    virtual void begin_capture(void* stream) = 0;
+    /// The graph captured, ready to be launched.
+    virtual void* end_capture(void* stream) = 0;
+    virtual void drop_capture(void* stream) noexcept = 0;
+    virtual void launch_graph(void* graph, void* stream) = 0;
+    virtual void destroy_graph(void* graph) noexcept = 0;
+
     /// `what` is named if the code cannot be loaded.
     virtual void* load(const std::string& code, std::string_view what) = 0;
     virtual void* function(void* module, const std::string& kernel) = 0;

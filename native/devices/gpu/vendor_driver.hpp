@@ -101,6 +101,54 @@ template <class Api> class VendorDriver : public Driver {
         return code == Api::success;
     }
 
+    void* create_event() override {
+        void* event = nullptr;
+        check(calls_.event_create(&event, Api::event_default), Names::event_create);
+        return event;
+    }
+    void destroy_event(void* event) noexcept override { calls_.event_destroy(event); }
+    void record(void* event, void* stream) override {
+        check(calls_.event_record(event, stream), Names::event_record);
+    }
+    bool reached(void* event) override {
+        const int code = calls_.event_query(event);
+        if (code != Api::not_ready) check(code, Names::event_query, "work in a stream");
+        return code == Api::success;
+    }
+    void wait_event(void* event) override {
+        check(calls_.event_wait(event), Names::event_wait, "work in a stream");
+    }
+    double seconds_between(void* earlier, void* later) override {
+        float milliseconds = 0;
+        check(calls_.event_elapsed(&milliseconds, earlier, later), Names::event_elapsed);
+        return 1e-3 * static_cast<double>(milliseconds);
+    }
+    double event_resolution() const override { return Api::event_resolution; }
+
+    void begin_capture(void* stream) override {
+        if (!calls_.capture_begin || !calls_.capture_end || !calls_.graph_instantiate)
+            throw Unavailable(std::string("the driver has no ") + Names::graph_instantiate);
+        // Relaxed: what libraries do besides (allocate, connect) is none of the capture's business.
+        check(calls_.capture_begin(stream, Api::capture_relaxed), Names::capture_begin);
+    }
+    void* end_capture(void* stream) override {
+        void *graph = nullptr, *ready = nullptr;
+        check(calls_.capture_end(stream, &graph), Names::capture_end);
+        const int code = calls_.graph_instantiate(&ready, graph, 0);
+        calls_.graph_destroy(graph);
+        check(code, Names::graph_instantiate);
+        return ready;
+    }
+    void drop_capture(void* stream) noexcept override {
+        void* graph = nullptr;
+        if (calls_.capture_end(stream, &graph) == Api::success && graph)
+            calls_.graph_destroy(graph);
+    }
+    void launch_graph(void* graph, void* stream) override {
+        check(calls_.graph_launch(graph, stream), Names::graph_launch);
+    }
+    void destroy_graph(void* graph) noexcept override { calls_.graph_ready_destroy(graph); }
+
     unsigned multiprocessors() override {
         int count = 0;
         check(calls_.device_attribute(&count, Api::attribute_multiprocessors, device_),

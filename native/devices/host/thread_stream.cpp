@@ -8,8 +8,41 @@
 
 #include "core/reached.hpp"
 #include "kernels/cpu.hpp"
+#include "measure/clock.hpp"
 
 namespace wirespeed::host {
+namespace {
+
+class ThreadEvent final : public Event {
+  public:
+    explicit ThreadEvent(ThreadStream& stream) : stream_(stream) {}
+
+    void record() override {
+        // A place of its own each time: the stream may still have the last one before it.
+        place_ = std::make_shared<Place>();
+        stream_.enqueue([place = place_] {
+            place->time = now();
+            place->reached.store(true);
+            place->reached.notify_all();
+        });
+    }
+    bool reached() override { return place_->reached.load(); }
+    void wait() override { place_->reached.wait(false); }
+    double seconds_since(const Event& earlier) const override {
+        return place_->time - static_cast<const ThreadEvent&>(earlier).place_->time;
+    }
+    double resolution() const override { return clock_resolution(); }
+
+  private:
+    struct Place {
+        double time = 0;
+        std::atomic<bool> reached{false};
+    };
+    ThreadStream& stream_;
+    std::shared_ptr<Place> place_ = std::make_shared<Place>();
+};
+
+}  // namespace
 
 ThreadStream::ThreadStream(Device& device)
     : device_(device), thread_([this](std::stop_token stop) { serve(stop); }) {}
@@ -53,6 +86,8 @@ void ThreadStream::wait_value(std::uint32_t* from, std::uint32_t value) {
             std::this_thread::yield();
     });
 }
+
+std::unique_ptr<Event> ThreadStream::event() { return std::make_unique<ThreadEvent>(*this); }
 
 bool ThreadStream::done() {
     std::unique_lock lock(mutex_);

@@ -24,9 +24,11 @@ class ThreadStream : public Stream {
     bool done() override;
     /// Throws what the work threw.
     void wait() override;
+    std::unique_ptr<Event> event() override;
+
+    void enqueue(std::function<void()> work);
 
   private:
-    void enqueue(std::function<void()> work);
     void serve(std::stop_token stop);
 
     Device& device_;

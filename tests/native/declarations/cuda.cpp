@@ -31,6 +31,8 @@ static_assert(Cuda::host_portable == CU_MEMHOSTALLOC_PORTABLE);
 static_assert(Cuda::attach_global == CU_MEM_ATTACH_GLOBAL);
 static_assert(Cuda::stream_non_blocking == CU_STREAM_NON_BLOCKING);
 static_assert(Cuda::ipc_lazy_peer_access == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+static_assert(Cuda::event_default == CU_EVENT_DEFAULT);
+static_assert(Cuda::capture_relaxed == CU_STREAM_CAPTURE_MODE_RELAXED);
 static_assert(sizeof(Cuda::Uuid) == sizeof(CUuuid));
 static_assert(sizeof(Cuda::IpcHandle) == sizeof(CUipcMemHandle));
 static_assert(RuntimeCompiler::success == NVRTC_SUCCESS);

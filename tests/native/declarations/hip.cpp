@@ -35,6 +35,8 @@ static_assert(Hip::attach_global == hipMemAttachGlobal);
 static_assert(Hip::stream_non_blocking == hipStreamNonBlocking);
 static_assert((HIP_VERSION_MAJOR < 6 ? Hip::ipc_lazy_peer_access_rocm5
                                      : Hip::ipc_lazy_peer_access) == hipIpcMemLazyEnablePeerAccess);
+static_assert(Hip::event_default == hipEventDefault);
+static_assert(Hip::capture_relaxed == hipStreamCaptureModeRelaxed);
 static_assert(sizeof(Hip::Uuid) == sizeof(hipUUID));
 static_assert(sizeof(Hip::IpcHandle) == sizeof(hipIpcMemHandle_t));
 static_assert(sizeof(Hip::Properties) >= 4 * sizeof(hipDeviceProp_t));

@@ -1,0 +1,68 @@
+// NCCL without its header; RCCL, AMD's, has the same names. tests/native holds every declaration
+// against nccl.h or rccl.h.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "libraries/table.hpp"
+
+// clang-format off
+#define WS_NCCL_CALLS(CALL) \
+    CALL(get_version, ncclGetVersion, Result(int* version)) \
+    CALL(get_unique_id, ncclGetUniqueId, Result(UniqueId*)) \
+    CALL(init_rank, ncclCommInitRank, Result(Comm*, int ranks, UniqueId, int rank)) \
+    CALL(destroy, ncclCommDestroy, Result(Comm)) \
+    CALL(abort, ncclCommAbort, Result(Comm)) \
+    CALL(async_error, ncclCommGetAsyncError, Result(Comm, Result* error)) \
+    CALL(send, ncclSend, Result(const void* from, std::size_t count, DataType, int peer, Comm, Stream)) \
+    CALL(receive, ncclRecv, Result(void* to, std::size_t count, DataType, int peer, Comm, Stream)) \
+    CALL(group_start, ncclGroupStart, Result()) \
+    CALL(group_end, ncclGroupEnd, Result()) \
+    CALL(error_string, ncclGetErrorString, const char*(Result))
+
+// Since 2.13.
+#define WS_NCCL_NEWER_CALLS(CALL) \
+    CALL(last_error, ncclGetLastError, const char*(Comm))
+// clang-format on
+
+namespace wirespeed {
+
+struct Nccl {
+    using Result = int;
+    using Comm = void*;
+    using DataType = int;
+    using Stream = void*;
+    struct UniqueId {
+        char bytes[128];
+    };
+
+    static constexpr Result success = 0;
+    static constexpr Result in_progress = 7;
+    static constexpr DataType byte = 1;  ///< ncclUint8
+
+    struct Calls {
+        WS_NCCL_CALLS(WS_TABLE_MEMBER)
+        WS_NCCL_NEWER_CALLS(WS_TABLE_MEMBER)
+
+        explicit Calls(const Library& library) {
+            WS_NCCL_CALLS(WS_TABLE_BIND)
+            WS_NCCL_NEWER_CALLS(WS_TABLE_BIND_IF_THERE)
+        }
+    };
+    struct Names {
+        WS_NCCL_CALLS(WS_TABLE_NAME)
+    };
+
+    /// The library for devices of this kind: RCCL for "hip", else NCCL. Throws Unavailable, with
+    /// what to install, where there is none.
+    static Library open(const std::string& device_kind);
+
+    /// "2.27.7" of 22707.
+    static std::string version_text(int version);
+
+    /// The library's own words: "remote process exited or there was a network error: ...".
+    static std::string text(const Calls& calls, Result code, Comm comm);
+};
+
+}  // namespace wirespeed

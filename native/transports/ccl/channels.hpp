@@ -1,0 +1,26 @@
+// Which way NCCL connected its peers, as its own log tells.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wirespeed::ccl {
+
+/// Connections of one kind from one rank to another: "P2P/CUMEM/read", "SHM/direct/direct",
+/// "NET/Socket/0".
+struct Channels {
+    int from, to;
+    std::string via;
+    int count;
+    bool operator==(const Channels&) const = default;
+};
+
+/// All that the log tells of, in the order of its first lines. Where it tells apart the connections
+/// of collectives from those of send and receive, only the latter.
+std::vector<Channels> channels_in(std::string_view log);
+
+/// As JSON members: `via`, the ways there are in one word, and `channels`, all of them.
+std::string as_json(const std::vector<Channels>& channels);
+
+}  // namespace wirespeed::ccl

@@ -1,0 +1,59 @@
+// Rounds that the GPU's stream runs by itself: all are put into it, and events in between stamp the
+// samples. The CPU only follows.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "transports/ccl/script.hpp"
+
+namespace wirespeed::ccl {
+
+class StreamProgram final : public Program {
+  public:
+    /// Every rank makes one. `way`: how rounds are put into the stream, "enqueued" or as a
+    /// "graph"; "measured": as is faster here.
+    StreamProgram(Context& context, Communicator& communicator, Script round,
+                  const std::string& way);
+
+    void run(const Schedule& schedule, std::span<double> seconds) override;
+    std::string describe() const override;
+
+  private:
+    /// An event behind some rounds, which may end a sample.
+    struct Mark {
+        std::unique_ptr<Event> event;
+        int rounds, sample;
+    };
+    static constexpr int no_sample = -1, start = -2;
+
+    void choose(Control& control, const std::string& way);
+    bool can_capture(Control& control, int rounds);
+    double try_out(int rounds);
+    void prepare(int rounds);
+    void put(int rounds, int sample);
+    void mark(int rounds, int sample);
+    void follow();
+
+    Communicator& communicator_;
+    Page& page_;
+    Script round_, meeting_;
+    CallId wait_;
+    int piece_ = 1;  ///< so many rounds are put in at most before the next event
+    bool as_graph_ = false;
+    std::string no_graph_;                          ///< why this rank could make none
+    std::map<int, std::unique_ptr<Graph>> graphs_;  ///< by rounds
+
+    std::deque<Mark> marks_;  ///< not known to be reached, the oldest first
+    std::vector<std::unique_ptr<Event>> spare_;
+    std::unique_ptr<Event> last_;  ///< where the running sample began
+    std::span<double> seconds_;
+    int rounds_per_sample_ = 1;
+};
+
+/// What the clock of such samples can tell, and what it costs in the stream.
+ClockQuality stream_clock(Stream& stream);
+
+}  // namespace wirespeed::ccl

@@ -1,0 +1,325 @@
+"""The NCCL paths over a stand-in library: on emulated GPUs, and in streams of fake CUDA and HIP drivers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pytest
+from support import mpis
+from support.command import Done, wirespeed
+from support.stand_ins import fake_driver, fake_nccl
+
+SIZES = (0, 1, 7, 8, 4097, 1 << 16, 1 << 20)
+LARGE = 1 << 26
+FAST = ("--max-time", "0.02")
+Environment = dict[str, str]
+Measure = Callable[..., Done]
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """Names the stand-ins to wirespeed."""
+    folder = tmp_path_factory.mktemp("libraries")
+    return {
+        **fake_nccl(folder, "nccl"),
+        **fake_nccl(folder, "rccl"),
+        **fake_driver(folder, "cuda"),
+        **fake_driver(folder, "hip"),
+    }
+
+
+def _mpi(name: str) -> mpis.InstalledMpi:
+    found = mpis.find(name)
+    if isinstance(found, str):
+        pytest.skip(found)
+    return found
+
+
+@pytest.fixture
+def measure(libraries: Environment, tmp_path: Path) -> Measure:
+    """Runs a ping-pong over a path; under MPICH unless told otherwise."""
+    numbers = count()
+
+    def run(
+        path: str,
+        sizes: str,
+        *options: str,
+        device: str = "emulated",
+        mpi: str = "mpich",
+        environment: Environment | None = None,
+    ) -> Done:
+        arguments = ("--paths", path, "--device", device, "--mpi", _mpi(mpi).mpiexec, "--sizes", sizes)
+        limits = () if "--loops" in options else FAST
+        done = wirespeed(
+            *("pingpong", *arguments, *limits, *options),
+            out=tmp_path / f"{next(numbers)}.jsonl",
+            environment=libraries | (environment or {}),
+        )
+        done.no_stack_trace()
+        if done.failures and "rtc not found" in done.failures[0]["text"]:
+            pytest.skip(done.failures[0]["text"])
+        return done
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("device", "mpi"), [("emulated", "openmpi"), ("emulated", "mpich"), ("cuda", "openmpi"), ("hip", "mpich")]
+)
+@pytest.mark.parametrize("path", ["nccl", "nccl-stream"])
+def test_every_byte_arrives(measure: Measure, device: str, path: str, mpi: str) -> None:
+    """Protects all bytes of all sizes, on memory that faults and in streams that do nothing by themselves.
+
+    The stand-in refuses messages of no bytes, and ends the process where a receive is not as long as its
+    send.
+    """
+    sizes = (*SIZES, LARGE) if device == "emulated" else SIZES
+    done = measure(path, ",".join(map(str, sizes)), device=device, mpi=mpi)
+    assert done.code == 0, done.err + done.out
+    assert [entry["bytes"] for entry in done.entries] == list(sizes)
+    for entry in done.entries:
+        assert entry["checked"]["rounds"] >= 1
+        assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
+        empty = entry["details"].get("empty_messages")
+        assert empty == ("carried as 1 byte" if entry["bytes"] == 0 else None)
+
+
+@pytest.mark.parametrize("device", ["cuda", "hip"])
+@pytest.mark.parametrize("way", ["graph", "enqueued"])
+def test_both_ways_into_the_stream(measure: Measure, device: str, way: str) -> None:
+    """Protects rounds replayed from a graph and rounds enqueued one by one, whichever is faster here."""
+    done = measure("nccl-stream", "0,7,64K", "--test", f"way={way}", device=device)
+    assert done.code == 0, done.err + done.out
+    assert [entry["details"]["rounds"] for entry in done.entries] == [way] * 3
+
+
+def test_the_faster_way_is_recorded(measure: Measure) -> None:
+    """Protects the record of a choice that was measured: one of the two, and the same path works with it."""
+    done = measure("nccl-stream", "8,1M", device="cuda")
+    assert done.code == 0, done.err + done.out
+    assert {entry["details"]["rounds"] for entry in done.entries} <= {"graph", "enqueued"}
+
+
+def test_without_graphs(measure: Measure) -> None:
+    """Protects drivers that capture nothing: rounds are enqueued, and the record says why."""
+    for device, words in (("emulated", "cannot be captured"), ("cuda", "cuGraphInstantiateWithFlags")):
+        broken = {"FAKE_GPU_FAIL": "cuGraphInstantiateWithFlags=801"}
+        done = measure("nccl-stream", "8", "--test", "way=graph", device=device, environment=broken)
+        assert done.code == 0, done.err + done.out
+        (entry,) = done.entries
+        assert entry["details"]["rounds"] == "enqueued"
+        assert words in entry["details"]["no_graph"]
+
+
+@pytest.mark.parametrize("way", ["graph", "enqueued"])
+def test_the_stream_s_own_stamps_are_true(measure: Measure, way: str) -> None:
+    """Protects the figure of a fixed count: thousands of rounds in pieces make one sample, none is lost.
+
+    All rounds lie between the two stamps, and the two stamps lie within the time that the size took; where
+    rounds were left out, or not counted, or milliseconds taken for seconds, one of the two breaks.
+    """
+    loops = 3000
+    options = ("--loops", str(loops), "--warmup", "10", "--test", f"way={way}")
+    done = measure("nccl-stream", "256K", *options, device="cuda")
+    assert done.code == 0, done.err + done.out
+    (entry,) = done.entries
+    assert (entry["samples"], entry["rounds_per_sample"]) == (1, loops)
+    total = 2 * loops * entry["seconds"]["median"]
+    assert total <= entry["elapsed_s"]
+    # Moving the bytes alone cannot be done at more than 200 GB/s by a CPU that copies them twice.
+    assert total >= loops * 2 * (256 << 10) / 200e9
+
+
+@pytest.mark.parametrize("lie", ["drop-byte", "drop-round", "repeat-round"])
+@pytest.mark.parametrize(
+    ("path", "device"), [("nccl", "emulated"), ("nccl-stream", "emulated"), ("nccl-stream", "cuda")]
+)
+def test_a_lie_is_found_out(measure: Measure, path: str, device: str, lie: str) -> None:
+    """Protects the payload check on these paths: what drops or repeats does not pass the trial."""
+    done = measure(path, "1,7,4097", "--test", f"lie={lie}", device=device)
+    # "unavailable" would not count as a failure: a path that moves wrong bytes must.
+    assert done.code == 1
+    assert not done.entries
+    assert "wrong data" in done.failures[0]["text"]
+
+
+@pytest.mark.parametrize("offset", ["1", "3"])
+def test_unaligned_buffers(measure: Measure, offset: str) -> None:
+    """Protects transfers that do not start at their buffer's start."""
+    done = measure("nccl,nccl-stream", "1,7,4097,1M", "--test", f"offset={offset}")
+    assert done.code == 0, done.err + done.out
+    assert len(done.entries) == 8
+
+
+def _details(done: Done) -> dict[str, object]:
+    (step,) = done.of("step")
+    details: dict[str, object] = step["details"]
+    return details
+
+
+def test_what_nccl_chose_is_recorded(measure: Measure) -> None:
+    """Protects the record of the library, of its settings, and of the way between the GPUs."""
+    details = _details(measure("nccl", "8", environment={"NCCL_NVLS_ENABLE": "0"}))
+    assert details["version"] == "2.27.3"
+    assert str(details["library"]).endswith("libnccl.so.2")
+    assert details["settings"] == {"NCCL_NVLS_ENABLE": "0"}
+    assert details["via"] == "P2P/CUMEM/read"
+    assert details["channels"] == [{"from": 0, "to": 1, "via": "P2P/CUMEM/read", "count": 2}]
+
+
+def test_without_peer_to_peer(measure: Measure) -> None:
+    """Protects nccl-nop2p from being nccl under another name: the variable must reach NCCL."""
+    details = _details(measure("nccl-nop2p", "8"))
+    assert details["via"] == "SHM/direct/direct"
+    assert details["settings"] == {"NCCL_P2P_DISABLE": "1"}
+
+
+def test_inside_a_foreign_launcher_the_variable_is_wanted(libraries: Environment, tmp_path: Path) -> None:
+    """Protects nccl-nop2p where nobody sets variables for it: unavailable, and not measured as nccl."""
+    mpi = _mpi("mpich")
+    out = tmp_path / "r.jsonl"
+    arguments = ("pingpong", "--paths", "nccl,nccl-nop2p", "--device", "emulated", "--sizes", "8", *FAST)
+    environment = libraries | mpi.variables
+    done = wirespeed(*arguments, before=tuple(mpi.command(2)), out=out, environment=environment)
+    done.no_stack_trace()
+    assert [entry["path"] for entry in done.entries] == ["nccl"], done.err
+    (failure,) = done.failures
+    assert (failure["path"], failure["what"]) == ("nccl-nop2p", "unavailable")
+    assert "NCCL_P2P_DISABLE=1 is not set" in failure["text"]
+
+
+def test_a_user_s_own_log_is_left_alone(measure: Measure, tmp_path: Path) -> None:
+    """Protects NCCL_DEBUG from being overridden: the user's file is written, and the record knows nothing."""
+    log = tmp_path / "nccl.log"
+    done = measure("nccl", "8", environment={"NCCL_DEBUG": "INFO", "NCCL_DEBUG_FILE": str(log)})
+    assert _details(done)["via"] == "unknown (NCCL_DEBUG is set)"
+    assert "via P2P/CUMEM/read" in log.read_text()
+
+
+def test_nccl_s_log_stays_out_of_sight(measure: Measure) -> None:
+    """Protects standard output and /tmp from the log that we ask NCCL for."""
+    done = measure("nccl", "8", environment={"TMPDIR": "/nowhere"})
+    assert done.code == 0, done.err
+    assert "NCCL INFO" not in done.out + done.err
+
+
+def test_no_library(measure: Measure) -> None:
+    """Protects machines without NCCL from more than a line: what is missing, and what installs it."""
+    for device, environment, words in (
+        ("emulated", {"WIRESPEED_LIBRARY_NCCL": ""}, "libnccl.so.2 not found (pip install nvidia-nccl-cu13)"),
+        ("hip", {"WIRESPEED_LIBRARY_RCCL": ""}, "librccl.so.1 not found (ROCm has it in the package rccl)"),
+    ):
+        done = measure("nccl", "8", device=device, environment=environment)
+        (failure,) = done.failures
+        if "takes no emulated GPU" in failure["text"]:
+            pytest.skip("this machine has a real libnccl.so.2")
+        assert failure["what"] == "unavailable"
+        assert failure["text"] == f"rank 0: {words}"
+        # Nothing could be measured, and nothing went wrong: docs/exit-codes.md.
+        assert done.code == 3
+
+
+def test_a_library_that_is_no_nccl(measure: Measure) -> None:
+    """Protects from a wrong file under the right name: what it lacks is said."""
+    done = measure("nccl", "8", environment={"WIRESPEED_LIBRARY_NCCL": "libm.so.6"})
+    assert "NCCL takes no emulated GPU" in done.failures[0]["text"]
+    done = measure("nccl", "8", device="cuda", environment={"WIRESPEED_LIBRARY_NCCL": "libm.so.6"})
+    assert "ncclGetVersion): no such symbol" in done.failures[0]["text"]
+
+
+def test_two_ranks_on_one_gpu(measure: Measure) -> None:
+    """Protects users of one GPU from NCCL's own words: the ranks and the GPU are named beforehand."""
+    done = measure("nccl", "8", "--between", "1,1")
+    (failure,) = done.failures
+    assert failure["what"] == "unavailable" and done.code == 3
+    assert "rank 0 and rank 1 share one GPU, emulated GPU (host memory) (EMULATED-1)" in failure["text"]
+
+
+def test_on_the_host_alone(measure: Measure) -> None:
+    """Protects machines without GPUs: one line, as for any path that needs one."""
+    done = measure("nccl", "8", device="cpu")
+    assert done.code == 3
+    assert "no GPU" in done.err
+
+
+def test_versions_that_differ(measure: Measure) -> None:
+    """Protects ranks of several hosts from two versions of NCCL, which would hang or crash."""
+    done = measure("nccl", "8", environment={"FAKE_NCCL_VERSION_OF_RANK_1": "21805"})
+    (failure,) = done.failures
+    assert "rank 0 has NCCL 2.27.3 and rank 1 has 2.18.5" in failure["text"]
+
+
+@pytest.mark.parametrize(
+    ("failing", "words"),
+    [
+        ("ncclGetUniqueId=2", "rank 0: ncclGetUniqueId(): made to fail: says the stand-in"),
+        ("ncclCommInitRank=1", "rank 0: ncclCommInitRank(2 ranks): made to fail"),
+        ("ncclSend=4", "ncclSend(1 bytes, peer 1): made to fail"),
+        ("ncclGroupEnd=3", "ncclGroupEnd(): made to fail"),
+    ],
+)
+@pytest.mark.parametrize("path", ["nccl", "nccl-stream"])
+def test_errors_name_the_call(measure: Measure, path: str, failing: str, words: str) -> None:
+    """Protects the first question after a failure: which call, with what, and NCCL's own words."""
+    done = measure(path, "8", environment={"FAKE_NCCL_FAIL": failing})
+    assert done.code == 1
+    assert words in done.failures[0]["text"]
+
+
+def test_an_error_that_only_nccl_hears_of(measure: Measure) -> None:
+    """Protects from waiting for ever for a peer that NCCL knows to be gone."""
+    done = measure("nccl", "8,64K", device="cuda", environment={"FAKE_NCCL_BREAK_AFTER": "40"})
+    assert done.code == 1
+    text = done.failures[0]["text"]
+    assert "ncclCommGetAsyncError(): remote process exited or there was a network error" in text
+    assert "says the stand-in" in text
+
+
+def test_the_bench_runs(libraries: Environment) -> None:
+    """Protects bench/nccl_pingpong.py from rotting where it cannot run: it compiles, and compares."""
+    bench = Path(__file__).parents[2] / "bench" / "nccl_pingpong.py"
+    command = [sys.executable, str(bench), "--pairs", "1", "--sizes", "8,4K", "--wait", "poll", "--"]
+    command += ["--mpi", str(_mpi("mpich").mpiexec), *FAST]
+    done = subprocess.run(command, env={**os.environ, **libraries}, capture_output=True, text=True)
+    if "rtc not found" in done.stdout + done.stderr:
+        pytest.skip("no run-time compiler (pip install nvidia-cuda-nvrtc)")
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines() if "ratio" in line]
+    assert [line[:2] for line in lines] == [["8", "B"], ["4", "KiB"]] * 2
+    for line in lines:
+        assert float(line[line.index("ours") + 1]) > 0 and float(line[line.index("bare") + 1]) > 0
+
+
+@pytest.mark.parametrize("ranks", [3, 4])
+@pytest.mark.parametrize(
+    ("options", "device"),
+    [
+        ("rounds=host", "emulated"),
+        ("rounds=stream;way=enqueued", "cuda"),
+        ("rounds=stream;way=graph", "cuda"),
+    ],
+)
+def test_many_ranks_at_once(options: str, device: str, ranks: int, libraries: Environment) -> None:
+    """Protects patterns other than a ping-pong: all to all, several messages to one peer, idle ranks."""
+    mpi = _mpi("mpich")
+    script = Path(__file__).parents[1] / "support" / "many_ranks.py"
+    gpus = {"FAKE_GPU_DEVICES": str(ranks), "WIRESPEED_EMULATED": f"count={ranks}"}
+    done = subprocess.run(
+        mpi.command(ranks, sys.executable, script, "ccl", options, device),
+        env={**mpi.environment(), **libraries, **gpus},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    if "rtc not found" in done.stderr:
+        pytest.skip("no run-time compiler (pip install nvidia-cuda-nvrtc)")
+    assert done.returncode == 0, done.stderr
+    assert "bytes checked" in done.stdout
+    assert "carried as 1 byte" in done.stdout
+    if "way=" in options:
+        assert f"'rounds': '{options.rpartition('=')[2]}'" in done.stdout

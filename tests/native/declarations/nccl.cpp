@@ -1,0 +1,21 @@
+// Compiled, not linked: fails to compile where libraries/nccl.hpp differs from NVIDIA's header, or
+// with -DRCCL from AMD's.
+#ifdef RCCL
+#include <rccl/rccl.h>
+#else
+#include <nccl.h>
+#endif
+
+#include "abi.hpp"
+#include "libraries/nccl.hpp"
+
+using wirespeed::Nccl;
+
+#define HOLD_NCCL(member, symbol, ...) HOLD(decltype(Nccl::Calls::member), symbol)
+WS_NCCL_CALLS(HOLD_NCCL)
+WS_NCCL_NEWER_CALLS(HOLD_NCCL)
+
+static_assert(Nccl::success == ncclSuccess);
+static_assert(Nccl::in_progress == ncclInProgress);
+static_assert(Nccl::byte == ncclUint8);
+static_assert(sizeof(Nccl::UniqueId) == sizeof(ncclUniqueId));

@@ -1,0 +1,275 @@
+// For tests alone: a libnccl that moves bytes between processes through shared memory. It takes the
+// emulated GPU's memory, at once; with a fake driver's stream (tests/native/fake_gpu.hpp) it works
+// in the stream, as NCCL does.
+//
+// - Like NCCL it opens NCCL_DEBUG_FILE late, and names a connection there at its first use.
+// - A message of no bytes is refused: NCCL may leave it out, so nobody may count on it.
+// - Sizes that differ between a send and its receive end the process.
+// - Environment: FAKE_NCCL_FAIL ("ncclSend=4"), FAKE_NCCL_BREAK_AFTER (so many groups; then no
+//   message arrives any more, and only ncclCommGetAsyncError says so), NCCL_P2P_DISABLE,
+//   FAKE_NCCL_VERSION_OF_RANK_1.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "emulated_memory.hpp"
+
+namespace {
+
+struct UniqueId {
+    char name[128];
+};
+
+/// Bytes on their way from one rank to another.
+struct Channel {
+    static constexpr std::size_t room = 1 << 16;
+    alignas(64) std::atomic<std::size_t> written;
+    alignas(64) std::atomic<std::size_t> read;
+    char bytes[room];
+};
+struct Shared {
+    std::atomic<int> joined;
+    Channel channels[1];  // by sender * ranks + receiver
+};
+
+struct Comm {
+    int rank, ranks, asynchronous;
+    long groups;
+    Shared* shared;
+    std::size_t mapped;
+    std::set<std::pair<bool, int>> connected;
+    Channel& channel(int from, int to) const { return shared->channels[from * ranks + to]; }
+};
+
+struct Transfer {
+    Comm* comm;
+    bool sends;
+    int peer;
+    char* at;
+    std::size_t left, header_left;
+    std::size_t header;
+    void* stream;
+};
+
+thread_local int depth = 0, group_error = 0;
+thread_local std::vector<Transfer> group;
+
+long number(const char* name, long otherwise) {
+    const char* text = std::getenv(name);
+    return text ? std::atol(text) : otherwise;
+}
+
+int fault(const std::string& call) {
+    const char* text = std::getenv("FAKE_NCCL_FAIL");
+    const std::string all = "," + std::string(text ? text : "");
+    const auto at = all.find("," + call + "=");
+    return at == std::string::npos ? 0 : std::atoi(all.c_str() + at + call.size() + 2);
+}
+
+void log(const std::string& line) {
+    const char *level = std::getenv("NCCL_DEBUG"), *name = std::getenv("NCCL_DEBUG_FILE");
+    static FILE* const file = level && name ? std::fopen(name, "w") : level ? stdout : nullptr;
+    if (!file) return;
+    std::fprintf(file, "host:%d:%d [0] NCCL INFO %s\n", getpid(), getpid(), line.c_str());
+    std::fflush(file);
+}
+
+/// Moves what it can of `bytes` through the channel.
+std::size_t move(Channel& channel, bool sends, char* at, std::size_t bytes) {
+    const std::size_t written = channel.written.load(std::memory_order_acquire);
+    const std::size_t read = channel.read.load(std::memory_order_acquire);
+    const std::size_t place = (sends ? written : read) % Channel::room;
+    const std::size_t fit = sends ? Channel::room - (written - read) : written - read;
+    const std::size_t now = std::min({bytes, fit, Channel::room - place});
+    if (sends) {
+        std::memcpy(channel.bytes + place, at, now);
+        channel.written.store(written + now, std::memory_order_release);
+    } else {
+        std::memcpy(at, channel.bytes + place, now);
+        channel.read.store(read + now, std::memory_order_release);
+    }
+    return now;
+}
+
+/// A step of one transfer: its size first, then its bytes.
+bool advance(Transfer& transfer) {
+    Comm& comm = *transfer.comm;
+    Channel& channel = transfer.sends ? comm.channel(comm.rank, transfer.peer)
+                                      : comm.channel(transfer.peer, comm.rank);
+    bool moved = false;
+    if (transfer.header_left) {
+        char* const header = reinterpret_cast<char*>(&transfer.header) + sizeof transfer.header;
+        const std::size_t now =
+            move(channel, transfer.sends, header - transfer.header_left, transfer.header_left);
+        transfer.header_left -= now;
+        moved = now;
+        if (transfer.header_left) return moved;
+        if (!transfer.sends && transfer.header != transfer.left) {
+            std::fprintf(stderr, "fake NCCL: %zu bytes were sent, %zu are received\n",
+                         transfer.header, transfer.left);
+            std::abort();
+        }
+    }
+    const std::size_t now = move(channel, transfer.sends, transfer.at, transfer.left);
+    transfer.at += now;
+    transfer.left -= now;
+    return moved || now;
+}
+
+/// All of them at once; those of one direction and peer in order.
+void perform(std::vector<Transfer> transfers) {
+    for (auto& each : transfers)
+        if (!each.stream) each.at = static_cast<char*>(emulated_memory::view(each.at));
+    while (!transfers.empty()) {
+        bool moved = false;
+        std::set<std::pair<bool, int>> busy;
+        for (auto& each : transfers)
+            if (busy.insert({each.sends, each.peer}).second) moved |= advance(each);
+        transfers.erase(std::remove_if(transfers.begin(), transfers.end(),
+                                       [](const Transfer& each) {
+                                           return each.left == 0 && each.header_left == 0;
+                                       }),
+                        transfers.end());
+        if (!moved) sched_yield();
+    }
+}
+
+using HostFunction = int(void* stream, void (*)(void*), void* data);
+
+HostFunction* host_function() {
+    for (const char* variable : {"WIRESPEED_LIBRARY_CUDA", "WIRESPEED_LIBRARY_HIP"})
+        if (const char* path = std::getenv(variable))
+            if (void* library = dlopen(path, RTLD_NOW | RTLD_NOLOAD))
+                for (const char* name : {"cuLaunchHostFunc", "hipLaunchHostFunc"})
+                    if (void* call = dlsym(library, name))
+                        return reinterpret_cast<HostFunction*>(call);
+    std::fprintf(stderr, "fake NCCL: a stream, but no fake driver\n");
+    std::abort();
+}
+
+struct Lost {
+    void* stream;
+};
+/// Work that never ends, as a kernel that waits for a peer that is gone.
+void never(void* data) { host_function()(static_cast<Lost*>(data)->stream, never, data); }
+
+int enqueue(std::vector<Transfer> transfers) {
+    if (transfers.empty()) return 0;
+    Comm& comm = *transfers.front().comm;
+    void* const stream = transfers.front().stream;
+    if (comm.groups++ >= number("FAKE_NCCL_BREAK_AFTER", 1L << 60)) {
+        comm.asynchronous = 6;
+        // Kept, since the stream never lets go of it.
+        if (stream) return host_function()(stream, never, new Lost{stream});
+        return 0;
+    }
+    if (!stream) {
+        perform(std::move(transfers));
+        return 0;
+    }
+    // Kept, since a graph may do it again.
+    auto* const kept = new std::vector<Transfer>(std::move(transfers));
+    return host_function()(
+        stream, [](void* data) { perform(*static_cast<std::vector<Transfer>*>(data)); }, kept);
+}
+
+int add(bool sends, char* at, std::size_t count, int type, int peer, Comm* comm, void* stream) {
+    int code = fault(sends ? "ncclSend" : "ncclRecv");
+    if (type > 1 || count == 0 || peer < 0 || peer >= comm->ranks) code = 4;
+    if (code) return group_error = code;
+    if (sends && comm->connected.insert({sends, peer}).second)
+        for (const char* channel : {"00/1", "01/1"})
+            log(std::string("Channel ") + channel + " : " + std::to_string(comm->rank) + "[0] -> " +
+                std::to_string(peer) + "[1] via " +
+                (number("NCCL_P2P_DISABLE", 0) ? "SHM/direct/direct" : "P2P/CUMEM/read"));
+    group.push_back({comm, sends, peer, at, count, sizeof(std::size_t), count, stream});
+    return depth ? 0 : enqueue(std::exchange(group, {}));
+}
+
+}  // namespace
+
+extern "C" {
+
+void takes_memory_of_emulated_gpus() {}
+
+int ncclGetVersion(int* version) {
+    const char* rank = std::getenv("PMI_RANK");
+    if (!rank) rank = std::getenv("OMPI_COMM_WORLD_RANK");
+    *version = 22703;
+    if (rank && std::atoi(rank) == 1)
+        *version = static_cast<int>(number("FAKE_NCCL_VERSION_OF_RANK_1", 22703));
+    return 0;
+}
+
+int ncclGetUniqueId(UniqueId* id) {
+    if (const int code = fault("ncclGetUniqueId")) return code;
+    static int count = 0;
+    std::snprintf(id->name, sizeof id->name, "/fake-nccl-%d-%d", getpid(), count++);
+    return 0;
+}
+
+int ncclCommInitRank(Comm** made, int ranks, UniqueId id, int rank) {
+    if (const int code = fault("ncclCommInitRank")) return code;
+    auto* const comm = new Comm{rank, ranks, 0, 0, nullptr, 0, {}};
+    comm->mapped = sizeof(Shared) + sizeof(Channel) * static_cast<std::size_t>(ranks * ranks);
+    const int file = shm_open(id.name, O_RDWR | O_CREAT, 0600);
+    if (file < 0 || ftruncate(file, static_cast<off_t>(comm->mapped)) != 0) return 2;
+    comm->shared = static_cast<Shared*>(
+        mmap(nullptr, comm->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+    close(file);
+    ++comm->shared->joined;
+    while (comm->shared->joined < ranks) sched_yield();
+    shm_unlink(id.name);
+    log("ncclCommInitRank comm 0x1 rank " + std::to_string(rank) + " - Init COMPLETE");
+    *made = comm;
+    return 0;
+}
+
+int ncclCommDestroy(Comm* comm) {
+    munmap(comm->shared, comm->mapped);
+    delete comm;
+    return 0;
+}
+int ncclCommAbort(Comm* comm) { return ncclCommDestroy(comm); }
+
+int ncclCommGetAsyncError(Comm* comm, int* error) {
+    *error = comm->asynchronous;
+    return 0;
+}
+
+int ncclSend(const void* from, std::size_t count, int type, int peer, Comm* comm, void* stream) {
+    return add(true, static_cast<char*>(const_cast<void*>(from)), count, type, peer, comm, stream);
+}
+int ncclRecv(void* to, std::size_t count, int type, int peer, Comm* comm, void* stream) {
+    return add(false, static_cast<char*>(to), count, type, peer, comm, stream);
+}
+int ncclGroupStart() {
+    ++depth;
+    return 0;
+}
+int ncclGroupEnd() {
+    if (--depth) return 0;
+    // Of a group with an error nothing is done.
+    std::vector<Transfer> transfers = std::exchange(group, {});
+    if (const int code = std::exchange(group_error, 0)) return code;
+    if (const int code = fault("ncclGroupEnd")) return code;
+    return enqueue(std::move(transfers));
+}
+
+const char* ncclGetErrorString(int code) {
+    return code == 6 ? "remote process exited or there was a network error" : "made to fail";
+}
+const char* ncclGetLastError(Comm*) { return "says the stand-in"; }
+}
