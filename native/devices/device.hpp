@@ -80,7 +80,7 @@ class Stream {
     virtual void* native() { return nullptr; }
 
     /// An event of this stream, recorded nowhere yet.
-    virtual std::unique_ptr<Event> event() = 0;
+    virtual std::unique_ptr<Event> event(bool timed = true) = 0;
     /// What `work` puts into this stream is kept and not done. Throws Unavailable where there is no
     /// such thing.
     virtual std::unique_ptr<Graph> capture(const std::function<void()>& work);

@@ -64,8 +64,8 @@ class GpuDevice final : public Device {
 
 class GpuEvent final : public Event {
   public:
-    GpuEvent(GpuDevice& device, void* stream)
-        : device_(device), stream_(stream), event_(device.driver().create_event()) {}
+    GpuEvent(GpuDevice& device, void* stream, bool timed)
+        : device_(device), stream_(stream), event_(device.driver().create_event(timed)) {}
     ~GpuEvent() override { device_.driver().destroy_event(event_); }
 
     void record() override {
@@ -141,9 +141,9 @@ class GpuStream final : public Stream {
     }
     void* native() override { return stream_; }
 
-    std::unique_ptr<Event> event() override {
+    std::unique_ptr<Event> event(bool timed) override {
         device_.enter();
-        return std::make_unique<GpuEvent>(device_, stream_);
+        return std::make_unique<GpuEvent>(device_, stream_, timed);
     }
     std::unique_ptr<Graph> capture(const std::function<void()>& work) override {
         device_.enter();

@@ -41,7 +41,8 @@ class Driver {
     /// Waits for the stream; `what` is named if that fails.
     virtual void wait(void* stream, std::string_view what) = 0;
 
-    virtual void* create_event() = 0;
+    /// `timed`: it can be asked for seconds; else it is cheaper.
+    virtual void* create_event(bool timed) = 0;
     virtual void destroy_event(void* event) noexcept = 0;
     virtual void record(void* event, void* stream) = 0;
     virtual bool reached(void* event) = 0;

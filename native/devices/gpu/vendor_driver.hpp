@@ -101,9 +101,10 @@ template <class Api> class VendorDriver : public Driver {
         return code == Api::success;
     }
 
-    void* create_event() override {
+    void* create_event(bool timed) override {
         void* event = nullptr;
-        check(calls_.event_create(&event, Api::event_default), Names::event_create);
+        check(calls_.event_create(&event, timed ? Api::event_default : Api::event_untimed),
+              Names::event_create);
         return event;
     }
     void destroy_event(void* event) noexcept override { calls_.event_destroy(event); }

@@ -87,7 +87,7 @@ void ThreadStream::wait_value(std::uint32_t* from, std::uint32_t value) {
     });
 }
 
-std::unique_ptr<Event> ThreadStream::event() { return std::make_unique<ThreadEvent>(*this); }
+std::unique_ptr<Event> ThreadStream::event(bool) { return std::make_unique<ThreadEvent>(*this); }
 
 bool ThreadStream::done() {
     std::unique_lock lock(mutex_);

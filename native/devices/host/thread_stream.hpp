@@ -24,7 +24,7 @@ class ThreadStream : public Stream {
     bool done() override;
     /// Throws what the work threw.
     void wait() override;
-    std::unique_ptr<Event> event() override;
+    std::unique_ptr<Event> event(bool timed) override;
 
     void enqueue(std::function<void()> work);
 

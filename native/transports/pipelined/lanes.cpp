@@ -143,6 +143,7 @@ Lane Lanes::open_lane(int from, int to, int peer) {
         pinned_bytes_ += lane.own.bytes();
         return lane;
     }
+    for (unsigned i = 0; i < lane.count; ++i) lane.ends.push_back(lane.streams[0]->event(false));
     // A ring lies with its receiver, behind the rings from lower ranks of the host.
     std::size_t offset = page;
     for (int other = 0; other < from; ++other)

@@ -255,8 +255,9 @@ class PipelinedTransport final : public Transport {
             for (const int shift : {-1, 1})
                 if (chunk_of(world.largest, shift) != chunk) choices.push_back({shift, {}});
         if (!options_.automatic || world.largest == 0) return choices;
-        const By instead = world.largest > chunk ? By::mixed : By::host;
-        if (world.by < instead) choices.push_back({0, instead});
+        for (const By by : {By::streams, By::mixed, By::host})
+            if (by > world.by && (world.largest > chunk || by == By::host))
+                choices.push_back({0, by});
         return choices;
     }
 

@@ -29,10 +29,11 @@ RingMover::RingMover(Context& context, Lane& lane, Direction direction, std::vec
     signals_ = sends ? lane.filled : lane.freed;
     signals_on_device_ = sends ? lane.filled_on_device : lane.freed_on_device;
     at_once_ = by_ == By::host && chunks_.size() == 1;
-    streams_ = std::min(chunks_.size(), lane.streams.size());
-    // By the CPU, a stream has one chunk at a time: its end is the chunk's. By streams, enough for
-    // the CPU to be late, and so little that no driver's queue is ever full: then it would block.
-    window_ = by_ == By::host ? streams_ : 2 * std::size_t{lane.count};
+    // By the CPU, one stream has all copies, one behind the other: the engine never waits.
+    streams_ = by_ == By::host ? 1 : std::min(chunks_.size(), lane.streams.size());
+    // Enough for the CPU to be late, and so little that no driver's queue is ever full: then it
+    // would block.
+    window_ = by_ == By::host ? lane.count : 2 * std::size_t{lane.count};
 }
 
 bool RingMover::progress() {
@@ -65,6 +66,7 @@ void RingMover::copy(std::size_t chunk) {
         device_.copy(to, from, bytes);
     else
         stream(chunk).copy(to, from, bytes);
+    if (by_ == By::host && !at_once_) lane_.ends[place(chunk)]->record();
 }
 
 /// Counts the chunks that are copied; where the CPU hands over, tells the peer.
@@ -72,7 +74,8 @@ void RingMover::pass() {
     while (passed_ < next_) {
         std::uint32_t& signal = signals_[place(passed_)].value;
         if (by_ == By::host) {
-            if (!at_once_ && chunks_[passed_].bytes > 0 && !stream(passed_).done()) return;
+            if (!at_once_ && chunks_[passed_].bytes > 0 && !lane_.ends[place(passed_)]->reached())
+                return;
             raise(signal, turn(passed_));
         } else if (!told_by_stream(passed_) || !reached(signal, turn(passed_))) {
             return;

@@ -36,3 +36,4 @@ static_assert(Cuda::capture_relaxed == CU_STREAM_CAPTURE_MODE_RELAXED);
 static_assert(sizeof(Cuda::Uuid) == sizeof(CUuuid));
 static_assert(sizeof(Cuda::IpcHandle) == sizeof(CUipcMemHandle));
 static_assert(RuntimeCompiler::success == NVRTC_SUCCESS);
+static_assert(Cuda::event_untimed == CU_EVENT_DISABLE_TIMING);

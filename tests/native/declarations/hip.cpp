@@ -42,3 +42,4 @@ static_assert(sizeof(Hip::IpcHandle) == sizeof(hipIpcMemHandle_t));
 static_assert(sizeof(Hip::Properties) >= 4 * sizeof(hipDeviceProp_t));
 static_assert(offsetof(hipDeviceProp_t, gcnArchName) >= 256);
 static_assert(RuntimeCompiler::success == HIPRTC_SUCCESS);
+static_assert(Hip::event_untimed == hipEventDisableTiming);
