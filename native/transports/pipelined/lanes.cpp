@@ -9,8 +9,8 @@
 namespace wirespeed::pipelined {
 namespace {
 
-/// Where the CPU hands over, each stream has one chunk, and the CPU may come late.
-constexpr std::size_t streams_by_host = 4;
+/// Of MPI's lanes, where each stream has one chunk and the CPU may come late.
+constexpr std::size_t streams_of_messages = 4;
 
 std::size_t number_from(const Context& context, const char* name, std::size_t otherwise,
                         std::size_t least, std::size_t most) {
@@ -134,8 +134,7 @@ Lane Lanes::open_lane(int from, int to, int peer) {
     lane.shared = shares(peer);
     lane.count = options_.slots;
     lane.stride = rounded_up(slot_bytes_);
-    const bool by_device = lane.shared && options_.by != By::host;
-    for (std::size_t i = 0; i < (by_device ? options_.streams : streams_by_host); ++i)
+    for (std::size_t i = 0; i < (lane.shared ? options_.streams : streams_of_messages); ++i)
         lane.streams.push_back(context_.device.stream());
     if (!lane.shared) {
         lane.own = Allocation(context_.device, Memory::pinned, lane.count * lane.stride);
@@ -143,7 +142,8 @@ Lane Lanes::open_lane(int from, int to, int peer) {
         pinned_bytes_ += lane.own.bytes();
         return lane;
     }
-    for (unsigned i = 0; i < lane.count; ++i) lane.ends.push_back(lane.streams[0]->event(false));
+    for (unsigned i = 0; i < lane.count; ++i)
+        lane.ends.push_back(lane.streams[i % lane.streams.size()]->event(false));
     // A ring lies with its receiver, behind the rings from lower ranks of the host.
     std::size_t offset = page;
     for (int other = 0; other < from; ++other)
@@ -156,7 +156,7 @@ Lane Lanes::open_lane(int from, int to, int peer) {
     lane.freed_on_device = lane.filled_on_device + lane.count;
     lane.slots = on_device + offset + word_bytes();
     if (to == me_) pinned_bytes_ += ring_bytes();
-    if (by_device && why_by_host_.empty()) try_stream(*lane.streams[0], on_device);
+    if (options_.by != By::host && why_by_host_.empty()) try_stream(*lane.streams[0], on_device);
     return lane;
 }
 

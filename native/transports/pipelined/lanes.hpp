@@ -43,7 +43,7 @@ struct Lane {
     int peer = -1;
     bool shared = false;
     std::vector<std::unique_ptr<Stream>> streams;
-    std::vector<std::unique_ptr<Event>> ends;  ///< of each slot's copy in the first stream
+    std::vector<std::unique_ptr<Event>> ends;  ///< of each slot's copy, in the slot's stream
     std::byte* slots = nullptr;  ///< as the device sees it where shared, else host memory
     std::size_t stride = 0;
     unsigned count = 0;

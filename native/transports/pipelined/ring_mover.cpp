@@ -29,8 +29,7 @@ RingMover::RingMover(Context& context, Lane& lane, Direction direction, std::vec
     signals_ = sends ? lane.filled : lane.freed;
     signals_on_device_ = sends ? lane.filled_on_device : lane.freed_on_device;
     at_once_ = by_ == By::host && chunks_.size() == 1;
-    // By the CPU, one stream has all copies, one behind the other: the engine never waits.
-    streams_ = by_ == By::host ? 1 : std::min(chunks_.size(), lane.streams.size());
+    streams_ = std::min(chunks_.size(), lane.streams.size());
     // Enough for the CPU to be late, and so little that no driver's queue is ever full: then it
     // would block.
     window_ = by_ == By::host ? lane.count : 2 * std::size_t{lane.count};

@@ -30,7 +30,11 @@ class RingMover final : public Mover {
     std::uint32_t opens_at(std::size_t chunk) const {
         return direction_ == Direction::send ? turn(chunk) - 1 : turn(chunk);
     }
-    Stream& stream(std::size_t chunk) { return *lane_.streams[chunk % streams_]; }
+    /// By the CPU a slot has its stream; else the streams have their turns in each step.
+    Stream& stream(std::size_t chunk) {
+        return *lane_.streams[by_ == By::host ? place(chunk) % lane_.streams.size()
+                                              : chunk % streams_];
+    }
     bool enqueue(std::size_t chunk);
     void copy(std::size_t chunk);
     void pass();
