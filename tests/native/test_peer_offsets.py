@@ -1,0 +1,46 @@
+"""Both ends of a one-sided transfer agree on where its bytes lie, or all ranks learn that they do not."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def program(cxx: str, native: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("peer_offsets") / "peer_offsets"
+    sources = [Path(__file__).parent / "peer_offsets.cpp", native / "transports/local/peer_offsets.cpp"]
+    flags = ["-std=c++20", "-fsanitize=address,undefined", "-fno-sanitize-recover", "-I", str(native)]
+    subprocess.run([cxx, *flags, *map(str, sources), "-lpthread", "-o", str(built)], check=True)
+    return built
+
+
+def words(program: Path, ranks: int, case: str) -> list[str]:
+    """What each rank threw; empty for those that found everything where it is."""
+    done = subprocess.run([program, str(ranks), case], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 5])
+@pytest.mark.parametrize("case", ["few", "many", "nothing"])
+def test_every_transfer_is_found_at_its_other_end(program: Path, ranks: int, case: str) -> None:
+    """Protects the places that one-sided transports write to: more transfers than travel at once, too."""
+    assert words(program, ranks, case) == [""] * ranks
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ("bytes", "transfer 1 from rank 2 to rank 0 is sent with 15 bytes and received with 14"),
+        ("too many sends", "transfer 4 from rank 2 to rank 0 is sent but never received"),
+        ("too few sends", "transfer 3 from rank 2 to rank 2 is received but never sent"),
+        ("no such rank", "there is no rank 3 to send to or receive from: there are 3"),
+    ],
+)
+def test_ends_that_do_not_fit(program: Path, case: str, said: str) -> None:
+    """Protects every rank from waiting for transfers that only one side has; all are told the same."""
+    found = words(program, 3, case)
+    assert len(set(found)) == 1 and said in found[0], found
