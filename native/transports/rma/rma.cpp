@@ -1,0 +1,160 @@
+// MPI one-sided: the sender puts into the receiver's buffer (MPI_Put), or the receiver gets out of
+// the sender's (MPI_Get), in an epoch that is open all the time (MPI_Win_lock_all).
+#include <algorithm>
+#include <map>
+
+#include "core/error.hpp"
+#include "transports/local/exchange.hpp"
+#include "transports/local/peer_offsets.hpp"
+#include "transports/mpi/align.hpp"
+#include "transports/rma/script.hpp"
+#include "transports/rma/window.hpp"
+
+namespace wirespeed {
+namespace {
+
+/// The most bytes for one call: counts are ints.
+constexpr std::size_t largest_piece = std::size_t{1} << 30;
+
+/// Do bytes from two peers go to the same place?
+bool peers_overlap(std::span<const Step> steps) {
+    std::vector<Transfer> all;
+    for (const auto& step : steps)
+        for (const auto& transfer : step.receives)
+            if (transfer.bytes) all.push_back(transfer);
+    std::sort(all.begin(), all.end(),
+              [](const auto& one, const auto& other) { return one.offset < other.offset; });
+    std::size_t end = 0;
+    int peer = -1;
+    for (const auto& transfer : all) {
+        if (transfer.offset < end && transfer.peer != peer) return true;
+        if (transfer.offset + transfer.bytes <= end) continue;
+        end = transfer.offset + transfer.bytes;
+        peer = transfer.peer;
+    }
+    return false;
+}
+
+/// Must a put wait until the receiver has begun the step? Where the receiver sends from the same
+/// memory: a put that came early would overwrite what the receiver has not sent yet. Where two
+/// senders write to the same place: the later one might be overtaken. Not else: the puts of one
+/// sender land in its order, each after the flush of the one before, and nobody reads a receive
+/// buffer before run() is over, which is when the last round's notices have come.
+bool may_come_early(Control& control, std::span<const Step> steps, const Buffers& buffers) {
+    const auto ranks =
+        exchange(control, [&] { return buffers.send == buffers.receive || peers_overlap(steps); });
+    return std::find(ranks.begin(), ranks.end(), true) != ranks.end();
+}
+
+/// The rounds as a HostProgram, and what was chosen for them.
+class RmaProgram final : public Program {
+  public:
+    RmaProgram(Page& page, std::unique_ptr<Action> script, bool ready_notice)
+        : rounds_(page, one(std::move(script)), mpi::align(page)), ready_notice_(ready_notice) {}
+    void run(const Schedule& schedule, std::span<double> seconds) override {
+        rounds_.run(schedule, seconds);
+    }
+    std::string describe() const override {
+        return std::string("\"ready_notice\": ") + (ready_notice_ ? "true" : "false");
+    }
+
+  private:
+    static std::vector<std::unique_ptr<Action>> one(std::unique_ptr<Action> script) {
+        std::vector<std::unique_ptr<Action>> round;
+        round.push_back(std::move(script));
+        return round;
+    }
+    HostProgram rounds_;
+    bool ready_notice_;
+};
+
+template <class Abi> class RmaTransport final : public Transport {
+  public:
+    RmaTransport(Context& context, mpi::World<Abi>& world)
+        : Transport(context), world_(world), calls_(world.library) {
+        const std::string call = context.option("call", "put");
+        if (call != "put" && call != "get")
+            throw Error("call is put or get for one-sided MPI, not '" + call + "'");
+        get_ = call == "get";
+        const auto largest = context.option("largest-count", std::to_string(largest_piece));
+        piece_ = std::min<std::size_t>(std::stoull(largest), largest_piece);
+        if (piece_ == 0) throw Error("largest-count is at least 1");
+    }
+
+    Buffers allocate(Memory kind, std::size_t bytes) override {
+        Buffers buffers;
+        try {
+            exchange(context_.control, [&] {
+                buffers = Transport::allocate(kind, bytes);
+                return true;
+            });
+            open(buffers.send, bytes);
+            open(buffers.receive, bytes);
+        } catch (...) {
+            release(buffers);
+            throw;
+        }
+        return buffers;
+    }
+
+    void release(Buffers& buffers) override {
+        for (std::byte* const base : {buffers.send, buffers.receive}) {
+            const auto found = windows_.find(base);
+            if (found == windows_.end()) continue;
+            context_.page.enter(context_.page.name("MPI_Win_free"));
+            found->second.close();
+            windows_.erase(found);
+        }
+        context_.page.leave();
+        Transport::release(buffers);
+    }
+
+    std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
+        const auto there = peer_offsets(context_.control, steps);
+        rma::Choice choice;
+        choice.get = get_;
+        choice.ready_notice = get_ || may_come_early(context_.control, steps, buffers);
+        choice.piece = piece_;
+        const auto& window = windows_.at(get_ ? buffers.send : buffers.receive);
+        auto script = std::make_unique<rma::Script<Abi>>(world_, calls_, window.handle(), choice,
+                                                         context_.page);
+        for (std::size_t i = 0; i < steps.size(); ++i) script->add(steps[i], there[i], buffers);
+        return std::make_unique<RmaProgram>(context_.page, std::move(script), choice.ready_notice);
+    }
+
+    std::string describe() const override {
+        return std::string("\"abi\": \"") + Abi::name + "\", \"call\": \"" +
+               (get_ ? "MPI_Get" : "MPI_Put") + "\"";
+    }
+
+  private:
+    /// Every rank keeps the window, or none.
+    void open(std::byte* base, std::size_t bytes) {
+        std::vector<rma::Window<Abi>> made;
+        context_.page.enter(context_.page.name("MPI_Win_create"));
+        exchange(context_.control, [&] {
+            made.emplace_back(world_, calls_, base, bytes);
+            return true;
+        });
+        context_.page.leave();
+        windows_.emplace(base, made.front());
+    }
+
+    mpi::World<Abi>& world_;
+    mpi::WindowCalls<Abi> calls_;
+    std::map<std::byte*, rma::Window<Abi>> windows_;  ///< by the buffer that each opens
+    bool get_ = false;
+    std::size_t piece_ = 0;
+};
+
+const AddTransport add{"rma", [](Context& context) -> std::unique_ptr<Transport> {
+                           return std::visit(
+                               [&](auto& world) -> std::unique_ptr<Transport> {
+                                   using Abi = typename std::decay_t<decltype(world)>::abi;
+                                   return std::make_unique<RmaTransport<Abi>>(context, world);
+                               },
+                               mpi::world());
+                       }};
+
+}  // namespace
+}  // namespace wirespeed
