@@ -11,8 +11,7 @@ from support.command import disturbed
 from support.mpis import InstalledMpi
 
 
-@pytest.mark.parametrize("path", ["rma-host", "rma-host-get"])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize(("path", "number"), [("rma-host", signal.SIGKILL), ("rma-host-get", signal.SIGSTOP)])
 def test_a_rank_that_is_struck(mpi: InstalledMpi, path: str, number: int, tmp_path: Path) -> None:
     """Protects the name of the rank that died or hangs in the middle of puts and gets."""
     out = tmp_path / "r.jsonl"

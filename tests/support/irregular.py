@@ -1,8 +1,8 @@
 """Run by mpiexec: one transport, patterns that no command has, every byte of every rank compared.
 
-    irregular.py CASE TRANSPORT OPTIONS MEMORY DEVICE
+    irregular.py TRANSPORT OPTIONS MEMORY DEVICE
 
-Prints "right" on rank 0, or ends with an assertion that says which byte is wrong.
+Rank 0 prints a line for each case: "right", or which bytes are wrong.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from __future__ import annotations
 import random
 import sys
 from collections import defaultdict, deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from wirespeed.libraries import known_libraries
 from wirespeed.native import core
 from wirespeed.world import Promise, World
 
@@ -99,7 +97,7 @@ def in_place_ring(ranks: int) -> Case:
         to, origin = (rank + 1) % ranks, (rank - 1) % ranks
         there = [(0, False, to, 0, half), (0, True, origin, half, half)]
         steps.append([*there, (1, False, to, half, half), (1, True, origin, 0, half)])
-    return Case(steps, in_place=True, rounds=301)
+    return Case(steps, in_place=True, rounds=101)
 
 
 def in_place_gather(ranks: int) -> Case:
@@ -124,57 +122,67 @@ def same_place(ranks: int) -> Case:
     return Case(steps, rounds=101)
 
 
-CASES: dict[str, Callable[[int], Case]] = {
-    case.__name__: case for case in (many_to_many, other_steps, in_place_ring, in_place_gather, same_place)
-}
+class Rank:
+    """One rank with its device and one transport."""
+
+    def __init__(self, transport: str, options: str, memory: str, kind: str) -> None:
+        self.world = World(Promise())
+        self.core = core()
+        self.memory = memory.encode()
+        check, lib = self.core.check, self.core.lib
+        check(lib.ws_mpi_open(self.world.library.encode(), self.world.handle()))
+        count = self.core.device_count(kind)
+        self.device = self.core.open_device(kind, self.world.rank % count)
+        page = check(lib.ws_page_open(b"", self.world.rank))
+        self.control = self.world.control(self.core)
+        self.transport = check(
+            lib.ws_transport_open(transport.encode(), options.encode(), self.control, self.device, page)
+        )
+
+    def copy(self, to: Any, origin: Any) -> None:
+        self.core.check(self.core.lib.ws_device_copy(self.device, to, origin, ROOM))
+
+    def run(self, case: Case) -> bytes:
+        """This rank's receive buffer afterwards."""
+        check, lib, ffi = self.core.check, self.core.lib, self.core.ffi
+        buffers = check(lib.ws_buffers_open(self.transport, self.memory, ROOM))
+        send, receive = lib.ws_buffers_send(buffers), lib.ws_buffers_receive(buffers)
+        self.copy(send, ffi.from_buffer(noise(self.world.rank)))
+        self.copy(receive, ffi.from_buffer(bytes(ROOM)))
+        flat = [(step, into, peer, 0, at, size) for step, into, peer, at, size in case.steps[self.world.rank]]
+        self.world.barrier()
+        program = check(
+            lib.ws_program_open(
+                self.transport, buffers, ffi.new("ws_transfer[]", flat), len(flat), int(case.in_place)
+            )
+        )
+        check(lib.ws_program_run(program, 0, case.rounds, 1, ffi.new("double *")))
+        self.world.barrier()
+        found = bytearray(ROOM)
+        self.copy(ffi.from_buffer(found), send if case.in_place else receive)
+        lib.ws_program_close(program)
+        lib.ws_buffers_close(buffers)
+        return bytes(found)
+
+    def judge(self, case: Case) -> str:
+        """Says "right", or where it is not; on every rank."""
+        found, right = self.run(case), expected(case)[self.world.rank]
+        wrong = [at for at in range(ROOM) if found[at] != right[at]]
+        places = enumerate(self.world.everyone(wrong))
+        return "; ".join(f"rank {rank}: {len(w)} bytes, first {w[0]}" for rank, w in places if w) or "right"
+
+    def leave(self) -> None:
+        self.core.lib.ws_transport_close(self.transport)
+        self.world.leave()
 
 
-def run(
-    case: Case, world: World, transport: tuple[str, str], memory: str, device: Any, control: Any
-) -> bytes:
-    """This rank's receive buffer afterwards."""
-    it, name = core(), memory.encode()
-    lib = it.lib
-    page = it.check(lib.ws_page_open(b"", world.rank))
-    opened = it.check(
-        lib.ws_transport_open(transport[0].encode(), transport[1].encode(), control, device, page)
-    )
-    buffers = it.check(lib.ws_buffers_open(opened, name, ROOM))
-    send, receive = lib.ws_buffers_send(buffers), lib.ws_buffers_receive(buffers)
-    it.check(lib.ws_device_copy(device, send, it.ffi.from_buffer(noise(world.rank)), ROOM))
-    it.check(lib.ws_device_copy(device, receive, it.ffi.from_buffer(bytes(ROOM)), ROOM))
-    flat = [(step, receives, peer, 0, at, size) for step, receives, peer, at, size in case.steps[world.rank]]
-    world.barrier()
-    transfers = it.ffi.new("ws_transfer[]", flat)
-    program = it.check(lib.ws_program_open(opened, buffers, transfers, len(flat), int(case.in_place)))
-    seconds = it.ffi.new("double *")
-    it.check(lib.ws_program_run(program, 0, case.rounds, 1, seconds))
-    world.barrier()
-    found = bytearray(ROOM)
-    at = send if case.in_place else receive
-    it.check(lib.ws_device_copy(device, it.ffi.from_buffer(found), at, ROOM))
-    lib.ws_program_close(program)
-    lib.ws_buffers_close(buffers)
-    lib.ws_transport_close(opened)
-    return bytes(found)
-
-
-def main(name: str, transport: str, options: str, memory: str, kind: str) -> None:
-    world = World(Promise())
-    it = core()
-    for library, path in known_libraries().items():
-        it.lib.ws_library_path(library.encode(), str(path).encode())
-    it.check(it.lib.ws_mpi_open(world.library.encode(), world.handle()))
-    device = it.open_device(kind, world.rank % it.device_count(kind))
-    case = CASES[name](world.size)
-    found = run(case, world, (transport, options), memory, device, world.control(it))
-    right = expected(case)[world.rank]
-    wrong = [at for at in range(ROOM) if found[at] != right[at]]
-    places = world.everyone(wrong)
-    if world.rank == 0:
-        told = [f"rank {rank}: {len(w)} bytes, first {w[0]}" for rank, w in enumerate(places) if w]
-        print("; ".join(told) or "right", flush=True)
-    world.leave()
+def main(*words: str) -> None:
+    rank = Rank(*words)
+    for case in (many_to_many, other_steps, in_place_ring, in_place_gather, same_place):
+        verdict = rank.judge(case(rank.world.size))
+        if rank.world.rank == 0:
+            print(f"{case.__name__}: {verdict}", flush=True)
+    rank.leave()
 
 
 if __name__ == "__main__":
