@@ -9,6 +9,7 @@ from pathlib import Path
 _FILES = {
     "nvrtc": ("nvidia/*/lib/libnvrtc.so.*",),
     "nccl": ("nvidia/*/lib/libnccl.so.*",),
+    "nvshmem": ("nvidia/nvshmem/lib/libnvshmem_host.so.*",),
 }
 
 

@@ -22,6 +22,12 @@ def test_cuda(cxx: str, native: Path, cuda_include: list[Path]) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_nvshmem(cxx: str, native: Path, cuda_include: list[Path], nvshmem_include: Path) -> None:
+    folders = [flag for folder in (native, *cuda_include, nvshmem_include) for flag in ("-I", str(folder))]
+    done = compile_only(cxx, DECLARATIONS / "nvshmem.cpp", *folders)
+    assert done.returncode == 0, done.stderr
+
+
 def test_hip(cxx: str, native: Path, hip_include: Path) -> None:
     flags = ["-I", str(native), "-I", str(hip_include), "-D__HIP_PLATFORM_AMD__"]
     done = compile_only(cxx, DECLARATIONS / "hip.cpp", *flags)

@@ -4,9 +4,10 @@
 #include <map>
 
 #include "core/error.hpp"
+#include "transports/local/described.hpp"
+#include "transports/local/early.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/local/peer_offsets.hpp"
-#include "transports/mpi/align.hpp"
 #include "transports/rma/script.hpp"
 #include "transports/rma/window.hpp"
 
@@ -15,58 +16,6 @@ namespace {
 
 /// The most bytes for one call: counts are ints.
 constexpr std::size_t largest_piece = std::size_t{1} << 30;
-
-/// Do bytes from two peers go to the same place?
-bool peers_overlap(std::span<const Step> steps) {
-    std::vector<Transfer> all;
-    for (const auto& step : steps)
-        for (const auto& transfer : step.receives)
-            if (transfer.bytes) all.push_back(transfer);
-    std::sort(all.begin(), all.end(),
-              [](const auto& one, const auto& other) { return one.offset < other.offset; });
-    std::size_t end = 0;
-    int peer = -1;
-    for (const auto& transfer : all) {
-        if (transfer.offset < end && transfer.peer != peer) return true;
-        if (transfer.offset + transfer.bytes <= end) continue;
-        end = transfer.offset + transfer.bytes;
-        peer = transfer.peer;
-    }
-    return false;
-}
-
-/// Must a put wait until the receiver has begun the step? Where the receiver sends from the same
-/// memory: a put that came early would overwrite what the receiver has not sent yet. Where two
-/// senders write to the same place: the later one might be overtaken. Not else: the puts of one
-/// sender land in its order, each after the flush of the one before, and nobody reads a receive
-/// buffer before run() is over, which is when the last round's notices have come.
-bool may_come_early(Control& control, std::span<const Step> steps, const Buffers& buffers) {
-    const auto ranks =
-        exchange(control, [&] { return buffers.send == buffers.receive || peers_overlap(steps); });
-    return std::find(ranks.begin(), ranks.end(), true) != ranks.end();
-}
-
-/// The rounds as a HostProgram, and what was chosen for them.
-class RmaProgram final : public Program {
-  public:
-    RmaProgram(Page& page, std::unique_ptr<Action> script, bool ready_notice)
-        : rounds_(page, one(std::move(script)), mpi::align(page)), ready_notice_(ready_notice) {}
-    void run(const Schedule& schedule, std::span<double> seconds) override {
-        rounds_.run(schedule, seconds);
-    }
-    std::string describe() const override {
-        return std::string("\"ready_notice\": ") + (ready_notice_ ? "true" : "false");
-    }
-
-  private:
-    static std::vector<std::unique_ptr<Action>> one(std::unique_ptr<Action> script) {
-        std::vector<std::unique_ptr<Action>> round;
-        round.push_back(std::move(script));
-        return round;
-    }
-    HostProgram rounds_;
-    bool ready_notice_;
-};
 
 template <class Abi> class RmaTransport final : public Transport {
   public:
@@ -119,7 +68,9 @@ template <class Abi> class RmaTransport final : public Transport {
         auto script = std::make_unique<rma::Script<Abi>>(world_, calls_, window.handle(), choice,
                                                          context_.page);
         for (std::size_t i = 0; i < steps.size(); ++i) script->add(steps[i], there[i], buffers);
-        return std::make_unique<RmaProgram>(context_.page, std::move(script), choice.ready_notice);
+        return std::make_unique<DescribedProgram>(
+            context_, std::move(script),
+            std::string("\"ready_notice\": ") + (choice.ready_notice ? "true" : "false"));
     }
 
     std::string describe() const override {

@@ -17,7 +17,7 @@ namespace wirespeed::rma {
 struct Choice {
     bool get = false;  ///< the receiver is the active side
     /// The active side waits until the passive one has begun the step. A get always does: the data
-    /// must be there before it is read. A put does where it could come too early (see rma.cpp).
+    /// must be there before it is read. A put does where it could come too early (may_come_early).
     bool ready_notice = false;
     std::size_t piece = 0;  ///< the most bytes for one call
 };
