@@ -13,6 +13,7 @@ from pathlib import Path
 _FILES = {
     "nvrtc": ("nvidia/*/lib/libnvrtc.so.*",),
     "nccl": ("nvidia/*/lib/libnccl.so.*",),
+    "nvshmem": ("nvidia/nvshmem/lib/libnvshmem_host.so.*",),
 }
 
 _GIVEN = "WIRESPEED_LIBRARY_"

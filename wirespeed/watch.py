@@ -227,8 +227,9 @@ class JobStep:
         for pipe in (self._process.stdout, self._process.stderr):
             if pipe:
                 pipe.close()
-        for file in self._pages.glob("*"):
-            file.unlink(missing_ok=True)
+        # The last rank may take the folder away while it is being listed.
         with suppress(OSError):
+            for file in self._pages.glob("*"):
+                file.unlink(missing_ok=True)
             self._pages.rmdir()
         leftovers.remove_new(self._segments)

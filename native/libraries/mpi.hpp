@@ -7,7 +7,37 @@
 #include <cstdint>
 #include <string>
 
-#include "libraries/library.hpp"
+#include "libraries/table.hpp"
+
+// clang-format off
+#define WS_MPI_CALLS(CALL) \
+    CALL(send, MPI_Send, int(const void*, int, Datatype, int, int, Comm)) \
+    CALL(recv, MPI_Recv, int(void*, int, Datatype, int, int, Comm, Status*)) \
+    CALL(isend, MPI_Isend, int(const void*, int, Datatype, int, int, Comm, Request*)) \
+    CALL(irecv, MPI_Irecv, int(void*, int, Datatype, int, int, Comm, Request*)) \
+    CALL(waitall, MPI_Waitall, int(int, Request*, Status*)) \
+    CALL(waitsome, MPI_Waitsome, int(int, Request*, int* completed, int* indices, Status*)) \
+    CALL(test, MPI_Test, int(Request*, int* done, Status*)) \
+    CALL(barrier, MPI_Barrier, int(Comm)) \
+    CALL(type_contiguous, MPI_Type_contiguous, int(int, Datatype, Datatype*)) \
+    CALL(type_create_struct, MPI_Type_create_struct, \
+         int(int, const int*, const Aint*, const Datatype*, Datatype*)) \
+    CALL(type_commit, MPI_Type_commit, int(Datatype*)) \
+    CALL(type_free, MPI_Type_free, int(Datatype*)) \
+    CALL(error_string, MPI_Error_string, int(int, char*, int*))
+
+// One-sided: apart, so that an MPI without them serves all other paths.
+#define WS_MPI_WINDOW_CALLS(CALL) \
+    CALL(create, MPI_Win_create, int(void*, Aint bytes, int unit, Info, Comm, Win*)) \
+    CALL(free, MPI_Win_free, int(Win*)) \
+    CALL(set_errhandler, MPI_Win_set_errhandler, int(Win, Errhandler)) \
+    CALL(lock_all, MPI_Win_lock_all, int(int assertion, Win)) \
+    CALL(unlock_all, MPI_Win_unlock_all, int(Win)) \
+    CALL(flush, MPI_Win_flush, int(int peer, Win)) \
+    CALL(sync, MPI_Win_sync, int(Win)) \
+    CALL(put, MPI_Put, int(const void*, int, Datatype, int peer, Aint at, int, Datatype, Win)) \
+    CALL(get, MPI_Get, int(void*, int, Datatype, int peer, Aint at, int, Datatype, Win))
+// clang-format on
 
 namespace wirespeed::mpi {
 
@@ -21,8 +51,16 @@ struct OpenMpi {
     using Datatype = void*;
     using Request = void*;
     using Status = void;
+    using Win = void*;
+    using Info = void*;
+    using Errhandler = void*;
+    static constexpr int mode_nocheck = 1;
     static Comm comm(std::uint64_t handle) { return reinterpret_cast<Comm>(handle); }
     static Datatype byte(const Library& library) { return library.symbol("ompi_mpi_byte"); }
+    static Info info_null(const Library& library) { return library.symbol("ompi_mpi_info_null"); }
+    static Errhandler errors_return(const Library& library) {
+        return library.symbol("ompi_mpi_errors_return");
+    }
     static Status* status_ignore() { return nullptr; }
     static Status* statuses_ignore() { return nullptr; }
 };
@@ -33,9 +71,17 @@ struct Mpich {
     using Datatype = int;
     using Request = int;
     using Status = void;
+    using Win = int;
+    using Info = int;
+    using Errhandler = int;
     static constexpr Datatype byte_handle = 0x4c00010d;
+    static constexpr Info info_null_handle = 0x1c000000;
+    static constexpr Errhandler errors_return_handle = 0x54000001;
+    static constexpr int mode_nocheck = 1024;
     static Comm comm(std::uint64_t handle) { return static_cast<Comm>(handle); }
     static Datatype byte(const Library&) { return byte_handle; }
+    static Info info_null(const Library&) { return info_null_handle; }
+    static Errhandler errors_return(const Library&) { return errors_return_handle; }
     static Status* status_ignore() { return reinterpret_cast<Status*>(1); }
     static Status* statuses_ignore() { return reinterpret_cast<Status*>(1); }
 };
@@ -47,37 +93,33 @@ template <class Abi> struct Calls {
     using Request = typename Abi::Request;
     using Status = typename Abi::Status;
 
-    int (*send)(const void*, int, Datatype, int, int, Comm);
-    int (*recv)(void*, int, Datatype, int, int, Comm, Status*);
-    int (*isend)(const void*, int, Datatype, int, int, Comm, Request*);
-    int (*irecv)(void*, int, Datatype, int, int, Comm, Request*);
-    int (*waitall)(int, Request*, Status*);
-    int (*test)(Request*, int*, Status*);
-    int (*barrier)(Comm);
-    int (*type_contiguous)(int, Datatype, Datatype*);
-    int (*type_create_struct)(int, const int*, const Aint*, const Datatype*, Datatype*);
-    int (*type_commit)(Datatype*);
-    int (*type_free)(Datatype*);
-    int (*error_string)(int, char*, int*);
+    WS_MPI_CALLS(WS_TABLE_MEMBER)
     Datatype byte;
 
     explicit Calls(const Library& library) : byte(Abi::byte(library)) {
-        library.bind(send, "MPI_Send");
-        library.bind(recv, "MPI_Recv");
-        library.bind(isend, "MPI_Isend");
-        library.bind(irecv, "MPI_Irecv");
-        library.bind(waitall, "MPI_Waitall");
-        library.bind(test, "MPI_Test");
-        library.bind(barrier, "MPI_Barrier");
-        library.bind(type_contiguous, "MPI_Type_contiguous");
-        library.bind(type_create_struct, "MPI_Type_create_struct");
-        library.bind(type_commit, "MPI_Type_commit");
-        library.bind(type_free, "MPI_Type_free");
-        library.bind(error_string, "MPI_Error_string");
+        WS_MPI_CALLS(WS_TABLE_BIND)
     }
 
     /// Throws Error with the library's own text unless `code` says success.
     void check(int code, const char* call, const std::string& arguments = {}) const;
+};
+
+/// The calls of one-sided communication.
+template <class Abi> struct WindowCalls {
+    using Comm = typename Abi::Comm;
+    using Datatype = typename Abi::Datatype;
+    using Win = typename Abi::Win;
+    using Info = typename Abi::Info;
+    using Errhandler = typename Abi::Errhandler;
+
+    WS_MPI_WINDOW_CALLS(WS_TABLE_MEMBER)
+    Info info_null;
+    Errhandler errors_return;
+
+    explicit WindowCalls(const Library& library)
+        : info_null(Abi::info_null(library)), errors_return(Abi::errors_return(library)) {
+        WS_MPI_WINDOW_CALLS(WS_TABLE_BIND)
+    }
 };
 
 /// Is this library Open MPI's interface, rather than MPICH's?

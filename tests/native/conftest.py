@@ -52,6 +52,15 @@ def cuda_include() -> list[Path]:
 
 
 @pytest.fixture(scope="session")
+def nvshmem_include() -> Path:
+    """The folder of nvshmem_host.h."""
+    found = _in_site_packages("nvidia/nvshmem/include/nvshmem_host.h")
+    if not found:
+        pytest.skip("no nvshmem_host.h (pip install nvidia-nvshmem-cu13)")
+    return found.parent
+
+
+@pytest.fixture(scope="session")
 def hip_include() -> Path:
     """The folder of hip/hip_runtime_api.h."""
     for folder in (Path("/usr/include"), Path("/opt/rocm/include")):

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support import mpis
 
 DECLARATIONS = Path(__file__).parent / "declarations"
 
@@ -21,6 +22,12 @@ def test_cuda(cxx: str, native: Path, cuda_include: list[Path]) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_nvshmem(cxx: str, native: Path, cuda_include: list[Path], nvshmem_include: Path) -> None:
+    folders = [flag for folder in (native, *cuda_include, nvshmem_include) for flag in ("-I", str(folder))]
+    done = compile_only(cxx, DECLARATIONS / "nvshmem.cpp", *folders)
+    assert done.returncode == 0, done.stderr
+
+
 def test_hip(cxx: str, native: Path, hip_include: Path) -> None:
     flags = ["-I", str(native), "-I", str(hip_include), "-D__HIP_PLATFORM_AMD__"]
     done = compile_only(cxx, DECLARATIONS / "hip.cpp", *flags)
@@ -30,6 +37,16 @@ def test_hip(cxx: str, native: Path, hip_include: Path) -> None:
 def test_nccl(cxx: str, native: Path, nccl_flags: list[str]) -> None:
     """Protects calls of NCCL and RCCL from arguments that the libraries do not take."""
     done = compile_only(cxx, DECLARATIONS / "nccl.cpp", "-I", str(native), *nccl_flags)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("name", "abi"), [("openmpi", "OpenMpi"), ("mpich", "Mpich")])
+def test_mpi(cxx: str, native: Path, name: str, abi: str) -> None:
+    found = mpis.find(name)
+    if isinstance(found, str):
+        pytest.skip(found)
+    flags = ["-I", str(native), "-I", str(found.prefix / "include"), f"-DABI={abi}"]
+    done = compile_only(cxx, DECLARATIONS / "mpi.cpp", *flags)
     assert done.returncode == 0, done.stderr
 
 

@@ -7,6 +7,8 @@
 //   (MPICH)
 #include <dlfcn.h>
 
+#include <cstddef>
+
 #include "emulated_memory.hpp"
 
 namespace {
@@ -40,5 +42,26 @@ int MPI_Isend(const void* from, int count, HANDLE type, int peer, int tag, HANDL
 int MPI_Irecv(void* to, int count, HANDLE type, int peer, int tag, HANDLE comm, HANDLE* request) {
     static auto* next = real<int(void*, int, HANDLE, int, int, HANDLE, HANDLE*)>("MPI_Irecv");
     return next(view(to), count, type, peer, tag, comm, request);
+}
+
+int MPI_Win_create(void* base, std::ptrdiff_t bytes, int unit, HANDLE info, HANDLE comm,
+                   HANDLE* window) {
+    static auto* next =
+        real<int(void*, std::ptrdiff_t, int, HANDLE, HANDLE, HANDLE*)>("MPI_Win_create");
+    return next(view(base), bytes, unit, info, comm, window);
+}
+
+int MPI_Put(const void* from, int count, HANDLE type, int peer, std::ptrdiff_t at, int there,
+            HANDLE type_there, HANDLE window) {
+    static auto* next =
+        real<int(const void*, int, HANDLE, int, std::ptrdiff_t, int, HANDLE, HANDLE)>("MPI_Put");
+    return next(view(from), count, type, peer, at, there, type_there, window);
+}
+
+int MPI_Get(void* to, int count, HANDLE type, int peer, std::ptrdiff_t at, int there,
+            HANDLE type_there, HANDLE window) {
+    static auto* next =
+        real<int(void*, int, HANDLE, int, std::ptrdiff_t, int, HANDLE, HANDLE)>("MPI_Get");
+    return next(view(to), count, type, peer, at, there, type_there, window);
 }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "transports/mpi/align.hpp"
 #include "transports/mpi/message.hpp"
 #include "transports/mpi/world.hpp"
 
@@ -120,21 +121,6 @@ template <class Abi> class Script final : public Action {
     CallId send_, receive_, post_, wait_;
 };
 
-template <class Abi> class Align final : public Action {
-  public:
-    Align(mpi::World<Abi>& world, Page& page)
-        : world_(world), page_(page), call_(page.name("MPI_Barrier")) {}
-    void run() override {
-        page_.enter(call_);
-        world_.calls.check(world_.calls.barrier(world_.communicator), "MPI_Barrier");
-    }
-
-  private:
-    mpi::World<Abi>& world_;
-    Page& page_;
-    CallId call_;
-};
-
 class MpiTransport final : public HostTransport {
   public:
     explicit MpiTransport(Context& context)
@@ -156,14 +142,7 @@ class MpiTransport final : public HostTransport {
         return script({&step, 1}, buffers);
     }
 
-    std::unique_ptr<Action> align() override {
-        return std::visit(
-            [&](auto& world) -> std::unique_ptr<Action> {
-                using Abi = typename std::decay_t<decltype(world)>::abi;
-                return std::make_unique<Align<Abi>>(world, context_.page);
-            },
-            mpi::world());
-    }
+    std::unique_ptr<Action> align() override { return mpi::align(context_.page); }
 
     std::string describe() const override {
         return std::string("\"abi\": \"") + mpi::world_abi() + "\"";

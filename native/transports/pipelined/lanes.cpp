@@ -156,7 +156,8 @@ Lane Lanes::open_lane(int from, int to, int peer) {
     lane.freed_on_device = lane.filled_on_device + lane.count;
     lane.slots = on_device + offset + word_bytes();
     if (to == me_) pinned_bytes_ += ring_bytes();
-    if (options_.by != By::host && why_by_host_.empty()) try_stream(*lane.streams[0], on_device);
+    if ((options_.automatic || options_.by != By::host) && why_by_host_.empty())
+        try_stream(*lane.streams[0], on_device);
     return lane;
 }
 

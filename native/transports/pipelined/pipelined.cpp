@@ -90,6 +90,7 @@ class PipelinedProgram final : public Program {
 struct World {
     std::size_t largest = 0;  ///< message
     By by = By::host;         ///< the least of what the rules give the steps
+    bool one_lane = true;     ///< no step has two
 };
 
 /// What may be chosen for a program besides the rules.
@@ -165,19 +166,19 @@ class PipelinedTransport final : public Transport {
 
     std::unique_ptr<Action> made_step(const Step& step, const Buffers& buffers, By by, int shift) {
         std::map<int, std::vector<Chunk>> sends, receives;
-        const auto cut = [&](auto& chunks, const auto& transfers, std::byte* base) {
+        const auto add = [&](auto& chunks, const auto& transfers, std::byte* base) {
             for (const auto& transfer : transfers) {
-                const std::size_t chunk = chunk_of(transfer.bytes, shift);
-                std::size_t done = 0;
-                do {
-                    const std::size_t bytes = std::min(chunk, transfer.bytes - done);
-                    chunks[transfer.peer].push_back({base + transfer.offset + done, bytes});
-                    done += bytes;
-                } while (done < transfer.bytes);
+                // A chunk that was asked for is what is measured.
+                std::byte* address = base + transfer.offset;
+                for (const std::size_t bytes : pipelined::cut(
+                         transfer.bytes, chunk_of(transfer.bytes, shift), !options_.chunk)) {
+                    chunks[transfer.peer].push_back({address, bytes});
+                    address += bytes;
+                }
             }
         };
-        cut(sends, step.sends, buffers.send);
-        cut(receives, step.receives, buffers.receive);
+        add(sends, step.sends, buffers.send);
+        add(receives, step.receives, buffers.receive);
         std::vector<std::unique_ptr<Mover>> movers;
         // MPI wants to know early where a message shall go; a ring's data waits in the ring.
         for (auto& [peer, chunks] : receives)
@@ -211,16 +212,17 @@ class PipelinedTransport final : public Transport {
             mpi::world());
     }
 
-    /// A stream that waits for a peer may hold up other streams of this device, where the driver
-    /// has them share a hardware queue: with one lane alone, there is nothing to hold up that the
-    /// peer could need.
-    By by_for(const Step& step) const {
+    /// The CPU hands over best: streams that wait for words leave gaps between copies.
+    By by_for(const Step&) const {
         if (!lanes_->why_by_host().empty()) return By::host;
-        if (!options_.automatic) return options_.by;
+        return options_.by;
+    }
+
+    static std::size_t lanes_of(const Step& step) {
         std::set<std::pair<bool, int>> lanes;
         for (const auto& transfer : step.sends) lanes.insert({true, transfer.peer});
         for (const auto& transfer : step.receives) lanes.insert({false, transfer.peer});
-        return lanes.size() == 1 ? By::streams : By::mixed;
+        return lanes.size();
     }
 
     bool by_messages(const Step& step) const {
@@ -238,26 +240,31 @@ class PipelinedTransport final : public Transport {
                 for (const auto& transfer : *transfers)
                     mine.largest = std::max(mine.largest, transfer.bytes);
             if (!by_messages(step)) mine.by = std::min(mine.by, by_for(step));
+            mine.one_lane = mine.one_lane && lanes_of(step) <= 1;
         }
         World world;
         for (const auto& each : exchange(context_.control, [&] { return mine; })) {
             world.largest = std::max(world.largest, each.largest);
             world.by = std::min(world.by, each.by);
+            world.one_lane = world.one_lane && each.one_lane;
         }
         return world;
     }
 
-    /// What to try besides the rules' choice: the same on all ranks.
-    std::vector<Choice> others(const World& world) const {
+    /// What to try besides the rules' choice: the same on all ranks. A stream that waits for a peer
+    /// may hold up other streams of this device, where the driver has them share a hardware queue:
+    /// with one lane in each step, there is nothing to hold up that the peer could need.
+    std::vector<Choice> others(const World& world, bool one_lane) const {
         const std::size_t chunk = chunk_of(world.largest, 0);
         std::vector<Choice> choices;
         if (world.largest > chunk)
             for (const int shift : {-1, 1})
                 if (chunk_of(world.largest, shift) != chunk) choices.push_back({shift, {}});
         if (!options_.automatic || world.largest == 0) return choices;
-        for (const By by : {By::streams, By::mixed, By::host})
-            if (by > world.by && (world.largest > chunk || by == By::host))
-                choices.push_back({0, by});
+        // A single chunk may be handed over sooner by the streams.
+        if (world.largest <= chunk && world.by == By::host && lanes_->why_by_host().empty() &&
+            one_lane)
+            choices.push_back({0, By::streams});
         return choices;
     }
 
@@ -265,7 +272,7 @@ class PipelinedTransport final : public Transport {
     void tune(std::span<const Step> steps, const Buffers& buffers, const World& world,
               std::unique_ptr<PipelinedProgram>& program) {
         constexpr double too_long = 0.01, enough = 0.001;
-        const auto candidates = others(world);
+        const auto candidates = others(world, world.one_lane);
         if (candidates.empty()) return;
         const double once = slowest_rank(*program, 1);
         if (once > too_long) return;

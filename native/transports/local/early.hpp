@@ -1,0 +1,19 @@
+// May what a peer writes into this rank's memory come too early?
+#pragma once
+
+#include <span>
+
+#include "transports/transport.hpp"
+
+namespace wirespeed {
+
+/// Must a one-sided transport wait, before it writes, until the receiver has begun the step? Where
+/// some rank sends from the memory that it receives into: a message that came early would overwrite
+/// what was not sent yet. Where two senders write to the same place: the later one might be
+/// overtaken. Not else: what one sender writes lands in its order, and nobody reads a receive
+/// buffer before run() is over, which is when all of the last round has arrived.
+///
+/// Every rank calls it and gets the same answer.
+bool may_come_early(Control& control, std::span<const Step> steps, const Buffers& buffers);
+
+}  // namespace wirespeed

@@ -1,0 +1,111 @@
+// MPI one-sided: the sender puts into the receiver's buffer (MPI_Put), or the receiver gets out of
+// the sender's (MPI_Get), in an epoch that is open all the time (MPI_Win_lock_all).
+#include <algorithm>
+#include <map>
+
+#include "core/error.hpp"
+#include "transports/local/described.hpp"
+#include "transports/local/early.hpp"
+#include "transports/local/exchange.hpp"
+#include "transports/local/peer_offsets.hpp"
+#include "transports/rma/script.hpp"
+#include "transports/rma/window.hpp"
+
+namespace wirespeed {
+namespace {
+
+/// The most bytes for one call: counts are ints.
+constexpr std::size_t largest_piece = std::size_t{1} << 30;
+
+template <class Abi> class RmaTransport final : public Transport {
+  public:
+    RmaTransport(Context& context, mpi::World<Abi>& world)
+        : Transport(context), world_(world), calls_(world.library) {
+        const std::string call = context.option("call", "put");
+        if (call != "put" && call != "get")
+            throw Error("call is put or get for one-sided MPI, not '" + call + "'");
+        get_ = call == "get";
+        const auto largest = context.option("largest-count", std::to_string(largest_piece));
+        piece_ = std::min<std::size_t>(std::stoull(largest), largest_piece);
+        if (piece_ == 0) throw Error("largest-count is at least 1");
+    }
+
+    Buffers allocate(Memory kind, std::size_t bytes) override {
+        Buffers buffers;
+        try {
+            exchange(context_.control, [&] {
+                buffers = Transport::allocate(kind, bytes);
+                return true;
+            });
+            open(buffers.send, bytes);
+            open(buffers.receive, bytes);
+        } catch (...) {
+            release(buffers);
+            throw;
+        }
+        return buffers;
+    }
+
+    void release(Buffers& buffers) override {
+        for (std::byte* const base : {buffers.send, buffers.receive}) {
+            const auto found = windows_.find(base);
+            if (found == windows_.end()) continue;
+            context_.page.enter(context_.page.name("MPI_Win_free"));
+            found->second.close();
+            windows_.erase(found);
+        }
+        context_.page.leave();
+        Transport::release(buffers);
+    }
+
+    std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
+        const auto there = peer_offsets(context_.control, steps);
+        rma::Choice choice;
+        choice.get = get_;
+        choice.ready_notice = get_ || may_come_early(context_.control, steps, buffers);
+        choice.piece = piece_;
+        const auto& window = windows_.at(get_ ? buffers.send : buffers.receive);
+        auto script = std::make_unique<rma::Script<Abi>>(world_, calls_, window.handle(), choice,
+                                                         context_.page);
+        for (std::size_t i = 0; i < steps.size(); ++i) script->add(steps[i], there[i], buffers);
+        return std::make_unique<DescribedProgram>(
+            context_, std::move(script),
+            std::string("\"ready_notice\": ") + (choice.ready_notice ? "true" : "false"));
+    }
+
+    std::string describe() const override {
+        return std::string("\"abi\": \"") + Abi::name + "\", \"call\": \"" +
+               (get_ ? "MPI_Get" : "MPI_Put") + "\"";
+    }
+
+  private:
+    /// Every rank keeps the window, or none.
+    void open(std::byte* base, std::size_t bytes) {
+        std::vector<rma::Window<Abi>> made;
+        context_.page.enter(context_.page.name("MPI_Win_create"));
+        exchange(context_.control, [&] {
+            made.emplace_back(world_, calls_, base, bytes);
+            return true;
+        });
+        context_.page.leave();
+        windows_.emplace(base, made.front());
+    }
+
+    mpi::World<Abi>& world_;
+    mpi::WindowCalls<Abi> calls_;
+    std::map<std::byte*, rma::Window<Abi>> windows_;  ///< by the buffer that each opens
+    bool get_ = false;
+    std::size_t piece_ = 0;
+};
+
+const AddTransport add{"rma", [](Context& context) -> std::unique_ptr<Transport> {
+                           return std::visit(
+                               [&](auto& world) -> std::unique_ptr<Transport> {
+                                   using Abi = typename std::decay_t<decltype(world)>::abi;
+                                   return std::make_unique<RmaTransport<Abi>>(context, world);
+                               },
+                               mpi::world());
+                       }};
+
+}  // namespace
+}  // namespace wirespeed

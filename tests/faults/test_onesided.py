@@ -1,0 +1,30 @@
+"""A rank struck in the middle of one-sided transfers is named, and the other paths are measured."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from faults.test_faults import after, strike
+from support.command import disturbed
+from support.mpis import InstalledMpi
+
+
+@pytest.mark.parametrize(("path", "number"), [("rma-host", signal.SIGKILL), ("rma-host-get", signal.SIGSTOP)])
+def test_a_rank_that_is_struck(mpi: InstalledMpi, path: str, number: int, tmp_path: Path) -> None:
+    """Protects the name of the rank that died or hangs in the middle of puts and gets."""
+    out = tmp_path / "r.jsonl"
+    done = disturbed(
+        *("pingpong", "--mpi", mpi.mpiexec, "--paths", f"{path},host", "--timeout", "3"),
+        *("--sizes", "8,64K,4M", "--precision", "0.0001%", "--max-time", "0.8"),
+        out=out,
+        when=after(1),
+        act=strike(out, 1, number),
+    )
+    done.no_stack_trace()
+    assert done.code == 1
+    failure = next(failure for failure in done.failures if failure["path"] == path)
+    assert failure["what"] == ("death" if number == signal.SIGKILL else "hang"), failure["text"]
+    assert failure["rank"] == 1, failure["text"]
+    assert {entry["path"] for entry in done.entries} == {path, "host"}

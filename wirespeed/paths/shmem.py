@@ -1,0 +1,16 @@
+"""NVSHMEM, driven from the host."""
+
+from wirespeed.paths import Path
+
+PATHS = (
+    Path(
+        "shmem",
+        "NVSHMEM puts with a signal between device buffers, enqueued in a CUDA stream",
+        "shmem",
+        "device",
+        needs_device=True,
+        trial=True,
+        default=False,
+        order=50,
+    ),
+)
