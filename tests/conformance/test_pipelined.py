@@ -43,7 +43,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert [entry["bytes"] for entry in done.entries] == list(SIZES.values())
     for entry in done.entries:
         assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
-        assert entry["details"]["chunk"] <= 4 << 20 and entry["details"]["slots"] == 8
+        assert entry["details"]["chunk"] <= 8 << 20 and entry["details"]["slots"] == 4
     (step,) = done.of("step")
     assert step["details"]["through"] == "shared memory ring"
     assert 0 < step["details"]["pinned_bytes"] <= 256 << 20
