@@ -108,7 +108,7 @@ class _Maker:
         self.rows = [_Row(size, False) for size in small] + [_Row(size, True) for size in large]
         self.pairs = pairs(run)
         numbers = range(len(self.rows))
-        titles = (("one way, us", range(len(small))), ("GB/s", numbers[len(small) :]))
+        titles = ((f"{run.way}, us", range(len(small))), ("GB/s", numbers[len(small) :]))
         self.parts = [Part(title, rows) for title, rows in titles if rows]
         self._winners = {size: winners(run, size) for size in sizes}
         self._homes = {_home(run, path) for path in run.paths}

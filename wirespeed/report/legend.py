@@ -25,8 +25,8 @@ def legend(run: Run, layout: Layout) -> list[str]:
     """Definition, unit, interval, marks: a line each."""
     entries = list(run.entries.values())
     definitions = dict.fromkeys(entry.definition for entry in entries if entry.definition)
-    what = ", ".join(definitions) or "one way: half of a round trip"
-    rate = ", GB/s = bytes / one way" if layout.compact else ""
+    what = "; ".join(definitions) or "one way: half of a round trip"
+    rate = f", GB/s = bytes / {run.way}" if layout.compact else ""
     if all(entry.stopped == "fixed" for entry in entries):
         return [
             f"{what}, mean over a fixed count of rounds; GB = 1e9 bytes{rate}",

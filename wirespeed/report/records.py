@@ -117,6 +117,12 @@ class Run:
     odd: int = 0
     """Records that could not be shown."""
 
+    @property
+    def way(self) -> str:
+        """What a figure's seconds are called: the first words of its definition."""
+        first = next((entry.definition for entry in self.entries.values() if entry.definition), "one way")
+        return first.split(":")[0].split(",")[0]
+
     def add(self, record: Record) -> None:
         """Takes one record; the last entry of a path and size counts."""
         kind = record.get("kind")

@@ -97,7 +97,7 @@ def build(
     table = new_table()
     add_columns(table, ["\nsize"])
     for path in paths:
-        add_columns(table, [f"{GAP}{path}\n{GAP}one way", *(["\n95 %"] if spread else [])])
+        add_columns(table, [f"{GAP}{path}\n{GAP}{run.way}", *(["\n95 %"] if spread else [])])
         add_columns(table, [f"\n{head}" for head in ("  min", "  p99") if extremes] + ["\n  GB/s"])
     for pair in switched:
         add_columns(table, [f"{GAP}{pair.what}\n{GAP}{pair.path}"])
