@@ -1,4 +1,5 @@
-// OpenSHMEM as Open MPI brings it along (liboshmem), without its headers.
+// OpenSHMEM as Open MPI brings it along (liboshmem), without its headers. tests/native holds every
+// declaration against shmem.h.
 #pragma once
 
 #include <cstddef>

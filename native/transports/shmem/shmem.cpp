@@ -6,6 +6,7 @@
 #include "core/json.hpp"
 #include "transports/local/described.hpp"
 #include "transports/local/early.hpp"
+#include "transports/local/exchange.hpp"
 #include "transports/local/peer_offsets.hpp"
 #include "transports/local/signalled.hpp"
 #include "transports/shmem/session.hpp"
@@ -58,8 +59,15 @@ class ShmemTransport final : public Transport {
   public:
     explicit ShmemTransport(Context& context)
         : Transport(context), session_(context),
-          words_(session_.allocate(Signals::bytes(context.control.size()), true)),
-          signals_(words_, context.control.rank(), context.control.size()) {}
+          words_(session_.allocate(Signals::bytes(context.control.size()))),
+          signals_(words_, context.control.rank(), context.control.size()) {
+        // All words are zero before anyone signals.
+        exchange(context.control, [&] {
+            const std::vector<std::byte> zeros(Signals::bytes(context.control.size()));
+            context.device.copy(words_, zeros.data(), zeros.size());
+            return true;
+        });
+    }
     ~ShmemTransport() override { session_.release(words_); }
 
     Buffers allocate(Memory kind, std::size_t bytes) override {
