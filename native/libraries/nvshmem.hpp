@@ -18,7 +18,6 @@
     CALL(rank, nvshmem_my_pe, int()) \
     CALL(version, nvshmemx_vendor_get_version_info, void(int* major, int* minor, int* patch)) \
     CALL(allocate, nvshmem_malloc, void*(std::size_t bytes)) \
-    CALL(allocate_zeros, nvshmem_calloc, void*(std::size_t count, std::size_t bytes)) \
     CALL(release, nvshmem_free, void(void*)) \
     CALL(direct, nvshmem_ptr, void*(const void*, int peer)) \
     CALL(put_signal, nvshmemx_putmem_signal_on_stream, \

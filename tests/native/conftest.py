@@ -61,6 +61,15 @@ def nvshmem_include() -> Path:
 
 
 @pytest.fixture(scope="session")
+def oshmem_include() -> Path:
+    """The folder of Open MPI's shmem.h."""
+    found = sorted(Path("/usr/lib").glob("*-linux-gnu/openmpi/include/shmem.h"))
+    if not found:
+        pytest.skip("no shmem.h (apt install libopenmpi-dev)")
+    return found[0].parent
+
+
+@pytest.fixture(scope="session")
 def hip_include() -> Path:
     """The folder of hip/hip_runtime_api.h."""
     for folder in (Path("/usr/include"), Path("/opt/rocm/include")):

@@ -28,6 +28,11 @@ def test_nvshmem(cxx: str, native: Path, cuda_include: list[Path], nvshmem_inclu
     assert done.returncode == 0, done.stderr
 
 
+def test_oshmem(cxx: str, native: Path, oshmem_include: Path) -> None:
+    done = compile_only(cxx, DECLARATIONS / "oshmem.cpp", "-I", str(native), "-I", str(oshmem_include))
+    assert done.returncode == 0, done.stderr
+
+
 def test_hip(cxx: str, native: Path, hip_include: Path) -> None:
     flags = ["-I", str(native), "-I", str(hip_include), "-D__HIP_PLATFORM_AMD__"]
     done = compile_only(cxx, DECLARATIONS / "hip.cpp", *flags)

@@ -128,10 +128,6 @@ void* nvshmem_malloc(std::size_t bytes) {
     return address;
 }
 
-void* nvshmem_calloc(std::size_t count, std::size_t bytes) {
-    return nvshmem_malloc(count * bytes);  // never used before: a file starts with zeros
-}
-
 void nvshmem_free(void* address) {
     together(static_cast<std::size_t>(static_cast<std::byte*>(address) - heap(me)));
 }

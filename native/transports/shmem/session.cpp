@@ -127,11 +127,11 @@ std::string Session::version() const {
     return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
 }
 
-std::byte* Session::allocate(std::size_t bytes, bool zeros) {
+std::byte* Session::allocate(std::size_t bytes) {
     void* address = nullptr;
     context_.page.enter(context_.page.name("nvshmem_malloc"));
     exchange(context_.control, [&] {
-        address = zeros ? calls_.allocate_zeros(1, bytes) : calls_.allocate(bytes);
+        address = calls_.allocate(bytes);
         if (!address)
             throw Error("nvshmem_malloc", std::to_string(bytes) + " bytes",
                         "no room in the symmetric heap (NVSHMEM_SYMMETRIC_SIZE or "

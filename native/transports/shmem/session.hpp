@@ -25,7 +25,7 @@ class Session {
     bool abandoned() const { return abandoned_; }
 
     /// Symmetric memory, at the same place of the heap on every rank. Throws Error on every rank.
-    std::byte* allocate(std::size_t bytes, bool zeros = false);
+    std::byte* allocate(std::size_t bytes);
     void release(void* address) noexcept;
 
   private:

@@ -1,0 +1,15 @@
+"""OpenSHMEM on the host."""
+
+from wirespeed.paths import Path
+
+PATHS = (
+    Path(
+        "oshmem",
+        "OpenSHMEM puts between symmetric heaps in host memory, each followed by a signal",
+        "oshmem",
+        "pageable",
+        trial=True,
+        default=False,
+        order=18,
+    ),
+)
