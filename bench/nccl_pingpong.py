@@ -12,21 +12,17 @@ the last round of a batch. It needs a C++ compiler and two NVIDIA GPUs.
 from __future__ import annotations
 
 import argparse
-import statistics
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
-import wirespeed
-from wirespeed.libraries import known_libraries
-from wirespeed.units import format_size, parse_sizes
+from beside import HERE, bare, compare
 
-COMMAND = Path(sys.prefix, "bin", "wirespeed")
-HERE = Path(__file__).resolve().parent
+from wirespeed.libraries import known_libraries
+from wirespeed.units import parse_sizes
+
 NATIVE = HERE.parent / "native"
 ROUNDS = {"nccl": "host", "nccl-stream": "stream"}
-Times = dict[int, float]
 
 
 def build(folder: Path) -> Path:
@@ -36,58 +32,6 @@ def build(folder: Path) -> Path:
     command = ["g++", "-std=c++20", "-O3", "-I", str(NATIVE), "-o", str(target), *map(str, sources), "-ldl"]
     subprocess.run(command, check=True)
     return target
-
-
-def said(command: list[str]) -> str:
-    """What the command printed; where it fails, the end, with what it said of that."""
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def bare(program: Path, rounds: str, given: argparse.Namespace, sizes: tuple[int, ...]) -> Times:
-    """Seconds one way, by size."""
-    library = str(known_libraries().get("nccl", ""))
-    command = [str(program), library, *given.between.split(","), rounds, given.wait, *map(str, sizes)]
-    lines = [line.split() for line in said(command).splitlines()]
-    return {int(size): float(seconds) for size, seconds in lines}
-
-
-def ours(path: str, given: argparse.Namespace, folder: Path) -> tuple[Times, set[str]]:
-    """Seconds one way, by size; and the ways in which rounds came into the stream."""
-    file = folder / "r.jsonl"
-    file.unlink(missing_ok=True)
-    command = [str(COMMAND), "pingpong", "--device", "cuda", "--paths", path, "--sizes", given.sizes]
-    said([*command, "--between", given.between, "--out", str(file), *given.options])
-    entries = wirespeed.load(file).entries
-    ways = {entry["details"]["rounds"] for entry in entries if "rounds" in entry["details"]}
-    return {entry["bytes"]: entry["seconds"]["median"] for entry in entries}, ways
-
-
-def compare(path: str, program: Path, given: argparse.Namespace, folder: Path) -> None:
-    sizes = tuple(parse_sizes(given.sizes))
-    mine: list[Times] = []
-    theirs: list[Times] = []
-    ways: set[str] = set()
-    for pair in range(given.pairs):
-        for turn in (pair % 2, 1 - pair % 2):
-            if turn:
-                theirs.append(bare(program, ROUNDS[path], given, sizes))
-            else:
-                times, found = ours(path, given, folder)
-                mine.append(times)
-                ways |= found
-    how = f" (rounds: {', '.join(sorted(ways))})" if ways else ""
-    print(f"{path}{how} beside bare calls, waiting by {given.wait}: {given.pairs} pairs of runs, one way")
-    for size in sizes:
-        ratios = [own[size] / other[size] for own, other in zip(mine, theirs, strict=True)]
-        print(
-            f"{format_size(size):>9}  ours {statistics.median(t[size] for t in mine) * 1e6:11.3f} us  "
-            f"bare {statistics.median(t[size] for t in theirs) * 1e6:11.3f} us  "
-            f"ratio {statistics.median(ratios):.4f} [{min(ratios):.3f}, {max(ratios):.3f}]",
-            flush=True,
-        )
 
 
 def main() -> None:
@@ -107,7 +51,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         program = build(Path(folder))
         for path in paths:
-            compare(path, program, given, Path(folder))
+            command = [str(program), str(known_libraries().get("nccl", "")), *given.between.split(",")]
+            command += [ROUNDS[path], given.wait, *map(str, parse_sizes(given.sizes))]
+            how = f"bare calls, waiting by {given.wait}"
+            compare(path, how, lambda command=command: bare(command), given, Path(folder))
 
 
 if __name__ == "__main__":
