@@ -217,7 +217,10 @@ def aware_environment(mpi: Mpi, ucx: Path | None) -> dict[str, str]:
         return {}
     path = {"LD_LIBRARY_PATH": _prepend(ucx, os.environ.get("LD_LIBRARY_PATH"))}
     if mpi.vendor == "openmpi":
-        return {**path, "OMPI_MCA_pml": "ucx"}
+        # Else Open MPI takes UCX only where its list names a transport of it: none is left of that
+        # list when GPUDirect is switched off. Windows on device memory need UCX, too.
+        anything = {f"OMPI_MCA_opal_common_ucx_{what}": "any" for what in ("tls", "devices")}
+        return {**path, "OMPI_MCA_pml": "ucx", "OMPI_MCA_osc": "ucx", **anything}
     if mpi.vendor == "mpich":
         return {**path, "MPIR_CVAR_CH4_NETMOD": "ucx", "MPIR_CVAR_NOLOCAL": "1"}
     return {}

@@ -168,10 +168,9 @@ class PipelinedTransport final : public Transport {
         std::map<int, std::vector<Chunk>> sends, receives;
         const auto add = [&](auto& chunks, const auto& transfers, std::byte* base) {
             for (const auto& transfer : transfers) {
-                // A chunk that was asked for is what is measured.
                 std::byte* address = base + transfer.offset;
-                for (const std::size_t bytes : pipelined::cut(
-                         transfer.bytes, chunk_of(transfer.bytes, shift), !options_.chunk)) {
+                for (const std::size_t bytes :
+                     pipelined::cut(transfer.bytes, chunk_of(transfer.bytes, shift))) {
                     chunks[transfer.peer].push_back({address, bytes});
                     address += bytes;
                 }
