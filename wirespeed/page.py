@@ -111,7 +111,11 @@ def read_page(file: Path) -> RankState | None:
 
 def read_pages(folder: Path) -> list[RankState]:
     """The states of all ranks of this host, by rank."""
-    states = [state for file in folder.glob("*.page") if (state := read_page(file))]
+    files: list[Path] = []
+    # The last rank of a host may remove the folder at any moment, and glob() may raise then.
+    with suppress(OSError):
+        files = list(folder.iterdir())
+    states = [state for file in files if file.suffix == ".page" and (state := read_page(file))]
     return sorted(states, key=lambda state: state.rank)
 
 
