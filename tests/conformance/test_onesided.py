@@ -39,6 +39,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, path: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("path", HOST)
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_unaligned_buffers(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
     """Protects places in a window that are no multiple of a word."""
     done = wirespeed(
@@ -51,6 +52,7 @@ def test_unaligned_buffers(mpi: InstalledMpi, path: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("path", HOST)
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 def test_messages_beyond_the_int(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
     """Protects messages that take several calls, with the most bytes of a call lowered to 1000."""
     done = wirespeed(
@@ -63,6 +65,7 @@ def test_messages_beyond_the_int(mpi: InstalledMpi, path: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("path", ["rma", "rma-get"])
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 def test_device_pointers(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
     """Protects windows over device memory, by an MPI that stands for a GPU-aware one."""
     prefix = aware_prefix(tmp_path / "aware", mpi.mpiexec, mpi.library)
@@ -102,6 +105,7 @@ def test_one_buffer_for_both_ways(path: str, fixed: list[str], tmp_path: Path) -
 
 
 @pytest.mark.parametrize("call", ["put", "get"])
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 def test_irregular_patterns(mpi: InstalledMpi, call: str) -> None:
     """Protects places at the peer, several transfers a step, and in place what must not come early."""
     everything_right(irregular(mpi, "rma", f"call={call}", "pageable", "host"))
@@ -117,8 +121,9 @@ def everything_right(done: subprocess.CompletedProcess[str]) -> None:
     assert len(lines) == 5 and all(line.endswith(": right") for line in lines), done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("lie", ["drop-byte", "drop-round", "repeat-round"])
-@pytest.mark.parametrize("path", HOST)
+@pytest.mark.parametrize(
+    ("path", "lie"), [(HOST[0], "drop-byte"), (HOST[0], "repeat-round"), (HOST[1], "drop-round")]
+)
 def test_a_lie_is_found_out(path: str, lie: str, tmp_path: Path) -> None:
     """Protects the check itself, on paths that are tried first: nothing is measured."""
     done = wirespeed(
