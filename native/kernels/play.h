@@ -37,7 +37,8 @@ WS_INLINE bool ws_any_round(const WsScene& scene, const WsStep* steps, u32 count
         for (u32 i = sends; i < sends + receives && good; ++i)
             good = ws_receive<method>(scene, ws_op(moves[i]), round, bulk);
         if (!good) *stopped = 1;
-        if (receives) ws_sync();
+        // In one buffer, what comes next may not overtake what another thread still sends.
+        if (receives || scene.guarded) ws_sync();
         if (*stopped) return false;
         for (u32 i = sends; i < sends + receives; ++i)
             ws_credit<method>(scene, ws_op(moves[i]), round);
