@@ -123,9 +123,7 @@ class Rank:
         self.lib.ws_page_stage(self.page, b"test", 0, timeout)
         control = world.control(self.core)
         self.transport = self.check(
-            self.lib.ws_transport_open(
-                transport.encode(), options.encode(), control, self.device, self.page
-            )
+            self.lib.ws_transport_open(transport.encode(), options.encode(), control, self.device, self.page)
         )
         self.buffers = self.check(self.lib.ws_buffers_open(self.transport, b"device", ROOM))
         self.send = self.core.ffi.cast("char *", self.lib.ws_buffers_send(self.buffers))
