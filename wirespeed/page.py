@@ -111,7 +111,10 @@ def read_page(file: Path) -> RankState | None:
 
 def read_pages(folder: Path) -> list[RankState]:
     """The states of all ranks of this host, by rank."""
-    states = [state for file in folder.glob("*.page") if (state := read_page(file))]
+    states = []
+    # Ranks that end meanwhile take the folder with them, even while it is being listed.
+    with suppress(FileNotFoundError):
+        states = [state for file in folder.glob("*.page") if (state := read_page(file))]
     return sorted(states, key=lambda state: state.rank)
 
 

@@ -1,4 +1,4 @@
-"""Payload and flag in the same packet: every length at every alignment, by the kernels' own text on the CPU."""
+"""Payload and flag in the same packet: every length at every alignment, by the kernels' text on the CPU."""
 
 from __future__ import annotations
 
