@@ -61,7 +61,8 @@ class GpuTransport final : public Transport {
         const std::vector<Step> theirs = peer_offsets(context_.control, steps);
         const Extent extent = agree(steps);
         Script script;
-        script.guarded = may_come_early(context_.control, steps, buffers);
+        // Blocks of a kernel go on by themselves: one may be a message ahead of another.
+        script.guarded = may_come_early(context_.control, steps, buffers, false);
         lay_out(script, extent);
         exchange(context_.control, [&] {
             write(script, steps, theirs, buffers);
