@@ -233,7 +233,7 @@ def test_patterns_of_many_ranks(transport: str, ranks: int) -> None:
         assert each["both_ways"]["method"] == way or way == "packets"
         assert each["short_ring"]["method"] == way
         # Blocks that pull do not wait for each other between steps, nor senders for what is pulled.
-        for guarded in ("one_after_the_other", "relay", "not_yet"):
+        for guarded in ("one_after_the_other", "one_on_top", "relay", "not_yet"):
             assert "pull" not in each[guarded]["method"]
 
 
@@ -241,3 +241,9 @@ def test_a_kernel_whose_peer_never_comes() -> None:
     """Protects the GPU from a kernel that waits for ever: the host tells it to stop, and names the peer."""
     said = patterns(2, "gpu", "nobody")
     assert said.startswith("the GPU kernel waited in vain for rank 1 and was told to end"), said
+
+
+def test_one_sample_longer_than_the_watchdog_waits() -> None:
+    """Protects --loops of a great many: the kernel tells inside a sample, too, that it goes on."""
+    # Once at the start, and after each 4 GiB; at the end perhaps.
+    assert patterns(2, "gpu", "progress") >= 3

@@ -2,6 +2,7 @@
 
 Every pattern runs over every set of options of the transport, in rounds with fresh content; every byte that
 arrives is checked. "nobody" as the only options: rank 1 never comes, and rank 0 must not wait for ever.
+"progress": one long sample, and how often the page was told of it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from wirespeed.launch import global_rank
 from wirespeed.native import NativeError, core
+from wirespeed.page import read_page
 from wirespeed.process import die_with_parent
 from wirespeed.world import Promise, World
 
@@ -93,6 +97,13 @@ def one_after_the_other(ranks: int) -> Pattern:
     return Pattern([below, above], rounds=((0, 1, 1), (0, 3, 1)), last=((0, 1),))
 
 
+def one_on_top(ranks: int) -> Pattern:
+    """The same from one sender, whose blocks may not overtake each other either."""
+    below = Message(0, 1, 0, 0, 0, LARGE // 4)
+    above = Message(1, 1, 0, LARGE // 4, LARGE // 4 - 6003, 5000)
+    return Pattern([below, above], rounds=((0, 1, 1),) * 20, last=((0, 1),))
+
+
 def relay(ranks: int) -> Pattern:
     """One buffer for both ways: a message goes round and is the same everywhere at the end."""
     messages = [Message(rank, rank, (rank + 1) % ranks, 3, 3, 200_001) for rank in range(ranks)]
@@ -108,7 +119,7 @@ def not_yet(ranks: int) -> Pattern:
 
 
 PATTERNS: tuple[Callable[[int], Pattern], ...] = (
-    *(all_to_all, window, both_ways, short_ring, uneven, one_after_the_other, relay, not_yet),
+    *(all_to_all, window, both_ways, short_ring, uneven, one_after_the_other, one_on_top, relay, not_yet),
 )
 
 
@@ -119,7 +130,9 @@ class Rank:
         self.core, self.world = core(), world
         self.lib, self.check = self.core.lib, self.core.check
         self.device = self.core.open_device("emulated", world.rank)
-        self.page = self.check(self.lib.ws_page_open(b"", world.rank))
+        self._folder = TemporaryDirectory()
+        self._file = Path(self._folder.name, "page")
+        self.page = self.check(self.lib.ws_page_open(str(self._file).encode(), world.rank))
         self.lib.ws_page_stage(self.page, b"test", 0, timeout)
         control = world.control(self.core)
         self.transport = self.check(
@@ -129,7 +142,14 @@ class Rank:
         self.send = self.core.ffi.cast("char *", self.lib.ws_buffers_send(self.buffers))
         self.receive = self.core.ffi.cast("char *", self.lib.ws_buffers_receive(self.buffers))
 
+    def begun(self) -> int:
+        """Rounds that the page has been told of."""
+        state = read_page(self._file)
+        assert state
+        return state.round
+
     def close(self) -> None:
+        self._folder.cleanup()
         self.lib.ws_buffers_close(self.buffers)
         self.lib.ws_transport_close(self.transport)
 
@@ -214,6 +234,20 @@ def nobody_comes(world: World, transport: str) -> str:
     return said
 
 
+def progress(world: World, transport: str) -> int:
+    """How often rank 0's page was told, in one sample of more than 12 GiB, that the rank goes on."""
+    rank = Rank(world, transport, "method=stores;blocks=2")
+    there, back = Message(0, 0, 1, 0, 0, LARGE), Message(1, 1, 0, 0, 0, LARGE)
+    program = rank.program(Pattern([there, back]))
+    before = rank.begun()
+    world.barrier()
+    rank.check(rank.lib.ws_program_run(program, 0, 770, 1, rank.core.ffi.new("double[1]")))
+    told = rank.begun() - before
+    rank.lib.ws_program_close(program)
+    rank.close()
+    return told
+
+
 def main() -> None:
     library, ranks, transport, *options = sys.argv[1:]
     die_with_parent()
@@ -222,6 +256,8 @@ def main() -> None:
     found: object
     if options == ["nobody"]:
         found = nobody_comes(world, transport)
+    elif options == ["progress"]:
+        found = progress(world, transport)
     else:
         found = {words: every_pattern(world, transport, words) for words in options}
     if global_rank() == 0:
