@@ -37,7 +37,8 @@ WS_INLINE bool ws_any_round(const WsScene& scene, const WsStep* steps, u32 count
         for (u32 i = sends; i < sends + receives && good; ++i)
             good = ws_receive<method>(scene, ws_op(moves[i]), round, bulk);
         if (!good) *stopped = 1;
-        if (receives) ws_sync();
+        // In one buffer, what comes next may not overtake what another thread still sends.
+        if (receives || scene.guarded) ws_sync();
         if (*stopped) return false;
         for (u32 i = sends; i < sends + receives; ++i)
             ws_credit<method>(scene, ws_op(moves[i]), round);
@@ -64,12 +65,16 @@ WS_INLINE bool ws_play_rounds(const WsPlay& play, const WsScene& scene, const Ws
     if (method == ws_bulk || method == ws_bulk_pull) ws_bulk_begin(bulk);
     ws_sync();
     const u64 total = play.lead_in + play.rounds_per_sample * play.samples;
-    u64 next = play.lead_in;
+    u64 next = play.lead_in, tell = play.chunk;
     for (u64 round = 0;; ++round) {
         if (round == next) {
             ws_stamp<method>(stamps, round);
             if (round == total) return true;
             next += play.rounds_per_sample;
+        }
+        if (round == tell) {
+            ws_tell_progress(stamps, round);
+            tell += play.chunk;
         }
         if (!ws_any_round<method>(scene, steps, play.step_count, moves, (u32)round, bulk, stopped))
             return false;

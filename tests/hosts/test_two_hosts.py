@@ -125,6 +125,28 @@ def test_chunks_to_near_and_far_peers_in_one_step(pair: Hosts, mpi: InstalledMpi
     assert json.loads(done.stdout.splitlines()[-1])["through"] == "shared memory ring and MPI"
 
 
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_paths_within_a_host(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the rest of a run from paths that need one host: each of them is one line, and none hangs."""
+    within = ["ipc-write", "ipc-read", "ipc-kernel", "gpu"]
+    done = wirespeed(
+        *("pingpong", "--hosts", pair.names, "--mpi", mpi.mpiexec, "--device", "emulated"),
+        *("--paths", ",".join(["staged", *within]), *FAST),
+        out=tmp_path / "r.jsonl",
+        before=pair["n1"].enter(),
+        environment=pair.environment,
+    )
+    done.no_stack_trace()
+    assert done.code == 0, done.err + done.out
+    assert [(entry["path"], entry["bytes"]) for entry in done.entries] == [("staged", 8), ("staged", 65536)]
+    assert sorted(failure["path"] for failure in done.failures) == sorted(within)
+    for failure in done.failures:
+        name = "ipc-write" if failure["path"] == "ipc-kernel" else failure["path"]
+        assert failure["what"] == "unavailable"
+        assert f"{name} works within one host; rank 1 is on another" in failure["text"]
+        assert "\n" not in failure["text"]
+
+
 def struck(
     pair: Hosts,
     mpi: InstalledMpi,

@@ -28,9 +28,14 @@ def test_source_needs_no_files(core: Core) -> None:
     source = core.text(core.lib.ws_kernel_source())
     assert "#include" not in source
     assert "#pragma once" not in source
-    assert source.startswith('#line 1 "platform.h"')
-    for kernel in ("ws_payload_fill", "ws_payload_check"):
+    assert source.startswith('#line 1 "words.h"')
+    for kernel in ("ws_payload_fill", "ws_payload_check", "ws_play_facts"):
         assert f"WS_KERNEL {kernel}(" in source
+    ways = ("packets", "stores", "bulk", "pull", "bulk_pull")
+    pairs = ("packet", "warp", "short", *ways)
+    wide = ("ws_copy_and_tell", *(f"ws_play_{way}" for way in ways), *(f"ws_pair_{way}" for way in pairs))
+    for kernel in wide:
+        assert f"WS_WIDE_KERNEL {kernel}(" in source
 
 
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"])

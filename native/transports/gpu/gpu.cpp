@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "transports/gpu/inbox.hpp"
 #include "transports/gpu/play.hpp"
+#include "transports/local/early.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/local/pace.hpp"
 #include "transports/local/peer_buffers.hpp"
@@ -46,8 +47,7 @@ class GpuTransport final : public Transport {
   public:
     explicit GpuTransport(Context& context)
         : Transport(context), buffers_(context, "gpu"), facts_(start(context)),
-          blocks_(agreed(std::min(context.device.resident_blocks(), most_blocks))),
-          inbox_(context, blocks_) {
+          blocks_(agreed_blocks()), inbox_(context, blocks_) {
         counts_.sent.resize(static_cast<std::size_t>(context.control.size()));
         counts_.received = counts_.sent;
     }
@@ -61,15 +61,20 @@ class GpuTransport final : public Transport {
         const std::vector<Step> theirs = peer_offsets(context_.control, steps);
         const Extent extent = agree(steps);
         Script script;
-        script.guarded = buffers.send == buffers.receive;
+        // Blocks of a kernel go on by themselves: one may be a message ahead of another.
+        script.guarded = may_come_early(context_.control, steps, buffers, false);
         lay_out(script, extent);
         exchange(context_.control, [&] {
             write(script, steps, theirs, buffers);
             return true;
         });
         const std::vector<Method> ways = candidates(extent, script);
-        auto program =
-            std::make_unique<PlayProgram>(context_, counts_, std::move(script), ways.front());
+        std::unique_ptr<PlayProgram> program;
+        exchange(context_.control, [&] {
+            program =
+                std::make_unique<PlayProgram>(context_, counts_, std::move(script), ways.front());
+            return true;
+        });
         program->use(fastest(*program, ways));
         return program;
     }
@@ -100,8 +105,10 @@ class GpuTransport final : public Transport {
         return facts;
     }
 
-    std::uint32_t agreed(std::uint32_t mine) {
-        const auto all = exchange(context_.control, [&] { return mine; });
+    std::uint32_t agreed_blocks() {
+        const auto all = exchange(context_.control, [&] {
+            return std::clamp(context_.device.resident_blocks(), 1u, most_blocks);
+        });
         return *std::min_element(all.begin(), all.end());
     }
 

@@ -39,6 +39,14 @@ Launch launch_for(const Method& method, const Script& script) {
     return {"ws_pair_" + name, method.threads};
 }
 
+/// Rounds of well below a second: who watches is told that often that the kernel goes on.
+u32 chunk_of(const Script& script) {
+    constexpr u64 bytes = u64{1} << 32, most = u64{1} << 17, short_message = 16 << 10;
+    u64 round = short_message;
+    for (const auto& each : script.moves) round += each.move.bytes;
+    return static_cast<u32>(std::clamp<u64>(bytes / round, 1, most));
+}
+
 /// The words that kernel and host share while the kernel runs, in pinned memory.
 struct HostWords {
     u64 progress;
@@ -105,6 +113,7 @@ void PlayProgram::prepare(const Schedule& schedule) {
     play.slot_packets = script_.slot_packets;
     play.guarded = script_.guarded;
     play.place = method_.place;
+    play.chunk = chunk_of(script_);
     std::memcpy(bytes.data(), &play, sizeof play);
     std::memset(host, 0, sizeof(HostWords));
     context_.device.copy(orders_.address(), bytes.data(), bytes.size());

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/reached.hpp"
+#include "transports/local/early.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/local/flags.hpp"
 #include "transports/local/pace.hpp"
@@ -23,10 +24,17 @@ struct Link {
     explicit Link(Context& given)
         : context(given), flags(given), sent(static_cast<std::size_t>(given.control.size())),
           received(sent), invited(sent), allowed(sent),
-          most_blocks(std::max(given.device.resident_blocks(), 1u)),
-          counters(given.device, Memory::device, sent.size() * sizeof(std::uint32_t)),
           copying(given.page.name("copy between GPUs")),
-          waiting(given.page.name("wait for the peer's word")) {}
+          waiting(given.page.name("wait for the peer's word")) {
+        exchange(given.control, [&] {
+            most_blocks = std::max(given.device.resident_blocks(), 1u);
+            const std::vector<std::uint32_t> zeros(sent.size());
+            const std::size_t bytes = zeros.size() * sizeof zeros[0];
+            counters = Allocation(given.device, Memory::device, bytes);
+            given.device.copy(counters.address(), zeros.data(), bytes);
+            return true;
+        });
+    }
 
     static std::uint32_t& of(Counts& counts, int peer) {
         return counts[static_cast<std::size_t>(peer)];
@@ -50,7 +58,7 @@ struct Link {
     std::map<int, std::unique_ptr<Stream>> streams;
     Counts sent, received, invited, allowed;
     bool tells_from_stream = true;
-    unsigned most_blocks;
+    unsigned most_blocks = 1;
     Allocation counters;  ///< of kernels that copy, by peer; on the device
     CallId copying, waiting;
 };
@@ -106,8 +114,7 @@ const char* name_of(Writer writer) {
     return "";
 }
 
-/// The sender writes. Where one buffer serves both ways it waits until the receiver is at this
-/// step: what lies there may still be on its way out.
+/// The sender writes. Where it could come too early it waits until the receiver is at this step.
 class WriteStep final : public Action {
   public:
     WriteStep(Link& link, Writer writer, std::vector<Piece> sends, std::vector<int> receives,
@@ -195,8 +202,6 @@ class IpcTransport final : public HostTransport {
         : HostTransport(context), writes_(context.option("by", "write") == "write"),
           buffers_(context, writes_ ? "ipc-write" : "ipc-read"), link_(context) {
         if (writes_ || context.option("by", "") == "read") {
-            const std::vector<std::uint32_t> zeros(link_.sent.size());
-            context.device.copy(link_.counters.address(), zeros.data(), link_.counters.bytes());
             link_.tells_from_stream = writes_ && all_streams_tell();
             return;
         }
@@ -211,10 +216,11 @@ class IpcTransport final : public HostTransport {
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         const std::vector<Step> theirs = peer_offsets(context_.control, steps);
         const std::vector<Writer> writers = candidates(steps);
+        const bool guarded = writes_ && may_come_early(context_.control, steps, buffers);
         std::unique_ptr<Program> best;
         double least = 0;
         for (const Writer writer : writers) {
-            auto program = make_program(writer, steps, theirs, buffers);
+            auto program = make_program(writer, steps, theirs, buffers, guarded);
             if (writers.size() == 1) return program;
             const double seconds = pace(context_.control, *program);
             if (best && seconds >= least) continue;
@@ -244,16 +250,18 @@ class IpcTransport final : public HostTransport {
         if (!writes_ || copy == "engine") return {engine};
         if (copy == "kernel") return {Writer::kernel};
         if (*std::max_element(all.begin(), all.end()) > small) return {engine};
+        if (engine == Writer::engine_then_host) return {engine, Writer::kernel};
         return {engine, Writer::engine_then_host, Writer::kernel};
     }
 
     std::unique_ptr<Program> make_program(Writer writer, std::span<const Step> steps,
-                                          std::span<const Step> theirs, const Buffers& buffers) {
+                                          std::span<const Step> theirs, const Buffers& buffers,
+                                          bool guarded) {
         std::vector<std::unique_ptr<Action>> round;
         exchange(context_.control, [&] {
             for (std::size_t i = 0; i < steps.size(); ++i)
                 if (!steps[i].sends.empty() || !steps[i].receives.empty())
-                    round.push_back(make(writer, steps[i], theirs[i], buffers));
+                    round.push_back(make(writer, steps[i], theirs[i], buffers, guarded));
             return true;
         });
         const std::string by = writes_ ? name_of(writer) : "copy engine, word from the host";
@@ -279,7 +287,7 @@ class IpcTransport final : public HostTransport {
     }
 
     std::unique_ptr<Action> make(Writer writer, const Step& step, const Step& theirs,
-                                 const Buffers& buffers) {
+                                 const Buffers& buffers, bool guarded) {
         std::vector<Piece> pieces;
         std::vector<int> others;
         if (writes_) {
@@ -291,7 +299,7 @@ class IpcTransport final : public HostTransport {
             }
             for (const Transfer& mine : step.receives) others.push_back(mine.peer);
             return std::make_unique<WriteStep>(link_, writer, std::move(pieces), std::move(others),
-                                               buffers.send == buffers.receive);
+                                               guarded);
         }
         for (std::size_t i = 0; i < step.receives.size(); ++i) {
             const Transfer& mine = step.receives[i];

@@ -10,10 +10,12 @@ namespace wirespeed {
 /// Must a one-sided transport wait, before it writes, until the receiver has begun the step? Where
 /// some rank sends from the memory that it receives into: a message that came early would overwrite
 /// what was not sent yet. Where two senders write to the same place: the later one might be
-/// overtaken. Not else: what one sender writes lands in its order, and nobody reads a receive
-/// buffer before run() is over, which is when all of the last round has arrived.
+/// overtaken. Where one sender writes to the same place twice, only if what it writes does not land
+/// `in_order`. Not else: nobody reads a receive buffer before run() is over, which is when all of
+/// the last round has arrived.
 ///
 /// Every rank calls it and gets the same answer.
-bool may_come_early(Control& control, std::span<const Step> steps, const Buffers& buffers);
+bool may_come_early(Control& control, std::span<const Step> steps, const Buffers& buffers,
+                    bool in_order = true);
 
 }  // namespace wirespeed

@@ -27,8 +27,11 @@ std::uint32_t* Flags::on_device(int reader, int writer, Kind kind) {
 }
 
 void Flags::wait(std::uint32_t& word, std::uint32_t value) const {
-    for (int spins = 0; !reached(word, value); ++spins)
-        if (spins > spins_before_yield) sched_yield();
+    for (int spins = 0; !reached(word, value);)
+        if (spins < spins_before_yield)
+            ++spins;
+        else
+            sched_yield();
 }
 
 }  // namespace wirespeed

@@ -72,6 +72,8 @@ std::byte* PeerBuffers::receive_of(const Buffers& buffers, int peer) {
 }
 
 std::byte* PeerBuffers::reach(const Buffers& buffers, int peer, bool send) {
+    // A process cannot open what is its own.
+    if (peer == context_.control.rank()) return send ? buffers.send : buffers.receive;
     Opened& opened = all_.at(buffers.send);
     auto& known = send ? opened.send : opened.receive;
     if (const auto found = known.find(peer); found != known.end()) return found->second;

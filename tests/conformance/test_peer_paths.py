@@ -1,0 +1,249 @@
+"""The paths that write and read another GPU's memory: every byte, every way, patterns of many ranks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import mpis
+from support.command import Done, Record, wirespeed
+from support.mpis import InstalledMpi
+
+PATHS = ("ipc-write", "ipc-read", "ipc-kernel", "gpu")
+FAST = ("--max-time", "0.005")
+SIZES = {
+    **{str(size): size for size in (0, 1, 4, 7, 8, 12, 13, 100, 4097)},
+    "64K": 1 << 16,
+    "1M": 1 << 20,
+    "16M": 1 << 24,
+}
+FEW = {"0": 0, "1": 1, "8": 8, "13": 13, "4097": 4097, "1M": 1 << 20}
+WAYS = ("packets", "stores", "bulk", "pull", "bulk-pull")
+SCRIPT = Path(__file__).parents[1] / "support" / "peer_patterns.py"
+
+
+def any_mpi() -> InstalledMpi:
+    mpi = mpis.find("mpich")
+    if isinstance(mpi, str):
+        pytest.skip(mpi)
+    return mpi
+
+
+def pingpong(out: Path, paths: str, *words: str, mpi: InstalledMpi | None = None, **variables: str) -> Done:
+    device = ("--device", "emulated", "--mpi", (mpi or any_mpi()).mpiexec)
+    return wirespeed("pingpong", *device, "--paths", paths, *words, out=out, environment=variables)
+
+
+def with_test(*pairs: str) -> list[str]:
+    return [word for pair in pairs for word in ("--test", pair)]
+
+
+def entries_by_path(done: Done, sizes: dict[str, int], paths: tuple[str, ...]) -> dict[str, list[Record]]:
+    """All that was asked for is there, and every byte of it was checked."""
+    assert done.code == 0, done.err + done.out
+    assert not done.failures
+    found = {path: [entry for entry in done.entries if entry["path"] == path] for path in paths}
+    for entries in found.values():
+        assert [entry["bytes"] for entry in entries] == list(sizes.values())
+        for entry in entries:
+            assert entry["checked"]["rounds"] >= (1 if entry["bytes"] == 1 << 24 else 2)
+            assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
+            assert entry["seconds"]["min"] > 0
+    return found
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects all four paths as they run when nothing is fixed, and what the record says of each choice."""
+    done = pingpong(tmp_path / "r.jsonl", ",".join(PATHS), *FAST, "--sizes", ",".join(SIZES), mpi=mpi)
+    found = entries_by_path(done, SIZES, PATHS)
+    by = {path: {entry["details"]["copied by"] for entry in found[path]} for path in PATHS[:3]}
+    engine = {"copy engine, word from the stream", "copy engine, word from the host"}
+    assert by["ipc-write"] <= {*engine, "kernel"}
+    assert by["ipc-read"] == {"copy engine, word from the host"}
+    assert by["ipc-kernel"] == {"kernel"}
+    # For large messages nothing but an engine is tried.
+    assert found["ipc-write"][-1]["details"]["copied by"] == "copy engine, word from the stream"
+    for entry in found["gpu"]:
+        assert set(entry["details"]) == {"method", "blocks", "threads", "place"}
+        assert entry["details"]["method"] in WAYS
+        assert 1 <= entry["details"]["blocks"] <= 2 and entry["details"]["threads"] == 1
+    # Packets of 8 bytes do not carry what the ring has no room for.
+    assert found["gpu"][-1]["details"]["method"] != "packets"
+    step = done.of("step")[-1]
+    assert step["details"] == {
+        **step["details"],
+        "packet_bytes": 8,
+        "bulk": False,
+        "most_blocks": 2,
+    }
+    assert step["details"]["clock_ns"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("way", "offset"),
+    [*((way, offset) for way in WAYS for offset in "03"), ("packets", "1"), ("stores", "1")],
+)
+def test_each_way_of_gpu(way: str, offset: str, tmp_path: Path) -> None:
+    """Protects each way by itself, aligned and not; the record says which it was."""
+    words = (*FAST, "--sizes", ",".join(FEW), *with_test(f"method={way}", "blocks=2", f"offset={offset}"))
+    done = pingpong(tmp_path / "r.jsonl", "gpu", *words)
+    found = entries_by_path(done, FEW, ("gpu",))["gpu"]
+    blocks = 1 if way == "packets" else 2
+    # 1 MiB is more than half of the ring in packets of 8 bytes: there is no room for two such messages.
+    ways = [entry["details"]["method"] for entry in found]
+    assert ways[:-1] == [way] * (len(FEW) - 1)
+    assert way == "packets" or ways[-1] == way
+    assert all(entry["details"]["blocks"] == blocks for entry in found[:-1])
+
+
+@pytest.mark.parametrize(
+    ("fixed", "by"),
+    [
+        (("copy=engine",), {"copy engine, word from the stream"}),
+        (("copy=engine", "tell=host"), {"copy engine, word from the host"}),
+        (("copy=kernel",), {"kernel"}),
+        (("copy=kernel", "offset=1"), {"kernel"}),
+        (("copy=engine", "offset=3"), {"copy engine, word from the stream"}),
+        (("tell=host",), {"copy engine, word from the host", "kernel"}),
+    ],
+    ids=" ".join,
+)
+def test_each_way_of_ipc_write(fixed: tuple[str, ...], by: set[str], tmp_path: Path) -> None:
+    """Protects engine and kernel, and words from the stream and from the host, each by itself."""
+    words = (*FAST, "--sizes", ",".join(FEW), *with_test(*fixed))
+    done = pingpong(tmp_path / "r.jsonl", "ipc-write", *words)
+    found = entries_by_path(done, FEW, ("ipc-write",))["ipc-write"]
+    assert {entry["details"]["copied by"] for entry in found} <= by
+
+
+@pytest.mark.parametrize("offset", ["1", "3"])
+def test_unaligned_reads(offset: str, tmp_path: Path) -> None:
+    """Protects the places that the receiver computes in the sender's buffer."""
+    words = (*FAST, "--sizes", ",".join(FEW), *with_test(f"offset={offset}"))
+    entries_by_path(pingpong(tmp_path / "r.jsonl", "ipc-read", *words), FEW, ("ipc-read",))
+
+
+def test_streams_that_write_no_values(tmp_path: Path) -> None:
+    """Protects machines whose driver is too old: the host tells the receiver, on all three paths."""
+    done = pingpong(
+        *(tmp_path / "r.jsonl", "ipc-write,ipc-read,ipc-kernel", *FAST, "--sizes", "8,1M"),
+        WIRESPEED_EMULATED="count=2,values=0",
+    )
+    found = entries_by_path(done, {"8": 8, "1M": 1 << 20}, PATHS[:3])
+    assert found["ipc-write"][-1]["details"]["copied by"] == "copy engine, word from the host"
+
+
+def test_one_buffer_for_both_ways(tmp_path: Path) -> None:
+    """Protects --loops, whose program has one buffer: gpu then never pulls, and nobody waits for ever."""
+    words = ("--loops", "5", "--sizes", ",".join(FEW))
+    done = pingpong(tmp_path / "r.jsonl", ",".join(PATHS), *words)
+    found = entries_by_path(done, FEW, PATHS)
+    assert all(entry["rounds"] == 5 and entry["stopped"] == "fixed" for entry in done.entries)
+    assert {entry["details"]["method"] for entry in found["gpu"]} <= {"packets", "stores"}
+
+
+@pytest.mark.parametrize("lie", ["drop-byte", "drop-round", "repeat-round"])
+def test_a_lie_is_found_out(lie: str, tmp_path: Path) -> None:
+    """Protects the check of these paths' bytes: each one's trial ends with the first wrong byte."""
+    done = pingpong(
+        tmp_path / "r.jsonl", ",".join(PATHS), *FAST, "--sizes", "1,64K", *with_test(f"lie={lie}")
+    )
+    assert done.code == 1 and not done.entries
+    assert [failure["path"] for failure in done.failures] == list(PATHS)
+    for failure in done.failures:
+        assert failure["what"] == "mismatch" and "wrong data: byte 0 of 1 " in failure["text"]
+
+
+def test_two_ranks_on_one_device(tmp_path: Path) -> None:
+    """Protects from kernels that wait for each other on one GPU, where one of them may never start."""
+    words = (*FAST, "--sizes", "8,1M", "--between", "0,0")
+    done = pingpong(tmp_path / "r.jsonl", "gpu", *words)
+    assert done.code == 3 and not done.entries
+    (failure,) = done.failures
+    assert failure["what"] == "unavailable"
+    said = "ranks 0 and 1 share the GPU EMULATED-0: gpu needs a GPU for each rank"
+    assert failure["text"] == said and f"gpu: not available: {said}" in done.out
+    # A copy engine serves both.
+    done = pingpong(tmp_path / "s.jsonl", "ipc-write,gpu", *words)
+    assert done.code == 0 and [entry["bytes"] for entry in done.entries] == [8, 1 << 20]
+    assert [failure["path"] for failure in done.failures] == ["gpu"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_gpu(path: str, tmp_path: Path) -> None:
+    """Protects whoever has no GPU from more than one line."""
+    done = wirespeed("pingpong", "--device", "cpu", "--paths", path, out=tmp_path / "r.jsonl")
+    done.no_stack_trace()
+    assert done.code == 3
+    assert done.err.strip() == f"wirespeed: {path}: no GPU: device cpu was asked for"
+
+
+@pytest.mark.parametrize(
+    ("path", "pair", "text"),
+    [("gpu", "method=magic", "method is packets, stores, bulk, pull or bulk-pull, not magic")],
+)
+def test_what_cannot_be_is_refused(path: str, pair: str, text: str, tmp_path: Path) -> None:
+    """Protects whoever sweeps these from figures of something else than what was asked for."""
+    done = pingpong(tmp_path / "r.jsonl", path, *FAST, "--sizes", "8", *with_test(pair))
+    assert done.code != 0 and not done.entries
+    (failure,) = done.failures
+    assert text in failure["text"]
+
+
+def patterns(ranks: int, transport: str, *options: str) -> Any:
+    """Runs the script; what rank 0 printed."""
+    mpi = any_mpi()
+    words = [sys.executable, str(SCRIPT), str(mpi.library), str(ranks), transport, *options]
+    done = subprocess.run(
+        mpi.command(ranks, *words),
+        env={**mpi.environment(), "WIRESPEED_EMULATED": "count=4"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    return json.loads(done.stdout)
+
+
+GPU_WAYS = ("", *(f"method={way};blocks={2 if way != 'packets' else 1}" for way in WAYS))
+IPC_WAYS = ("by=write", "by=write;copy=engine", "by=write;copy=kernel", "by=read")
+
+
+@pytest.mark.parametrize("ranks", [3, 4])
+@pytest.mark.parametrize("transport", ["gpu", "ipc"])
+def test_patterns_of_many_ranks(transport: str, ranks: int) -> None:
+    """Protects all to all, windows, both ways at once, rings, uneven ranks, overlaps and one buffer for both.
+
+    Of several ranks, each way by itself; programs follow each other in one transport, whose counters go on.
+    """
+    ways = {"ipc": IPC_WAYS, "gpu": GPU_WAYS if ranks == 3 else GPU_WAYS[1:3]}[transport]
+    found = patterns(ranks, transport, *ways)
+    if transport == "ipc":
+        return
+    for options, each in found.items():
+        way = options.removeprefix("method=").split(";")[0]
+        if not way:
+            continue
+        assert each["both_ways"]["method"] == way or way == "packets"
+        assert each["short_ring"]["method"] == way
+        # Blocks that pull do not wait for each other between steps, nor senders for what is pulled.
+        for guarded in ("one_after_the_other", "one_on_top", "relay", "not_yet"):
+            assert "pull" not in each[guarded]["method"]
+
+
+def test_a_kernel_whose_peer_never_comes() -> None:
+    """Protects the GPU from a kernel that waits for ever: the host tells it to stop, and names the peer."""
+    said = patterns(2, "gpu", "nobody")
+    assert said.startswith("the GPU kernel waited in vain for rank 1 and was told to end"), said
+
+
+def test_one_sample_longer_than_the_watchdog_waits() -> None:
+    """Protects --loops of a great many: the kernel tells inside a sample, too, that it goes on."""
+    # Once at the start, and after each 4 GiB; at the end perhaps.
+    assert patterns(2, "gpu", "progress") >= 3

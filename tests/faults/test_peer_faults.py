@@ -1,0 +1,75 @@
+"""Ranks that are killed or stopped on the paths within a host: the culprit is named, and the run goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from support.command import Done, Record, disturbed, ranks_of, whole_lines
+from support.mpis import InstalledMpi
+
+PATHS = ("ipc-write", "ipc-read", "ipc-kernel", "gpu")
+SLOW = ("--sizes", "8,64K,8M", "--precision", "0.0001%", "--max-time", "0.5", "--timeout", "3")
+# What rank 0 may sit in when it notices that rank 1 does not go on.
+CALLS = {
+    "gpu": ("GPU kernel that moves the rounds",),
+    **dict.fromkeys(PATHS[:3], ("wait for the peer's word", "copy between GPUs", "barrier before a batch")),
+}
+
+
+def struck(mpi: InstalledMpi, path: str, out: Path, rank: int, number: int) -> Done:
+    """A run whose rank gets the signal during the largest size of the path; staged follows."""
+
+    def strike(process: subprocess.Popen[str]) -> None:
+        time.sleep(0.15)
+        os.kill(ranks_of(whole_lines(out))[rank], number)
+
+    def after_two(records: list[Record]) -> bool:
+        return len([record for record in records if record["kind"] == "entry"]) >= 2
+
+    return disturbed(
+        *("pingpong", "--mpi", str(mpi.mpiexec), "--device", "emulated"),
+        *("--paths", f"{path},staged", *SLOW),
+        out=out,
+        when=after_two,
+        act=strike,
+    )
+
+
+def is_well(done: Done, path: str) -> Record:
+    """What was measured is there, the path after it too; the only failure. (conftest.py: nothing is left.)"""
+    done.no_stack_trace()
+    assert done.code == 1
+    assert [e["bytes"] for e in done.entries if e["path"] == path] == [8, 1 << 16]
+    assert [e["bytes"] for e in done.entries if e["path"] == "staged"] == [8, 1 << 16, 8 << 20]
+    (failure,) = done.failures
+    assert failure["path"] == path
+    return failure
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_a_stopped_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
+    """Protects from waiting for ever for a word in memory: which rank is stopped, where its peer waits."""
+    failure = is_well(struck(mpi, path, tmp_path / "r.jsonl", 1, signal.SIGSTOP), path)
+    assert failure["what"] == "hang" and failure["rank"] == 1, failure["text"]
+    assert "is stopped (SIGSTOP)" in failure["text"]
+    assert failure["bytes"] == 8 << 20
+    stacks = {stack["rank"]: stack for stack in failure["stacks"]}
+    # Between two batches rank 0 waits in MPI for what rank 1 has to say.
+    assert stacks[0]["call"] in CALLS[path] or stacks[0]["call"] == "", stacks[0]
+    if stacks[0]["call"] in CALLS[path] and stacks[0]["call"] != "barrier before a batch":
+        assert stacks[0]["peer"] == 1
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_a_killed_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
+    """Protects the name of the rank that died while its peer's copies and kernels wait for it."""
+    failure = is_well(struck(mpi, path, tmp_path / "r.jsonl", 1, signal.SIGKILL), path)
+    assert (failure["what"], failure["rank"]) == ("death", 1), failure
+    assert "rank 1 on " in failure["text"]
