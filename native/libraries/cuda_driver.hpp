@@ -102,7 +102,7 @@ struct Cuda {
     static constexpr unsigned attach_global = 1;        ///< managed memory for every stream
     static constexpr unsigned stream_non_blocking = 1;  ///< does not wait for the default stream
     static constexpr unsigned ipc_lazy_peer_access = 1;
-    static constexpr unsigned event_default = 0;        ///< with time stamps
+    static constexpr unsigned event_default = 0;  ///< with time stamps
     static constexpr unsigned event_untimed = 2;
     static constexpr int capture_relaxed = 2;           ///< other calls are not policed meanwhile
     static constexpr double event_resolution = 0.5e-6;  ///< seconds, by the vendor's documentation

@@ -102,8 +102,8 @@ struct Hip {
     static constexpr unsigned stream_non_blocking = 1;  ///< does not wait for the default stream
     static constexpr unsigned event_default = 0;        ///< with time stamps
     static constexpr unsigned event_untimed = 2;
-    static constexpr int capture_relaxed = 2;           ///< other calls are not policed meanwhile
-    static constexpr double event_resolution = 1e-6;    ///< seconds, by the vendor's documentation
+    static constexpr int capture_relaxed = 2;         ///< other calls are not policed meanwhile
+    static constexpr double event_resolution = 1e-6;  ///< seconds, by the vendor's documentation
     // ROCm 6 changed the only value that hipIpcOpenMemHandle takes.
     static constexpr unsigned ipc_lazy_peer_access = 1, ipc_lazy_peer_access_rocm5 = 0;
 

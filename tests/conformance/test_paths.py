@@ -80,6 +80,7 @@ def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert len(done.entries) == 6
 
 
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 def test_a_real_message_beyond_two_gib(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects messages of more than 2^31 bytes as they are."""
     available = next(

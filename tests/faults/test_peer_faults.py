@@ -67,7 +67,7 @@ def test_a_stopped_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_killed_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
     """Protects the name of the rank that died while its peer's copies and kernels wait for it."""
     failure = is_well(struck(mpi, path, tmp_path / "r.jsonl", 1, signal.SIGKILL), path)
