@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from beside import HERE, bare, compare
@@ -54,7 +55,7 @@ def main() -> None:
             command = [str(program), str(known_libraries().get("nccl", "")), *given.between.split(",")]
             command += [ROUNDS[path], given.wait, *map(str, parse_sizes(given.sizes))]
             how = f"bare calls, waiting by {given.wait}"
-            compare(path, how, lambda command=command: bare(command), given, Path(folder))
+            compare(path, how, partial(bare, command), given, Path(folder))
 
 
 if __name__ == "__main__":
