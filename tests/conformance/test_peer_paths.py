@@ -50,7 +50,8 @@ def entries_by_path(done: Done, sizes: dict[str, int], paths: tuple[str, ...]) -
     for entries in found.values():
         assert [entry["bytes"] for entry in entries] == list(sizes.values())
         for entry in entries:
-            assert entry["checked"]["rounds"] >= (1 if entry["bytes"] == 1 << 24 else 2)
+            # Rounds that took more than 50 ms, on a busy machine, are checked before the samples only.
+            assert entry["checked"]["rounds"] >= 1
             assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
             assert entry["seconds"]["min"] > 0
     return found
@@ -86,7 +87,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("way", "offset"),
-    [*((way, offset) for way in WAYS for offset in "03"), ("packets", "1"), ("stores", "1")],
+    [*((way, "0") for way in WAYS), *((way, "3") for way in WAYS), ("packets", "1"), ("stores", "1")],
 )
 def test_each_way_of_gpu(way: str, offset: str, tmp_path: Path) -> None:
     """Protects each way by itself, aligned and not; the record says which it was."""
@@ -229,6 +230,7 @@ def test_patterns_of_many_ranks(transport: str, ranks: int) -> None:
     for options, each in found.items():
         way = options.removeprefix("method=").split(";")[0]
         if not way:
+            assert each["all_to_all"]["method"] in WAYS
             continue
         assert each["both_ways"]["method"] == way or way == "packets"
         assert each["short_ring"]["method"] == way
