@@ -1,0 +1,38 @@
+"""Both directions at once: `wirespeed exchange` over paths of every kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.command import wirespeed
+
+from wirespeed.patterns import Shape, find_pattern
+
+SIZES = (0, 7, 4097, 1 << 20)
+PATHS = ("host", "staged", "staged-pipelined", "ipc-write", "ipc-read", "gpu")
+
+
+def test_every_send_has_its_receive() -> None:
+    """Protects the pattern itself: one step, both ways, nothing to oneself."""
+    pattern = find_pattern("exchange")
+    for rank in (0, 1):
+        (step,) = pattern.steps(rank, Shape(2), 8)
+        assert [(t.peer, t.bytes) for t in step.sends] == [(1 - rank, 8)]
+        assert [(t.peer, t.bytes) for t in step.receives] == [(1 - rank, 8)]
+    assert pattern.refuse(Shape(3)) and not pattern.refuse(Shape(2))
+
+
+def test_every_byte_arrives_both_ways(tmp_path: Path) -> None:
+    """Protects paths from waiting for each other when both send first, and the name of what is measured."""
+    sizes = ",".join(map(str, SIZES))
+    words = ("--paths", ",".join(PATHS), "--device", "emulated", "--sizes", sizes, "--max-time", "0.02")
+    done = wirespeed("exchange", *words, out=tmp_path / "r.jsonl")
+    assert done.code == 0, done.err
+    assert {(entry["path"], entry["bytes"]) for entry in done.entries} == {
+        (path, size) for path in PATHS for size in SIZES
+    }
+    for entry in done.entries:
+        assert entry["definition"].startswith("each way, both at once")
+        # Rank 0 checks what it receives: one message a round.
+        assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
+    assert "each way" in done.out and "one way" not in done.out
