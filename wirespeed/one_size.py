@@ -222,6 +222,7 @@ class OneSize:
                 reason = rule.decide(samples, elapsed)
                 if reason is None:
                     rounds, count = rule.next_batch(estimate, samples, elapsed)
+                    samples.step_s = rule.step_s
                     lead_in = rounds if estimate * rounds < 1e-3 else 0
                     batch = (lead_in, rounds, count, samples.count > 0 and self._may_check(elapsed))
             lead_in, rounds, count, check = self._world.share(batch)

@@ -49,6 +49,8 @@ class Samples:
         self.batches = 0
         self.latest = 0.0
         """Median of the latest batch."""
+        self.step_s = 0.0
+        """The smallest difference between samples that their clock can tell; it widens the interval."""
         self._kept: list[float] = []
         self._fine: Histogram | None = None
         self._medians: list[float] = []
@@ -111,7 +113,11 @@ class Samples:
         return self._interval_around(self.median()) if self.count else None
 
     def _interval_around(self, median: float) -> tuple[float, float] | None:
-        return median_interval(self._medians, median) if len(self._medians) >= FEWEST_BATCHES else None
+        if len(self._medians) < FEWEST_BATCHES:
+            return None
+        # A median that reads k steps may be anything from k - 1/2 to k + 1/2, however often it is read.
+        low, high = median_interval(self._medians, median) or (median, median)
+        return max(0.0, low - self.step_s / 2), high + self.step_s / 2
 
     def precision(self) -> float | None:
         """Half the interval's width as a share of the median; None where there is no interval."""
@@ -267,9 +273,9 @@ class StoppingRule:
         self, stopping: Stopping, clock_cost_s: float, clock_resolution_s: float, divisor: float = 1.0
     ) -> None:
         """`divisor`: a round's seconds over those of the samples (2 where samples are half round trips)."""
-        self._stopping, self._divisor = stopping, divisor
+        self._stopping, self._divisor, self._resolution_s = stopping, divisor, clock_resolution_s
         # A precision beyond what the clock can tell must not make one sample last for ever.
-        fine = min(clock_resolution_s / stopping.precision, stopping.max_time / FEWEST_FOR_PRECISION)
+        fine = min(2 * clock_resolution_s / stopping.precision, stopping.max_time / FEWEST_FOR_PRECISION)
         self._shortest = max(
             CLOCK_COSTS_A_SAMPLE * clock_cost_s, RESOLUTIONS_A_SAMPLE * clock_resolution_s, fine
         )
@@ -277,6 +283,11 @@ class StoppingRule:
         self._round_s = 0.0
         self.rounds_per_sample = 0
         """0 until the first batch is planned, then fixed."""
+
+    @property
+    def step_s(self) -> float:
+        """What one step of the clock is in a sample, in seconds; once the first batch is planned."""
+        return self._resolution_s / max(self.rounds_per_sample, 1) / self._divisor
 
     def calibration_rounds(self, round_s: float) -> int:
         """Rounds of one more untimed run, 1 ms in all, that tell a short round's pace; 0: no need."""

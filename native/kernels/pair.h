@@ -92,9 +92,7 @@ WS_INLINE bool ws_pair_rounds(const WsPlay& play, const WsScene& scene, bool sen
     u32 left = (u32)play.lead_in;
     bool first = true;
     for (;;) {
-        u32 now = left < play.chunk ? left : play.chunk;
-        left -= now;
-        for (; now; --now, ++round) {
+        for (; left; --left, ++round) {
             if (sends_first) {
                 if (!ws_pair_send<method>(scene, out, bulk)) return false;
                 if (!first) ws_received<method>(scene, in);
@@ -107,10 +105,6 @@ WS_INLINE bool ws_pair_rounds(const WsPlay& play, const WsScene& scene, bool sen
                 ws_received<method>(scene, in);
                 ws_advance(scene, out);
             }
-        }
-        if (left) {
-            ws_tell_progress(stamps, round);
-            continue;
         }
         ws_stamp<method>(stamps, round);
         if (--samples == 0) return true;

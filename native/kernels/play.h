@@ -65,16 +65,12 @@ WS_INLINE bool ws_play_rounds(const WsPlay& play, const WsScene& scene, const Ws
     if (method == ws_bulk || method == ws_bulk_pull) ws_bulk_begin(bulk);
     ws_sync();
     const u64 total = play.lead_in + play.rounds_per_sample * play.samples;
-    u64 next = play.lead_in, tell = play.chunk;
+    u64 next = play.lead_in;
     for (u64 round = 0;; ++round) {
         if (round == next) {
             ws_stamp<method>(stamps, round);
             if (round == total) return true;
             next += play.rounds_per_sample;
-        }
-        if (round == tell) {
-            ws_tell_progress(stamps, round);
-            tell += play.chunk;
         }
         if (!ws_any_round<method>(scene, steps, play.step_count, moves, (u32)round, bulk, stopped))
             return false;

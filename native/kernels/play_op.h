@@ -134,11 +134,6 @@ struct WsStamps {
     u64 told;
 };
 
-/// Inside a long sample: who watches must not take it for one that hangs.
-WS_INLINE void ws_tell_progress(const WsStamps& stamps, u64 round) {
-    if (stamps.leads) ws_store_stamp(stamps.progress, round);
-}
-
 /// Where each block fetches its share (`pulls`), the message is there when the last one is done.
 template <int method> WS_INLINE void ws_stamp(WsStamps& stamps, u64 round) {
     if (ws_pulls(method)) {

@@ -42,7 +42,6 @@ struct WsPlay {
     u32 slot_packets;
     u32 guarded;  ///< wait before a send until the receiver is at that step
     u32 place;    ///< packets: the block that does it all; where it runs matters
-    u32 chunk;    ///< after so many rounds the host is told, even inside a sample
     u32 counters[2];
 };
 

@@ -95,13 +95,10 @@ WS_INLINE bool ws_exact_rounds(const WsPlay& play, const WsScene& scene, bool se
     const u32 each = (u32)play.rounds_per_sample;
     u64 round = 0, samples = play.samples + 1;
     bool received = false;
-    for (u32 left = (u32)play.lead_in;;) {
-        u32 now = left < play.chunk ? left : play.chunk;
-        left -= now;
-        round += now;
+    for (u32 left = (u32)play.lead_in;; left = each) {
         if (sends_first) {
             WS_ROLLED
-            for (; now; --now) {
+            for (; left; --left) {
                 ws_send_short<group, exact>(out);
                 if (!ws_after<group>(scene, out, in, received)) return false;
                 received = true;
@@ -109,19 +106,15 @@ WS_INLINE bool ws_exact_rounds(const WsPlay& play, const WsScene& scene, bool se
             }
         } else {
             WS_ROLLED
-            for (; now; --now) {
+            for (; left; --left) {
                 if (!ws_receive_short<group, exact>(scene, in)) return false;
                 ws_send_short<group, exact>(out);
                 if (!ws_after<group>(scene, out, in, true)) return false;
             }
         }
-        if (left) {
-            ws_tell_progress(stamps, round);
-            continue;
-        }
         ws_stamp<ws_packets>(stamps, round);
+        round += each;
         if (--samples == 0) return true;
-        left = each;
     }
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -152,7 +153,8 @@ def test_an_mpi_that_does_not(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert "on a device pointer" in failure["text"]
     assert failure["remedy"]
     if mpi.name == "openmpi":
-        assert "crashed on a device pointer in opal_convertor_pack" in failure["text"]
+        # Which of its functions touches the bytes first is Open MPI's affair; that one is named is ours.
+        assert re.search(r"crashed on a device pointer in (opal|ompi|mca)_\w+", failure["text"])
 
 
 @pytest.mark.parametrize("lie", ["drop-byte", "drop-round", "repeat-round"])

@@ -62,7 +62,8 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects all four paths as they run when nothing is fixed, and what the record says of each choice."""
     done = pingpong(tmp_path / "r.jsonl", ",".join(PATHS), *FAST, "--sizes", ",".join(SIZES), mpi=mpi)
     found = entries_by_path(done, SIZES, PATHS)
-    by = {path: {entry["details"]["copied by"] for entry in found[path]} for path in PATHS[:3]}
+    assert {found[path][0]["details"]["copied by"] for path in PATHS[:3]} == {"nothing to copy"}
+    by = {path: {entry["details"]["copied by"] for entry in found[path][1:]} for path in PATHS[:3]}
     engine = {"copy engine, word from the stream", "copy engine, word from the host"}
     assert by["ipc-write"] <= {*engine, "kernel"}
     assert by["ipc-read"] == {"copy engine, word from the host"}
@@ -70,7 +71,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     # For large messages nothing but an engine is tried.
     assert found["ipc-write"][-1]["details"]["copied by"] == "copy engine, word from the stream"
     for entry in found["gpu"]:
-        assert set(entry["details"]) == {"method", "blocks", "threads", "place"}
+        assert set(entry["details"]) - {"clock_told"} == {"method", "blocks", "threads", "place"}
         assert entry["details"]["method"] in WAYS
         assert 1 <= entry["details"]["blocks"] <= 2 and entry["details"]["threads"] == 1
     # Packets of 8 bytes do not carry what the ring has no room for.
@@ -119,7 +120,7 @@ def test_each_way_of_ipc_write(fixed: tuple[str, ...], by: set[str], tmp_path: P
     words = (*FAST, "--sizes", ",".join(FEW), *with_test(*fixed))
     done = pingpong(tmp_path / "r.jsonl", "ipc-write", *words)
     found = entries_by_path(done, FEW, ("ipc-write",))["ipc-write"]
-    assert {entry["details"]["copied by"] for entry in found} <= by
+    assert {entry["details"]["copied by"] for entry in found if entry["bytes"]} <= by
 
 
 @pytest.mark.parametrize("offset", ["1", "3"])

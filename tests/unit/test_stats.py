@@ -82,6 +82,20 @@ def test_equal_samples_have_an_interval_of_no_width() -> None:
     assert samples.interval() == (3e-6, 3e-6) and samples.precision() == 0
 
 
+def test_a_coarse_clock_is_not_taken_for_certainty() -> None:
+    """Protects the interval from a clock's step: equal readings are known to half a step, no better."""
+    samples = Samples()
+    for _ in range(20):
+        samples.add([64e-9] * 5)
+    samples.step_s = 32e-9 / 4
+    assert samples.interval() == (pytest.approx(60e-9), pytest.approx(68e-9))
+    assert samples.precision() == pytest.approx(4 / 64)
+    rule = StoppingRule(Stopping(), 1e-9, 32e-9, divisor=2)
+    rounds, _ = rule.next_batch(1e-6, Samples(), 0.0)
+    assert rule.step_s == pytest.approx(32e-9 / rounds / 2)
+    assert rule.step_s / 2 / 0.5e-6 <= Stopping().precision / 2
+
+
 def test_a_clock_that_shows_zero_gives_no_division_by_zero() -> None:
     samples = filled([[0.0, 0.0]] * 12)
     assert samples.median() == 0 and samples.precision() is None

@@ -126,6 +126,12 @@ class TestTable:
         assert re.search(r"fastest\s+.*GPU data", shown(run, 120))
         assert "fastest" not in shown(make_run(entry("host", 8, 1e-7), entry("aware", 8, 8e-6)), 120)
 
+    def test_an_empty_message_has_no_fastest_path_for_gpu_data(self) -> None:
+        """It moves nothing that lies on a GPU: paths that ask no GPU would win what they do not do."""
+        run = make_run(entry("host", 0, 1e-7), entry("staged", 0, 3e-7), entry("gpu", 0, 7e-7))
+        assert run.fastest(0, "GPU") == []
+        assert "staged ≈" not in shown(run, 120)
+
     def test_overlapping_intervals_have_no_single_winner(self) -> None:
         run = make_run(entry("staged", 8, 1.00e-5, 0.02), entry("aware", 8, 1.01e-5, 0.02))
         assert [e.path for e in run.fastest(8, "GPU")] == ["staged", "aware"]

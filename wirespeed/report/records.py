@@ -187,7 +187,12 @@ class Run:
         return [home for home in ("CPU", "GPU") if list(homes.values()).count(home) > 1]
 
     def fastest(self, size: int, home: str) -> list[Entry]:
-        """The paths whose intervals overlap that of the lowest median, best first."""
+        """The paths whose intervals overlap that of the lowest median, best first.
+
+        None for GPU data of 0 bytes: many paths carry an empty message without any GPU.
+        """
+        if size == 0 and home == "GPU":
+            return []
         rivals = [entry for entry in self.entries.values() if entry.bytes == size and entry.home == home]
         ranked = sorted(rivals, key=lambda entry: entry.seconds)
         return [entry for entry in ranked if entry.low <= ranked[0].high]

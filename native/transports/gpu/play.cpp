@@ -39,12 +39,16 @@ Launch launch_for(const Method& method, const Script& script) {
     return {"ws_pair_" + name, method.threads};
 }
 
-/// Rounds of well below a second: who watches is told that often that the kernel goes on.
-u32 chunk_of(const Script& script) {
+/// The kernel tells that it goes on with each stamp: a sample of a great many rounds is stamped in
+/// equal parts, each of well below a second. One of prime numbers of rounds stays whole.
+int part_of(int rounds, const Script& script) {
     constexpr u64 bytes = u64{1} << 32, most = u64{1} << 17, short_message = 16 << 10;
     u64 round = short_message;
     for (const auto& each : script.moves) round += each.move.bytes;
-    return static_cast<u32>(std::clamp<u64>(bytes / round, 1, most));
+    const int limit = static_cast<int>(std::clamp<u64>(bytes / round, 1, most));
+    for (int part = std::min(limit, rounds); 64 * part >= limit; --part)
+        if (rounds % part == 0) return part;
+    return rounds;
 }
 
 /// The words that kernel and host share while the kernel runs, in pinned memory.
@@ -54,6 +58,7 @@ struct HostWords {
 };
 
 constexpr double agreement = 1.02, slack = 100e-6;
+constexpr double long_enough = 10e-3;
 constexpr double spin_seconds = 2e-3;
 
 }  // namespace
@@ -113,7 +118,6 @@ void PlayProgram::prepare(const Schedule& schedule) {
     play.slot_packets = script_.slot_packets;
     play.guarded = script_.guarded;
     play.place = method_.place;
-    play.chunk = chunk_of(script_);
     std::memcpy(bytes.data(), &play, sizeof play);
     std::memset(host, 0, sizeof(HostWords));
     context_.device.copy(orders_.address(), bytes.data(), bytes.size());
@@ -128,7 +132,9 @@ void PlayProgram::run(const Schedule& schedule, std::span<double> seconds) {
         std::fill(seconds.begin(), seconds.end(), 0.0);
         return;
     }
-    prepare(schedule);
+    const int part = part_of(schedule.rounds_per_sample, script_);
+    const int parts = schedule.rounds_per_sample / part;
+    prepare({schedule.lead_in, part, schedule.samples * parts});
     void* orders = orders_.address();
     void* arguments[] = {&orders};
     const double began = now();
@@ -137,17 +143,26 @@ void PlayProgram::run(const Schedule& schedule, std::span<double> seconds) {
     wait_for(rounds);
     const double took = now() - began;
     count(rounds);
-    std::vector<u64> stamps(static_cast<std::size_t>(schedule.samples) + 1);
+    std::vector<u64> stamps(seconds.size() * static_cast<std::size_t>(parts) + 1);
     context_.device.copy(stamps.data(), stamps_.address(), stamps.size() * sizeof(u64));
-    for (std::size_t i = 0; i + 1 < stamps.size(); ++i)
-        seconds[i] =
-            1e-9 * static_cast<double>(stamps[i + 1] - stamps[i]) / schedule.rounds_per_sample;
-    // A GPU's clock may not tell of more time than has passed here.
+    check_clock(stamps, took);
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+        const u64* const first = &stamps[i * static_cast<std::size_t>(parts)];
+        seconds[i] = 1e-9 * static_cast<double>(first[parts] - *first) / schedule.rounds_per_sample;
+    }
+    context_.page.leave();
+}
+
+/// The GPU's clock may not tell of more time than has passed here, nor go backwards. How much of the
+/// host's time it told of at best is recorded: a clock that is slow tells of less than nearly all.
+void PlayProgram::check_clock(std::span<const u64> stamps, double took) {
+    if (!std::is_sorted(stamps.begin(), stamps.end()))
+        throw Error("the GPU's clock went backwards while the kernel ran");
     const double told = 1e-9 * static_cast<double>(stamps.back() - stamps.front());
     if (told > agreement * took + slack)
         throw Error("the GPU's clock says " + std::to_string(told) +
                     " s for rounds that took the host " + std::to_string(took) + " s");
-    context_.page.leave();
+    if (took > long_enough) told_ = std::max(told_, told / took);
 }
 
 /// Until the kernel is at its end; the page shows how far it is.
@@ -196,7 +211,8 @@ void PlayProgram::count(u64 rounds) {
 std::string PlayProgram::describe() const {
     return "\"method\": \"" + method_.text() + "\", \"blocks\": " + std::to_string(method_.blocks) +
            ", \"threads\": " + std::to_string(method_.threads) +
-           ", \"place\": " + std::to_string(method_.place);
+           ", \"place\": " + std::to_string(method_.place) +
+           (told_ > 0 ? ", \"clock_told\": " + std::to_string(told_) : "");
 }
 
 }  // namespace wirespeed

@@ -53,6 +53,7 @@ class PlayProgram final : public Program {
   private:
     void prepare(const Schedule& schedule);
     void wait_for(u64 rounds);
+    void check_clock(std::span<const u64> stamps, double took);
     void count(u64 rounds);
 
     Context& context_;
@@ -60,6 +61,7 @@ class PlayProgram final : public Program {
     Script script_;
     Method method_;
     CallId playing_;
+    double told_ = 0;  ///< the most of the host's time that the GPU's clock told of; 0 unknown
     std::unique_ptr<Stream> stream_;
     Allocation orders_, stamps_, host_;  ///< on the device, on the device, in pinned memory
 };

@@ -265,9 +265,18 @@ class IpcTransport final : public HostTransport {
                     round.push_back(make(writer, steps[i], theirs[i], buffers, guarded));
             return true;
         });
-        const std::string by = writes_ ? name_of(writer) : "copy engine, word from the host";
+        std::string by = writes_ ? name_of(writer) : "copy engine, word from the host";
+        if (!carries_bytes(steps)) by = "nothing to copy";
         return std::make_unique<HostProgram>(context_.page, std::move(round), align(),
                                              "\"copied by\": \"" + by + "\"");
+    }
+
+    static bool carries_bytes(std::span<const Step> steps) {
+        const auto carries = [](const Transfer& transfer) { return transfer.bytes > 0; };
+        return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
+            return std::any_of(step.sends.begin(), step.sends.end(), carries) ||
+                   std::any_of(step.receives.begin(), step.receives.end(), carries);
+        });
     }
 
     /// Old drivers cannot: then the host waits for the copy and tells.
