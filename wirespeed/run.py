@@ -178,6 +178,8 @@ class Run:
         path, library = step.path, step.library
         launcher = launch.choose(self._plan.launcher, library)
         step.variables = library.environment() | path.variables
+        if not self._plan.hosts:
+            step.variables = mpi.one_host_environment(library) | step.variables
         if path.gpu_aware_mpi:
             step.variables |= mpi.aware_environment(library, ucx_folder())
         orders = Orders(

@@ -20,6 +20,21 @@ std::unique_ptr<Transport> open_transport(const std::string& name, Context& cont
     return found->second(context);
 }
 
+std::size_t Context::number(const std::string& name, std::size_t otherwise, std::size_t least,
+                            std::size_t most) const {
+    const std::string text = option(name, std::to_string(otherwise));
+    std::size_t used = 0, number = 0;
+    try {
+        number = std::stoull(text, &used);
+    } catch (const std::exception&) {
+        used = 0;
+    }
+    if (used == 0 || used != text.size() || text[0] == '-' || number < least || number > most)
+        throw Error("transport option " + name + " is a number from " + std::to_string(least) +
+                    " to " + std::to_string(most) + ", not '" + text + "'");
+    return number;
+}
+
 Buffers Transport::allocate(Memory kind, std::size_t bytes) {
     Device& device = context_.device;
     Buffers buffers;

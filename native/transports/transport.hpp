@@ -56,6 +56,9 @@ struct Context {
         auto found = options.find(name);
         return found == options.end() ? otherwise : found->second;
     }
+    /// A whole number; throws Error, which says what is allowed.
+    std::size_t number(const std::string& name, std::size_t otherwise, std::size_t least,
+                       std::size_t most) const;
 };
 
 /// In seconds: what reading a clock costs, and the smallest step that it can tell.

@@ -247,7 +247,9 @@ class GpuTransport final : public Transport {
         const std::string wanted = context_.option("method", "");
         if (wanted.empty()) return ways;
         for (const WsMethod way : {ws_packets, ws_stores, ws_bulk, ws_pull, ws_bulk_pull}) {
-            Method method{way, number("blocks", 32), whole_warps(number("threads", 512))};
+            Method method{way,
+                          static_cast<std::uint32_t>(context_.number("blocks", 32, 1, most_blocks)),
+                          whole_warps(context_.number("threads", 512, 1, 1024))};
             if (method.text() != wanted) continue;
             if ((way == ws_packets && !script.slots) || (way >= ws_pull && script.guarded))
                 return ways;  // not possible for this program
@@ -255,11 +257,6 @@ class GpuTransport final : public Transport {
             return {method};
         }
         throw Error("gpu: method is packets, stores, bulk, pull or bulk-pull, not " + wanted);
-    }
-
-    std::uint32_t number(const char* name, std::uint32_t otherwise) const {
-        return static_cast<std::uint32_t>(
-            std::stoul(context_.option(name, std::to_string(otherwise))));
     }
 
     /// The one whose rounds are the shortest on the slowest rank.

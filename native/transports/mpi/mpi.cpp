@@ -125,10 +125,8 @@ class MpiTransport final : public HostTransport {
   public:
     explicit MpiTransport(Context& context)
         : HostTransport(context),
-          largest_(
-              std::stoull(context.option("largest-count", std::to_string(mpi::largest_count)))),
+          largest_(context.number("largest-count", mpi::largest_count, 1, mpi::largest_count)),
           piece_(std::min(mpi::piece, largest_)) {
-        if (largest_ == 0) throw Error("largest-count is at least 1");
         mpi::world();
     }
 

@@ -12,28 +12,12 @@ namespace {
 /// Of MPI's lanes, where each stream has one chunk and the CPU may come late.
 constexpr std::size_t streams_of_messages = 4;
 
-std::size_t number_from(const Context& context, const char* name, std::size_t otherwise,
-                        std::size_t least, std::size_t most) {
-    const std::string text = context.option(name, std::to_string(otherwise));
-    std::size_t used = 0, number = 0;
-    try {
-        number = std::stoull(text, &used);
-    } catch (const std::exception&) {
-        used = 0;
-    }
-    if (used == 0 || used != text.size() || number < least || number > most)
-        throw Error("transport option " + std::string(name) + " is a number from " +
-                    std::to_string(least) + " to " + std::to_string(most) + ", not '" + text + "'");
-    return number;
-}
-
 }  // namespace
 
 Options::Options(const Context& context) {
-    if (!context.option("chunk", "").empty())
-        chunk = number_from(context, "chunk", 0, 1, chunk_limit);
-    slots = static_cast<unsigned>(number_from(context, "slots", slots, 2, 64));
-    streams = static_cast<unsigned>(number_from(context, "streams", streams, 1, 8));
+    if (!context.option("chunk", "").empty()) chunk = context.number("chunk", 0, 1, chunk_limit);
+    slots = static_cast<unsigned>(context.number("slots", slots, 2, 64));
+    streams = static_cast<unsigned>(context.number("streams", streams, 1, 8));
     const std::string word = context.option("by", "auto");
     automatic = word == "auto";
     if (word == "streams")

@@ -25,9 +25,8 @@ template <class Abi> class RmaTransport final : public Transport {
         if (call != "put" && call != "get")
             throw Error("call is put or get for one-sided MPI, not '" + call + "'");
         get_ = call == "get";
-        const auto largest = context.option("largest-count", std::to_string(largest_piece));
-        piece_ = std::min<std::size_t>(std::stoull(largest), largest_piece);
-        if (piece_ == 0) throw Error("largest-count is at least 1");
+        piece_ = std::min<std::size_t>(context.number("largest-count", largest_piece, 1, SIZE_MAX),
+                                       largest_piece);
     }
 
     Buffers allocate(Memory kind, std::size_t bytes) override {

@@ -107,13 +107,20 @@ def launcher(value: str) -> str:
     return one_of("--launcher", value, ["auto", "mpiexec", *known])
 
 
+TEST_KEYS = (
+    *("blocks", "by", "call", "chunk", "copy", "largest-count", "lie", "method", "offset", "rounds"),
+    *("shared", "slots", "streams", "tell", "threads", "way"),
+)
+
+
 def test_pairs(values: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
-    """KEY=VALUE pairs for the project's own tests."""
+    """KEY=VALUE pairs for tests and studies: how a transport is to do what it else chooses by itself."""
     pairs = []
     for value in values or ():
         key, sign, rest = value.partition("=")
         if not key or not sign:
             raise WirespeedError(f"--test {shown(value)}: write KEY=VALUE")
+        one_of("--test", key, TEST_KEYS)
         pairs.append((key, rest))
     return tuple(pairs)
 
