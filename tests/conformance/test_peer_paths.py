@@ -224,7 +224,7 @@ def test_patterns_of_many_ranks(transport: str, ranks: int) -> None:
 
     Of several ranks, each way by itself; programs follow each other in one transport, whose counters go on.
     """
-    ways = {"ipc": IPC_WAYS, "gpu": GPU_WAYS if ranks == 3 else GPU_WAYS[1:3]}[transport]
+    ways = {"ipc": IPC_WAYS, "gpu": GPU_WAYS[ranks - 3 :: 2]}[transport]
     found = patterns(ranks, transport, *ways)
     if transport == "ipc":
         return

@@ -11,13 +11,22 @@ from support.command import disturbed
 from support.mpis import InstalledMpi
 
 
-@pytest.mark.parametrize(("path", "number"), [("rma-host", signal.SIGKILL), ("rma-host-get", signal.SIGSTOP)])
+@pytest.mark.parametrize(
+    ("mpi", "path", "number"),
+    [
+        ("openmpi", "rma-host-get", signal.SIGSTOP),
+        ("mpich", "rma-host", signal.SIGKILL),
+        ("impi", "rma-host-get", signal.SIGKILL),
+        ("debian", "rma-host", signal.SIGSTOP),
+    ],
+    indirect=["mpi"],
+)
 def test_a_rank_that_is_struck(mpi: InstalledMpi, path: str, number: int, tmp_path: Path) -> None:
     """Protects the name of the rank that died or hangs in the middle of puts and gets."""
     out = tmp_path / "r.jsonl"
     done = disturbed(
         *("pingpong", "--mpi", mpi.mpiexec, "--paths", f"{path},host", "--timeout", "3"),
-        *("--sizes", "8,64K,4M", "--precision", "0.0001%", "--max-time", "0.8"),
+        *("--sizes", "8,64K,4M", "--precision", "0.0001%", "--max-time", "0.4"),
         out=out,
         when=after(1),
         act=strike(out, 1, number),

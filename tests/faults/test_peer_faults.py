@@ -13,7 +13,7 @@ from support.command import Done, Record, disturbed, ranks_of, whole_lines
 from support.mpis import InstalledMpi
 
 PATHS = ("ipc-write", "ipc-read", "ipc-kernel", "gpu")
-SLOW = ("--sizes", "8,64K,8M", "--precision", "0.0001%", "--max-time", "0.5", "--timeout", "3")
+SLOW = ("--sizes", "8,64K,8M", "--precision", "0.0001%", "--max-time", "0.4", "--timeout", "3")
 # What rank 0 may sit in when it notices that rank 1 does not go on.
 CALLS = {
     "gpu": ("GPU kernel that moves the rounds",),
@@ -51,7 +51,7 @@ def is_well(done: Done, path: str) -> Record:
     return failure
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", ["ipc-write", "gpu"])
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_stopped_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
     """Protects from waiting for ever for a word in memory: which rank is stopped, where its peer waits."""
