@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -29,10 +28,10 @@ def test_a_choice_of_transports_stands(monkeypatch: pytest.MonkeyPatch, tmp_path
     """Protects what a user or an administrator has set, and jobs that may span hosts."""
     monkeypatch.setenv("OMPI_MCA_btl", "self,tcp")
     assert one_host_environment(library("openmpi", "5.0.8")) == {}
-    del os.environ["OMPI_MCA_btl"]
+    monkeypatch.delenv("OMPI_MCA_btl")
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     assert one_host_environment(library("openmpi", "5.0.8")) == {}
-    del os.environ["SLURM_JOB_ID"]
+    monkeypatch.delenv("SLURM_JOB_ID")
     folder = tmp_path / ".openmpi"
     folder.mkdir()
     (folder / "mca-params.conf").write_text("btl = self,sm\n")
