@@ -12,6 +12,7 @@
 #include "devices/device.hpp"
 #include "kernels/compile.hpp"
 #include "kernels/source.hpp"
+#include "measure/chain.hpp"
 #include "measure/clock.hpp"
 #include "measure/lie.hpp"
 #include "measure/watchdog.hpp"
@@ -127,6 +128,7 @@ struct ws_program {
     ws_transport* owner;
     Buffers buffers;
     std::size_t received;
+    bool together;
     std::unique_ptr<Program> program;
 };
 
@@ -224,6 +226,21 @@ int ws_device_check(ws_device* device, const char* memory, const void* from, uin
     });
 }
 
+int ws_device_fill_sums(ws_device* device, const char* memory, void* to, uint64_t bytes,
+                        double start) {
+    return succeeded([&] {
+        device->device->enter();
+        device->device->fill_sums(memory_from(memory), to, bytes, start);
+    });
+}
+int ws_device_check_sums(ws_device* device, const char* memory, const void* from, uint64_t bytes,
+                         double start, uint64_t* first_wrong) {
+    return succeeded([&] {
+        device->device->enter();
+        *first_wrong = device->device->check_sums(memory_from(memory), from, bytes, start);
+    });
+}
+
 const char* ws_kernel_source(void) { return kernel_source().c_str(); }
 int64_t ws_kernel_compile(const char* architecture) {
     return guarded<int64_t>(-1,
@@ -271,7 +288,7 @@ void* ws_buffers_send(ws_buffers* buffers) { return buffers->buffers.send; }
 void* ws_buffers_receive(ws_buffers* buffers) { return buffers->buffers.receive; }
 
 ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
-                            const ws_transfer* transfers, uint64_t count, int in_place) {
+                            const ws_transfer* transfers, uint64_t count, int flags) {
     return guarded<ws_program*>(nullptr, [&] {
         std::vector<Step> steps;
         std::size_t received = 0;
@@ -288,22 +305,49 @@ ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
             if (each.receives) received = std::max(received, each.offset + each.bytes);
         }
         Buffers used = buffers->buffers;
-        if (in_place) used.receive = used.send;
-        return new ws_program{transport, used, received,
+        if (flags & 1) used.receive = used.send;
+        return new ws_program{transport, used, received, (flags & 2) != 0,
                               transport->transport->compile(steps, used)};
     });
 }
 void ws_program_close(ws_program* program) { delete program; }
+ws_program* ws_chain_open(ws_program** links, uint64_t count, const ws_add* adds,
+                          uint64_t add_count) {
+    return guarded<ws_program*>(nullptr, [&] {
+        if (!count) throw Error("a chain has a link or more");
+        const Buffers& buffers = links[0]->buffers;
+        std::vector<Link> chain;
+        std::size_t received = 0;
+        for (uint64_t i = 0; i < count; ++i) {
+            chain.push_back({links[i]->program.get(), {}});
+            received = std::max(received, links[i]->received);
+        }
+        for (uint64_t i = 0; i < add_count; ++i) {
+            const ws_add& each = adds[i];
+            if (each.offset + each.bytes > buffers.bytes)
+                throw Error("a sum lies outside of the buffers");
+            chain.at(static_cast<std::size_t>(each.link))
+                .adds.push_back(
+                    {buffers.kind, buffers.receive + each.offset, each.bytes, each.value});
+        }
+        ws_transport* owner = links[0]->owner;
+        auto program = make_chain(owner->context.page, owner->context.device, std::move(chain));
+        return new ws_program{owner, buffers, received, false, std::move(program)};
+    });
+}
 int ws_program_run(ws_program* program, int lead_in, int rounds_per_sample, int samples,
                    double* seconds) {
     return succeeded([&] {
-        program->program->run({lead_in, rounds_per_sample, samples},
+        program->program->run({lead_in, rounds_per_sample, samples, program->together},
                               {seconds, static_cast<std::size_t>(samples)});
     });
 }
 const char* ws_program_describe(ws_program* program) {
     return guarded<const char*>(nullptr, [&] {
-        last_text = "{" + program->program->describe() + "}";
+        last_text = program->program->describe();
+        if (program->together && !program->program->can_begin_together())
+            last_text += std::string(last_text.empty() ? "" : ", ") + "\"samples\": \"back to back\"";
+        last_text = "{" + last_text + "}";
         return last_text.c_str();
     });
 }

@@ -55,6 +55,12 @@ int ws_device_fill(ws_device* device, const char* memory, void* to, uint64_t byt
 int ws_device_check(ws_device* device, const char* memory, const void* from, uint64_t bytes,
                     uint64_t seed, int tag, uint64_t* first_wrong);
 
+/* Doubles start, start + 1, ... start + 1023, start, ...; first_wrong: the number of the first double
+ * that is another one; bytes / 8 if none is. */
+int ws_device_fill_sums(ws_device* device, const char* memory, void* to, uint64_t bytes, double start);
+int ws_device_check_sums(ws_device* device, const char* memory, const void* from, uint64_t bytes,
+                         double start, uint64_t* first_wrong);
+
 /* ---- kernels ------------------------------------------------------------------------------------
  */
 /* The kernels' source text, as run-time compilers get it. */
@@ -113,10 +119,23 @@ typedef struct ws_transfer {
 } ws_transfer;
 
 typedef struct ws_program ws_program;
-/* in_place: the send buffer is the receive buffer too, as in a ping-pong of one buffer. */
+/* flags: 1, the send buffer is the receive buffer too, as in a ping-pong of one buffer;
+ * 2, each sample begins with a barrier of all ranks, where the transport's programs can. */
 ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
-                            const ws_transfer* transfers, uint64_t count, int in_place);
+                            const ws_transfer* transfers, uint64_t count, int flags);
 void ws_program_close(ws_program* program);
+/* A sum by the device after a link's last transfer: adds value to each double of a place in the
+ * receive buffer. Ordered by link. */
+typedef struct ws_add {
+    int32_t link;
+    int32_t reserved;
+    uint64_t offset, bytes;
+    double value;
+} ws_add;
+/* A program whose round is one round of each link, in order; the links must outlive it, and all
+ * have the same buffers. */
+ws_program* ws_chain_open(ws_program** links, uint64_t count, const ws_add* adds,
+                          uint64_t add_count);
 /* Runs lead_in rounds, then samples x rounds_per_sample rounds; seconds[i]: sample i per round. */
 int ws_program_run(ws_program* program, int lead_in, int rounds_per_sample, int samples,
                    double* seconds);

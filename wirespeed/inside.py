@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path as File
 from typing import Any
@@ -141,7 +142,10 @@ class _Voice:
 def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
     from wirespeed.measure import Measurement
 
-    refusal = find_pattern(plan.pattern).refuse(Shape(place.size))
+    shape = Shape(place.size, dict(plan.options))
+    fixed = find_pattern(plan.pattern).fixed_sizes(shape)
+    plan = replace(plan, ranks=place.size, sizes=plan.sizes if fixed is None else fixed)
+    refusal = find_pattern(plan.pattern).refuse(shape)
     if refusal:
         raise WirespeedError(refusal)
     promise, variables = promised(plan, place)
@@ -199,7 +203,8 @@ def _ignore(message: Message) -> None:
 
 def _in_order(plan: Plan, kind: str) -> list[Path]:
     """The plan's paths, those that may end the whole job last."""
-    chosen = select(plan.paths, kind != "host") or select(plan.paths)
+    within = find_pattern(plan.pattern).within
+    chosen = select(plan.paths, kind != "host", within) or select(plan.paths, within=within)
     usable = [path for path in chosen if kind != "host" or not path.needs_device]
     if not usable:
         raise WirespeedError(f"{chosen[0].name}: no GPU on this machine", ExitCode.UNAVAILABLE)

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from wirespeed.messages import Message
 from wirespeed.native import Core
-from wirespeed.one_size import Mismatch, OneSize, Setting, Unusable
+from wirespeed.one_size import OneSize
 from wirespeed.orders import startup_limit, stuck_after
 from wirespeed.paths import Path, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
+from wirespeed.room import buffer_room
+from wirespeed.setting import Mismatch, Setting, Unusable
 from wirespeed.switches import without_effect
+from wirespeed.units import format_size
 
 if TYPE_CHECKING:
     from wirespeed.rank import Watched
@@ -50,7 +53,7 @@ class Measurement:
             device=device,
             plan=plan,
             pattern=find_pattern(plan.pattern),
-            shape=Shape(world.size),
+            shape=Shape(world.size, dict(plan.options), buffer_room(core, world, device)),
             tell=tell,
             offset=self._offset,
             lie=test.get("lie"),
@@ -75,7 +78,10 @@ class Measurement:
             self._failure(error.what, str(error), None, fatal=True)
             return
         try:
-            if not path.tried_first or self._all_sizes(path, transport, step, TRIAL_SIZES, trial=True):
+            pattern, shape = self._setting.pattern, self._setting.shape
+            fixed = pattern.fixed_sizes(shape)
+            trial = TRIAL_SIZES if fixed is None else fixed
+            if not path.tried_first or self._all_sizes(path, transport, step, trial, trial=True):
                 details = self._core.described(self._core.lib.ws_transport_describe(transport))
                 self._tell({"kind": "accepted", "details": details})
                 self._all_sizes(path, transport, step, sizes)
@@ -99,21 +105,23 @@ class Measurement:
     ) -> bool:
         """Goes through the sizes; False if one failed. A trial ends there, and its failure is the path's."""
         buffers, capacity, good = None, -1, True
-        for index, size in enumerate(sizes):
-            self._watched.stage(path.name, size, stuck_after(self._plan, size))
+        needs = [self._needed(size) for size in sizes]
+        for index, (size, needed) in enumerate(zip(sizes, needs, strict=True)):
+            patience = stuck_after(self._plan, max(size, needed))
+            self._watched.stage(path.name, size, patience)
             if not trial:
                 self._tell(
                     {"kind": "progress", "path": path.name, "bytes": size, "index": index, "of": len(sizes)}
                 )
             try:
-                if size + self._offset > capacity:
+                if needed > capacity:
                     if buffers is not None:
                         self._core.lib.ws_buffers_close(buffers)
                     buffers, capacity = None, -1
-                    room = self._capacities(size, sizes)
+                    room = self._capacities(needed, needs)
                     self._watched.stage(path.name, size, stuck_after(self._plan, room[0]))
                     buffers, capacity = self._new_buffers(transport, path, room)
-                    self._watched.stage(path.name, size, stuck_after(self._plan, size))
+                    self._watched.stage(path.name, size, patience)
                 one = OneSize(self._setting, path, transport, buffers, size, step, (index, len(sizes)))
                 one.try_only() if trial else one.measure()
             except Unusable as error:
@@ -128,9 +136,21 @@ class Measurement:
             self._core.lib.ws_buffers_close(buffers)
         return good
 
-    def _capacities(self, size: int, sizes: Sequence[int]) -> list[int]:
-        """What to try to allocate: room for what follows, else for this size alone."""
-        needed, most = size + self._offset, max(sizes) + self._offset
+    def _needed(self, size: int) -> int:
+        """Bytes of each buffer, the same on all ranks."""
+        set_ = self._setting
+        mine = set_.pattern.extent(set_.world.rank, set_.shape, size)
+        return int(set_.world.maximum(mine)) + self._offset
+
+    def _capacities(self, needed: int, needs: Sequence[int]) -> list[int]:
+        """What to try to allocate: room for what follows, else for this size alone. Raises Unusable."""
+        limit = self._setting.shape.memory
+        if limit is not None and needed > limit:
+            raise Unusable(
+                f"it takes two buffers of {format_size(needed)} on each rank; the memory that is free holds "
+                f"{format_size(limit)}"
+            )
+        most = max(need for need in needs if limit is None or need <= limit)
         room = next((step for step in SMALL_BUFFERS if needed <= step), most)
         return sorted({min(room, most), needed}, reverse=True)
 

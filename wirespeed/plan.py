@@ -57,6 +57,10 @@ class Plan:
     between: tuple[int, ...] = ()
     """Processor of each rank: GPU numbers, or CPU cores with device cpu; empty: rank i, GPU i mod n."""
     ranks: int = 2
+    options: tuple[tuple[str, Any], ...] = ()
+    """The pattern's own: ("window", 64), ..."""
+    beside: str | None = None
+    """Another pattern that runs at the same time: PATTERN:PATH:SIZE."""
     mpi: str | None = None
     """An MPI's prefix or its mpiexec; None: the machine's own, else a wheel's."""
     launcher: str = "auto"
@@ -79,6 +83,7 @@ class Plan:
         fields["stopping"] = Stopping(**fields["stopping"])
         for name in ("paths", "sizes", "between", "hosts"):
             fields[name] = tuple(fields[name])
+        fields["options"] = tuple((key, value) for key, value in fields.get("options", ()))
         fields["test"] = tuple((key, value) for key, value in fields["test"])
         return Plan(**fields)
 

@@ -27,3 +27,10 @@ def ancestors() -> Iterator[Path]:
             yield Path(f"/proc/{pid}/exe").readlink()
         except (OSError, ValueError, IndexError):
             return
+
+
+def cores() -> int:
+    """Cores of this machine, without their threads."""
+    import psutil
+
+    return psutil.cpu_count(logical=False) or 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import secrets
 import signal
@@ -25,6 +26,7 @@ from wirespeed.page import own_folder, sweep
 from wirespeed.paths import Path, all_paths
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
+from wirespeed.process import cores
 from wirespeed.rank import allowed_cpus
 from wirespeed.results import record
 from wirespeed.results.store import Store, default_name
@@ -33,6 +35,8 @@ from wirespeed.watch import JobStep
 from wirespeed.world import Promise
 
 Event = dict[str, Any]
+MOST_CPU_RANKS = 8
+"""Without GPUs and --ranks."""
 Observer = Callable[[Event], None]
 
 
@@ -47,11 +51,13 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         from wirespeed.inside import measure_inside
 
         return measure_inside(plan, observe)
-    refusal = find_pattern(plan.pattern).refuse(Shape(plan.ranks))
+    found = discover(plan)
+    plan = completed(plan, found)
+    refusal = find_pattern(plan.pattern).refuse(Shape(plan.ranks, dict(plan.options)))
     if refusal:
         raise WirespeedError(refusal)
-    found = discover(plan)
-    paths = select(plan.paths, found.kind != "host") or select(plan.paths)
+    within = find_pattern(plan.pattern).within
+    paths = select(plan.paths, found.kind != "host", within) or select(plan.paths, within=within)
     if not any(found.availability(path) is None for path in paths):
         path = paths[0]
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
@@ -61,6 +67,17 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
     run = Run(plan, found, observe)
     with ending_on_signals():
         return run.all_steps(paths)
+
+
+def completed(plan: Plan, found: Machine) -> Plan:
+    """The plan with what depends on the machine and on the pattern: how many ranks, which sizes."""
+    pattern, options = find_pattern(plan.pattern), dict(plan.options)
+    if not plan.ranks:
+        wanted = pattern.wanted_ranks(Shape(0, options))
+        ranks = wanted or len(plan.between) or len(found.devices) or min(cores(), MOST_CPU_RANKS)
+        plan = dataclasses.replace(plan, ranks=max(2, ranks))
+    fixed = pattern.fixed_sizes(Shape(plan.ranks, options))
+    return plan if fixed is None else dataclasses.replace(plan, sizes=fixed)
 
 
 @contextmanager

@@ -16,13 +16,15 @@ def is_pattern(word: str) -> bool:
     return word == ALL or any(letter in word for letter in "*?[")
 
 
-def select(words: Sequence[str], gpus: bool = True) -> list[Path]:
+def select(words: Sequence[str], gpus: bool = True, within: bool = False) -> list[Path]:
     """The paths meant, none twice; without words every default one. Raises WirespeedError.
 
     A path called by its name is always among them: that it cannot be measured is worth a line. Patterns
-    and defaults leave out what needs a GPU where `gpus` is False.
+    and defaults leave out what needs a GPU where `gpus` is False. `within`: paths that move bytes inside a
+    rank are meant, else those between ranks.
     """
-    here = [path for path in all_paths() if gpus or not path.needs_device]
+    fitting = [path for path in all_paths() if path.within == within]
+    here = [path for path in fitting if gpus or not path.needs_device]
     if not words:
         return [path for path in here if path.default]
     found: list[Path] = []
@@ -33,8 +35,16 @@ def select(words: Sequence[str], gpus: bool = True) -> list[Path]:
         elif is_pattern(word):
             found += [path for path in here if fnmatchcase(path.name, word)]
         else:
-            found += [path for path in all_paths() if path.name == word]
+            if not any(path.name == word for path in fitting):
+                raise WirespeedError(_other_kind(word, within))
+            found += [path for path in fitting if path.name == word]
     return list(dict.fromkeys(found))
+
+
+def _other_kind(word: str, within: bool) -> str:
+    if within:
+        return f"--paths {word}: it moves bytes between ranks, and this command copies inside each of them"
+    return f"--paths {word}: it copies inside a rank, which 'wirespeed copy' measures"
 
 
 def check(word: str) -> None:

@@ -10,7 +10,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from wirespeed.histogram import SHORTEST_S, Histogram
 
@@ -67,7 +67,7 @@ class Samples:
         self.batches += 1
         self._sum += total
         self._min, self._max = min(self._min, ascending[0]), max(self._max, ascending[-1])
-        self.latest = _middle(ascending)
+        self.latest = middle(ascending)
         self._medians.append(self.latest)
         if len(self._medians) > KEPT_BATCHES:
             threes = range(0, len(self._medians) - 2, 3)
@@ -161,7 +161,8 @@ def _share(interval: tuple[float, float] | None, median: float) -> float | None:
     return (interval[1] - interval[0]) / 2 / median if interval and median > 0 else None
 
 
-def _middle(ascending: Sequence[float]) -> float:
+def middle(ascending: Sequence[float]) -> float:
+    """The median of sorted values."""
     half = len(ascending) // 2
     return ascending[half] if len(ascending) % 2 else (ascending[half - 1] + ascending[half]) / 2
 
@@ -235,7 +236,7 @@ def _grouped(medians: Sequence[float]) -> Sequence[float]:
     skipped = len(medians) % size % 2
     starts = [skipped + size * i for i in range(len(medians) // size)]
     ends = [*starts[1:], len(medians)]
-    return [_middle(sorted(medians[a:b])) for a, b in zip(starts, ends, strict=True)]
+    return [middle(sorted(medians[a:b])) for a, b in zip(starts, ends, strict=True)]
 
 
 def _common(values: Sequence[float]) -> float:
@@ -264,6 +265,16 @@ LOOK_AGAIN = 1.5
 """The next look at the precision comes with so many times the batches: each look is a chance to be fooled."""
 LONG_ROUND_S = 5.0
 """Rounds longer than this need not be repeated to have an interval."""
+
+
+class Sampled(Protocol):
+    """What a stopping rule must know of the samples so far; of all teams, it is the one that needs most."""
+
+    count: int
+    batches: int
+    latest: float
+
+    def precision(self) -> float | None: ...
 
 
 class StoppingRule:
@@ -295,12 +306,21 @@ class StoppingRule:
             return 0
         return min(max(1, round(1e-3 / max(round_s, SHORTEST_S))), MOST_ROUNDS_A_SAMPLE)
 
-    def decide(self, samples: Samples, elapsed_s: float) -> str | None:
+    def _over(self, samples: Sampled, elapsed_s: float) -> bool:
+        needed = 1 if self._round_s > LONG_ROUND_S else FEWEST_BATCHES
+        return elapsed_s >= self._stopping.max_time and samples.batches >= needed
+
+    def due(self, samples: Sampled, elapsed_s: float) -> bool:
+        """Will decide() look at the precision? Others may have to work it out together."""
+        if self._stopping.loops is not None:
+            return False
+        return self._over(samples, elapsed_s) or samples.batches >= self._next_look
+
+    def decide(self, samples: Sampled, elapsed_s: float) -> str | None:
         """Why to stop ("precision", "max-time" or "fixed"), or None to go on."""
         if self._stopping.loops is not None:
             return "fixed" if samples.count else None
-        needed = 1 if self._round_s > LONG_ROUND_S else FEWEST_BATCHES
-        over = elapsed_s >= self._stopping.max_time and samples.batches >= needed
+        over = self._over(samples, elapsed_s)
         if not over and samples.batches < self._next_look:
             return None
         self._next_look = math.ceil(samples.batches * LOOK_AGAIN)
@@ -309,7 +329,7 @@ class StoppingRule:
             return "precision"
         return "max-time" if over else None
 
-    def next_batch(self, round_s: float, samples: Samples, elapsed_s: float) -> tuple[int, int]:
+    def next_batch(self, round_s: float, samples: Sampled, elapsed_s: float) -> tuple[int, int]:
         """(rounds per sample, samples) of the next batch; `round_s` counts until there are samples."""
         if self._stopping.loops is not None:
             self.rounds_per_sample = self._stopping.loops

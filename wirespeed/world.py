@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,9 +99,40 @@ class World:
         values: list[Any] | None = self.comm.gather(value, root=0)
         return values
 
-    def share(self, value: Any) -> Any:
-        """Rank 0's value, on every rank."""
-        return self.comm.bcast(value, root=0)
+    def share(self, value: Any, root: int = 0) -> Any:
+        """That rank's value, on every rank."""
+        return self.comm.bcast(value, root=root)
+
+    def maximum(self, value: float) -> float:
+        """The largest of all ranks' values, on every rank."""
+        found: float = self.comm.allreduce(value, op=self._mpi.MAX)
+        return found
+
+    def minimum(self, value: int) -> int:
+        """The smallest of all ranks' values, on every rank."""
+        found: int = self.comm.allreduce(value, op=self._mpi.MIN)
+        return found
+
+    def first(self, value: Any) -> tuple[int, Any] | None:
+        """The lowest rank that has a value, and that value; None where nobody has one. On every rank."""
+        rank = self.minimum(self.size if value is None else self.rank)
+        return None if rank == self.size else (rank, self.share(value, root=rank))
+
+    def neighbours(self) -> int:
+        """Ranks on this host."""
+        near = self.comm.Split_type(self._mpi.COMM_TYPE_SHARED)
+        count: int = near.size
+        near.Free()
+        return count
+
+    def of_ranks(self, ranks: Sequence[int]) -> Inner:
+        """A world of these ranks alone, which all of them (and nobody else) ask for."""
+        if isinstance(ranks, range):
+            last = ranks[-1]
+            group = self.comm.group.Range_incl([(ranks[0], last, ranks.step)])
+        else:
+            group = self.comm.group.Incl(list(ranks))
+        return Inner(self._mpi, self.comm.Create_group(group))
 
     def everyone(self, value: Any) -> list[Any]:
         values: list[Any] = self.comm.allgather(value)
@@ -155,6 +188,22 @@ class World:
         )
         self._alive = (allgather, broadcast, barrier, struct)
         return struct
+
+
+class Inner:
+    """Some of the ranks."""
+
+    def __init__(self, mpi: Any, comm: Any) -> None:
+        self._mpi, self._comm = mpi, comm
+
+    def largest(self, values: array[float]) -> array[float]:
+        """Value by value the largest of all ranks, on the first of them."""
+        most = array("d", bytes(8 * len(values)))
+        self._comm.Reduce([values, self._mpi.DOUBLE], [most, self._mpi.DOUBLE], op=self._mpi.MAX, root=0)
+        return most
+
+    def free(self) -> None:
+        self._comm.Free()
 
 
 def loaded_library() -> str:

@@ -36,27 +36,59 @@ void Device::fill(Memory kind, void* address, std::size_t bytes, std::uint64_t s
     if (bytes == 0) return;
     std::uint64_t count = bytes, tags = tag;
     void* arguments[] = {&address, &count, &seed, &tags};
+    run_or_launch(kind, "ws_payload_fill", arguments);
+}
+
+void Device::run_or_launch(Memory kind, const char* kernel, void** arguments) {
     if (on_host(kind))
-        cpu::run("ws_payload_fill", 1, arguments, cpu::same_address);
+        cpu::run(kernel, 1, arguments, cpu::same_address);
     else
-        launch("ws_payload_fill", payload_blocks, payload_threads, arguments);
+        launch(kernel, payload_blocks, payload_threads, arguments);
+}
+
+void Device::fill_sums(Memory kind, void* address, std::size_t bytes, double start) {
+    std::uint64_t count = bytes / sizeof(double);
+    void* arguments[] = {&address, &count, &start};
+    if (count) run_or_launch(kind, "ws_sums_fill", arguments);
+}
+
+void Device::add(Memory kind, void* address, std::size_t bytes, double value) {
+    std::uint64_t count = bytes / sizeof(double);
+    void* arguments[] = {&address, &count, &value};
+    if (count) run_or_launch(kind, "ws_sums_add", arguments);
+}
+
+std::size_t Device::check_sums(Memory kind, const void* address, std::size_t bytes, double start) {
+    std::uint64_t count = bytes / sizeof(double);
+    if (!count) return 0;
+    return first_wrong(kind, "ws_sums_check", count, [&](void* result, const auto& run) {
+        void* arguments[] = {&address, &count, &start, &result};
+        run(arguments);
+    });
 }
 
 std::size_t Device::check(Memory kind, const void* address, std::size_t bytes, std::uint64_t seed,
                           std::uint8_t tag) {
     if (bytes == 0) return 0;
-    std::uint64_t count = bytes, tags = tag, first = bytes;
-    if (on_host(kind)) {
-        void* result = &first;
+    std::uint64_t count = bytes, tags = tag;
+    return first_wrong(kind, "ws_payload_check", count, [&](void* result, const auto& run) {
         void* arguments[] = {&address, &count, &seed, &tags, &result};
-        cpu::run("ws_payload_check", 1, arguments, cpu::same_address);
+        run(arguments);
+    });
+}
+
+/// What a checking kernel leaves in a word that begins as `none`; `call` gives it its arguments.
+std::size_t Device::first_wrong(Memory kind, const char* kernel, std::uint64_t none,
+                                const FirstWrong& call) {
+    const auto run = [&](void** arguments) { run_or_launch(kind, kernel, arguments); };
+    std::uint64_t first = none;
+    if (on_host(kind)) {
+        call(&first, run);
         return first;
     }
     Allocation found(*this, Memory::device, sizeof first);
     copy(found.address(), &first, sizeof first);
-    void* result = found.address();
-    void* arguments[] = {&address, &count, &seed, &tags, &result};
-    launch("ws_payload_check", payload_blocks, payload_threads, arguments);
+    call(found.address(), run);
     copy(&first, found.address(), sizeof first);
     return first;
 }

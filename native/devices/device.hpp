@@ -123,6 +123,17 @@ class Device {
     /// The offset of the first byte that is not of the content (seed, tag); `bytes` if all are.
     std::size_t check(Memory kind, const void* address, std::size_t bytes, std::uint64_t seed,
                       std::uint8_t tag);
+
+    /// Doubles: start, start + 1, ... start + 1023, start, ... (kernels/sums.h).
+    void fill_sums(Memory kind, void* address, std::size_t bytes, double start);
+    void add(Memory kind, void* address, std::size_t bytes, double value);
+    /// The number of the first double that is not as fill_sums would make it; bytes / 8 if all are.
+    std::size_t check_sums(Memory kind, const void* address, std::size_t bytes, double start);
+
+  private:
+    using FirstWrong = std::function<void(void*, const std::function<void(void**)>&)>;
+    std::size_t first_wrong(Memory kind, const char* kernel, std::uint64_t none, const FirstWrong& call);
+    void run_or_launch(Memory kind, const char* kernel, void** arguments);
 };
 
 /// A kind of device, found at run time. Each folder in native/devices adds one with `AddDevices`.

@@ -1,11 +1,15 @@
 // Every kernel, compiled for the CPU. The same text, as a string, is in source.hpp.
 #include "kernels/payload.h"
 #include "kernels/play.h"
+#include "kernels/sums.h"
 
 namespace {
 
 const wirespeed::cpu::Add<ws_payload_fill> add_fill{"ws_payload_fill"};
 const wirespeed::cpu::Add<ws_payload_check> add_check{"ws_payload_check"};
+const wirespeed::cpu::Add<ws_sums_fill> add_sums_fill{"ws_sums_fill"};
+const wirespeed::cpu::Add<ws_sums_add> add_sums_add{"ws_sums_add"};
+const wirespeed::cpu::Add<ws_sums_check> add_sums_check{"ws_sums_check"};
 const wirespeed::cpu::Add<ws_play_packets> add_play_packets{"ws_play_packets"};
 const wirespeed::cpu::Add<ws_pair_packets> add_pair_packets{"ws_pair_packets"};
 const wirespeed::cpu::Add<ws_play_stores> add_play_stores{"ws_play_stores"};

@@ -29,6 +29,7 @@ class Liar final : public Program {
         arrived_ = std::move(now);
     }
 
+    bool can_begin_together() const override { return truth_->can_begin_together(); }
     std::string describe() const override { return truth_->describe(); }
 
   private:

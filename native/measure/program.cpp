@@ -12,10 +12,14 @@ void HostProgram::rounds(int count) {
 }
 
 void HostProgram::run(const Schedule& schedule, std::span<double> seconds) {
-    if (align_) align_->run();
+    if (align_ && schedule.aligned) align_->run();
     rounds(schedule.lead_in);
     double last = now();
     for (int sample = 0; sample < schedule.samples; ++sample) {
+        if (schedule.together && align_) {
+            align_->run();
+            last = now();
+        }
         rounds(schedule.rounds_per_sample);
         const double stamp = now();
         seconds[static_cast<std::size_t>(sample)] = (stamp - last) / schedule.rounds_per_sample;

@@ -16,6 +16,8 @@ struct Schedule {
     int lead_in = 0;            ///< rounds before the first sample, not timed
     int rounds_per_sample = 1;  ///< so many that a sample stands clear of the clock's resolution
     int samples = 1;
+    bool together = false;  ///< all ranks begin each sample together, where the program can
+    bool aligned = true;    ///< they meet before the first round of all
 };
 
 class Program {
@@ -24,6 +26,8 @@ class Program {
     /// Runs all rounds of `schedule`; seconds[i] is sample i's time divided by its rounds.
     /// Back when the last byte of the last round has arrived.
     virtual void run(const Schedule& schedule, std::span<double> seconds) = 0;
+    /// Can it begin each sample with a barrier?
+    virtual bool can_begin_together() const { return false; }
     /// What was chosen for this program, as JSON members, for the record.
     virtual std::string describe() const { return {}; }
 };
@@ -38,12 +42,14 @@ class Action {
 /// A program whose rounds are run by the CPU, which stamps each sample with its own clock.
 class HostProgram final : public Program {
   public:
-    /// `align` lets the ranks start together; it runs once, before the lead-in, and may be null.
+    /// `align` lets the ranks start together; it runs before the lead-in, before each sample if the
+    /// schedule says so, and may be null.
     HostProgram(Page& page, std::vector<std::unique_ptr<Action>> round,
                 std::unique_ptr<Action> align, std::string details = {})
         : page_(page), round_(std::move(round)), align_(std::move(align)),
           details_(std::move(details)) {}
     void run(const Schedule& schedule, std::span<double> seconds) override;
+    bool can_begin_together() const override { return align_ != nullptr; }
     std::string describe() const override { return details_; }
 
   private:

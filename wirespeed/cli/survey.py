@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +13,7 @@ from wirespeed.cli.common.options import Debugging, Measuring, Reporting, option
 from wirespeed.cli.common.streams import distrust_terminals
 from wirespeed.errors import ExitCode
 from wirespeed.plan import Plan
+from wirespeed.room import free_memory
 from wirespeed.units import format_size
 
 if TYPE_CHECKING:
@@ -83,19 +83,6 @@ def fitting(sizes: tuple[int, ...], memory: int | None) -> tuple[int, ...]:
     if memory is None:
         return sizes
     return tuple(size for size in sizes if size * MEMORY_PER_BYTE <= memory) or sizes[:1]
-
-
-def free_memory() -> int | None:
-    """Bytes that processes here can still get; None if the system does not say."""
-    import psutil
-
-    free = int(psutil.virtual_memory().available)
-    folder = Path("/sys/fs/cgroup")
-    try:
-        limit, used = (int((folder / name).read_text()) for name in ("memory.max", "memory.current"))
-    except (OSError, ValueError):
-        return free
-    return min(free, max(0, limit - used))
 
 
 def register(app: typer.Typer) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from wirespeed.launch import Job, spread
 from wirespeed.mpi import Mpi
+from wirespeed.process import cores
 
 
 class OpenMpi:
@@ -28,18 +29,12 @@ class OpenMpi:
             command += ["--host", ",".join(f"{host}:{each}" for host in job.hosts), "--bind-to", "none"]
         elif job.ranks > (os.cpu_count() or 1):
             command += ["--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"]
-        elif job.ranks > _cores():
+        elif job.ranks > cores():
             # Open MPI counts cores, not their threads.
             command += ["--use-hwthread-cpus"]
         for name in job.variables:
             command += ["-x", name]
         return [*command, *job.command]
-
-
-def _cores() -> int:
-    import psutil
-
-    return psutil.cpu_count(logical=False) or 1
 
 
 LAUNCHER = OpenMpi()

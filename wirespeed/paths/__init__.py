@@ -24,8 +24,12 @@ class Path:
     """Name of a folder in native/transports."""
     memory: str
     """pageable, pinned, device or managed: where the two buffers lie."""
+    into: str = ""
+    """Where the receive buffer lies, if elsewhere than the send buffer."""
     options: tuple[tuple[str, str], ...] = ()
     """Given to the transport."""
+    within: bool = False
+    """True: moves bytes inside one rank, and none between ranks."""
     needs_device: bool = False
     """True: only with GPUs (or emulated ones)."""
     gpu_aware_mpi: bool = False

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns import Figure, Shape, Step, Transfer
+from wirespeed.patterns.base import Figure, Pattern, Shape, Step, Transfer
 
 
-class Exchange:
+class Exchange(Pattern):
     """The time in which both messages have arrived; the bandwidth is that of one direction."""
 
     name = "exchange"
-    summary = "two ranks send to each other at once: time until both messages have arrived"
+    summary = "Measure both directions at once, by every path."
+    help = """
+    For each path and size: the time until both ranks' messages have arrived, and the bandwidth of each
+    direction (the sum of both is twice that).
 
-    def refuse(self, shape: Shape) -> str | None:
-        if shape.ranks == 2:
-            return None
-        return f"an exchange takes exactly two ranks, not {shape.ranks}: start it with -n 2"
+    \b
+    Examples:
+      wirespeed exchange
+      wirespeed exchange --paths gpu,ipc-write --sizes 1M:1G
+    """
+    one_buffer = True
 
-    def steps(self, rank: int, shape: Shape, size: int) -> list[Step]:
+    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
         other = (Transfer(1 - rank, size),)
         return [Step(sends=other, receives=other)]
 

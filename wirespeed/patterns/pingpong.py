@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns import Figure, Shape, Step, Transfer
+from wirespeed.patterns.base import Figure, Pattern, Shape, Step, Transfer
 
 
-class PingPong:
+class PingPong(Pattern):
     """Half of a round trip is the one-way time."""
 
     name = "pingpong"
-    summary = "one-way time between two ranks: half of a round trip"
+    summary = "Measure two ranks by every path."
+    help = """
+    For each path and size: the one-way time (half of a round trip) and the bandwidth. Inside a launcher
+    (mpirun -n 2 wirespeed pingpong) the two processes are the ranks; outside, each path is started as a job
+    step of its own.
 
-    def refuse(self, shape: Shape) -> str | None:
-        if shape.ranks == 2:
-            return None
-        return f"a ping-pong takes exactly two ranks, not {shape.ranks}: start it with -n 2"
+    \b
+    Examples:
+      wirespeed pingpong
+      wirespeed pingpong --paths host,aware --sizes 8:1G --precision 0.5%
+      wirespeed pingpong --between 2,3 --mpi /opt/mpich
+      wirespeed pingpong --loops 50 --warmup 5 --format tutorial
+      mpirun -n 2 wirespeed pingpong --out pair.jsonl
+    """
+    one_buffer = True
 
-    def steps(self, rank: int, shape: Shape, size: int) -> list[Step]:
+    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
         other = (Transfer(1 - rank, size),)
         send, receive = Step(sends=other), Step(receives=other)
         return [send, receive] if rank == 0 else [receive, send]

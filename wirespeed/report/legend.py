@@ -26,7 +26,8 @@ def legend(run: Run, layout: Layout) -> list[str]:
     entries = list(run.entries.values())
     definitions = dict.fromkeys(entry.definition for entry in entries if entry.definition)
     what = "; ".join(definitions) or "one way: half of a round trip"
-    rate = f", GB/s = bytes / {run.way}" if layout.compact else ""
+    plain = all(entry.amount == entry.bytes for entry in entries)
+    rate = f", GB/s = bytes / {run.way}" if layout.compact and plain else ""
     if all(entry.stopped == "fixed" for entry in entries):
         return [
             f"{what}, mean over a fixed count of rounds; GB = 1e9 bytes{rate}",
@@ -40,9 +41,21 @@ def legend(run: Run, layout: Layout) -> list[str]:
     lines += _intervals(run, entries, layout)
     lines += _fastest(run, layout)
     lines += _prices(run)
+    lines += _limits(run, layout)
     if layout.extremes:
         lines.append("min: fastest sample; p99: 99 of 100 samples were faster")
     return lines
+
+
+def _limits(run: Run, layout: Layout) -> list[str]:
+    """The equation behind each limit shown, and its source."""
+    if layout.compact:
+        return []
+    found: dict[str, list[str]] = {}
+    for path in run.paths:
+        if limit := run.ceiling(path):
+            found.setdefault(f"{limit.equation} ({limit.source})", []).append(path)
+    return [f"limit of {', '.join(paths)}: {text}" for text, paths in found.items()]
 
 
 def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:

@@ -17,6 +17,8 @@ def title(run: Run) -> str:
         words.append(f"on {environment['host']}")
     parts = [" ".join(words)]
     parts += dict.fromkeys(mpi_title(step["mpi"]) for step in run.steps if isinstance(step.get("mpi"), dict))
+    if plan.get("beside"):
+        parts.append(f"beside {plan['beside']}")
     if when := _when(run.head.get("started")):
         parts.append(when)
     return ", ".join(parts)
@@ -36,8 +38,25 @@ def placement(run: Run) -> list[str]:
         if str(step.get("path")) not in paths:
             paths.append(str(step.get("path")))
     if len(found) == 1:
-        return list(found)
-    return [f"{', '.join(paths)}: {line}" for line, paths in found.items()]
+        return [*found, *misplaced(run)]
+    return [*misplaced(run)] + [f"{', '.join(paths)}: {line}" for line, paths in found.items()]
+
+
+def misplaced(run: Run) -> list[str]:
+    """A line where ranks do not stand host by host, though the pattern's groups assume that they do."""
+    if not run.groups_by_host:
+        return []
+    lines = []
+    for step in run.steps:
+        hosts = [str(rank.get("host")) for rank in step.get("ranks") or () if isinstance(rank, dict)]
+        seen = [host for number, host in enumerate(hosts) if not number or host != hosts[number - 1]]
+        if len(seen) != len(set(seen)):
+            start = ", ".join(f"rank {number} on {host}" for number, host in enumerate(hosts[:4]))
+            lines.append(
+                f"ranks do NOT stand host by host ({start}, ...): groups are not hosts or parts of them; start them in "
+                "blocks (srun --distribution=block, mpirun --map-by core) to measure what leaves a host"
+            )
+    return list(dict.fromkeys(lines))
 
 
 def _rank(rank: Record) -> str:

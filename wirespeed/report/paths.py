@@ -25,12 +25,15 @@ GROUPS = (
     "GPU to GPU, through host memory",
     "GPU to GPU, by libraries",
     "GPU to GPU, by wirespeed's own copies and kernels",
+    "Inside one rank (wirespeed copy)",
 )
 _OWN, _STAGED = ("gpu", "ipc"), ("pipelined", "staged")
 
 
 def group(path: Path) -> str:
     """Where the data lie, and who moves them."""
+    if path.within:
+        return GROUPS[4]
     if path.memory in ("pageable", "pinned"):
         return GROUPS[0]
     if path.transport.startswith(_STAGED):
@@ -56,7 +59,7 @@ def print_paths(console: Console, rows: Iterable[Row]) -> None:
         if row.path.without:
             settings = " ".join(f"{name}={value}" for name, value in row.path.variables.items())
             line.append(f"; {row.path.without} with {settings}", style="dim")
-        if not row.path.default:
+        if not row.path.default and not row.path.within:
             line.append("; only when named", style="dim")
         say(console, line, indent=width + 17)
         if row.lacks is not None:

@@ -6,11 +6,37 @@ import json
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from wirespeed.limits.ceilings import PAIRWISE, Ceiling, ceiling
+
+if TYPE_CHECKING:
+    from wirespeed.patterns import Pattern
 
 Record = dict[str, Any]
-CONDITIONS = ("pattern", "stopping", "device", "between", "ranks", "mpi", "launcher", "hosts", "test")
+CONDITIONS = (
+    *("pattern", "options", "beside", "stopping", "device", "between", "ranks", "mpi", "launcher", "hosts", "test"),
+)
 RECORDED = ("run", "step", "entry", "failure", "end")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One team's figure: a pair's, a group's, a rank's."""
+
+    name: str
+    seconds: float
+    low: float
+    high: float
+
+    @staticmethod
+    def from_record(record: Record) -> Member:
+        seconds = record["seconds"]
+        median = float(seconds["median"])
+        low, high = _optional(seconds.get("low")), _optional(seconds.get("high"))
+        return Member(
+            str(record["name"]), median, median if low is None else low, median if high is None else high
+        )
 
 
 @dataclass(frozen=True)
@@ -32,6 +58,13 @@ class Entry:
     p99: float | None = None
     details: Record = field(default_factory=dict, hash=False)
     """What the transport chose for this size."""
+    pattern: str = ""
+    moved: int | None = None
+    """Bytes whose rate is meant; None: those of one message."""
+    derived: tuple[tuple[str, str, float], ...] = ()
+    """(name, unit, value in that unit) of other figures of the same samples."""
+    members: tuple[Member, ...] = ()
+    """Each team's figure, where there are several."""
 
     @property
     def home(self) -> str:
@@ -41,7 +74,12 @@ class Entry:
     @property
     def rate(self) -> float:
         """Bytes per second."""
-        return self.bytes / self.seconds
+        return self.amount / self.seconds
+
+    @property
+    def amount(self) -> int:
+        """Bytes whose rate is meant."""
+        return self.bytes if self.moved is None else self.moved
 
     @staticmethod
     def from_record(record: Record) -> Entry:
@@ -65,6 +103,14 @@ class Entry:
             minimum=_optional(seconds.get("min")),
             p99=_optional(seconds.get("p99")),
             details=_object(record.get("details")),
+            pattern=str(record.get("pattern", "")),
+            moved=None if record.get("moved") is None else int(record["moved"]),
+            derived=tuple(
+                (str(one["name"]), str(one["unit"]), float(one["median"]))
+                for one in record.get("derived") or ()
+                if one.get("median") is not None
+            ),
+            members=tuple(map(Member.from_record, record.get("members") or ())),
         )
 
 
@@ -122,6 +168,38 @@ class Run:
         """What a figure's seconds are called: the first words of its definition."""
         first = next((entry.definition for entry in self.entries.values() if entry.definition), "one way")
         return first.split(":")[0].split(",")[0]
+
+    @property
+    def view(self) -> str:
+        """How the pattern wants to be shown (wirespeed/patterns/base.py)."""
+        return self._pattern.view if self._pattern else "sizes"
+
+    @property
+    def _pattern(self) -> Pattern | None:
+        from wirespeed.patterns import all_patterns
+
+        return all_patterns().get(str(_object(self.head.get("plan")).get("pattern")))
+
+    @property
+    def groups_by_host(self) -> bool:
+        """Does the pattern take it that ranks stand host by host?"""
+        return bool(self._pattern and self._pattern.by_host)
+
+    @property
+    def options(self) -> Record:
+        """The pattern's own options."""
+        return dict(_object(self.head.get("plan")).get("options") or ())
+
+    def ceiling(self, path: str) -> Ceiling | None:
+        """What the wires under this path can carry, as far as they are known."""
+        plan = _object(self.head.get("plan"))
+        width = int(self.options.get("group") or 1)
+        return ceiling(str(plan.get("pattern")), self.step(path), width) if self._limited else None
+
+    @property
+    def _limited(self) -> bool:
+        """Are its figures rates over wires that have a known equation?"""
+        return _object(self.head.get("plan")).get("pattern") in (*PAIRWISE, "groups")
 
     def add(self, record: Record) -> None:
         """Takes one record; the last entry of a path and size counts."""
@@ -182,7 +260,9 @@ class Run:
 
     @property
     def contested(self) -> list[str]:
-        """Homes of data that several paths move."""
+        """Homes of data that several paths move; copies of different kinds are no rivals."""
+        if self._pattern and self._pattern.within:
+            return []
         homes = {entry.path: entry.home for entry in self.entries.values()}
         return [home for home in ("CPU", "GPU") if list(homes.values()).count(home) > 1]
 

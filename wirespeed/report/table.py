@@ -13,6 +13,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from wirespeed.limits.ceilings import Ceiling
 from wirespeed.report import compact, words
 from wirespeed.report.marks import AS_FAST, FASTEST, mark
 from wirespeed.report.price import pairs
@@ -99,6 +100,8 @@ def build(
     for path in paths:
         add_columns(table, [f"{GAP}{path}\n{GAP}{run.way}", *(["\n95 %"] if spread else [])])
         add_columns(table, [f"\n{head}" for head in ("  min", "  p99") if extremes] + ["\n  GB/s"])
+        add_columns(table, ["  of\n  limit"] if run.ceiling(path) else [])
+        add_columns(table, [f"  {name}\n  {unit}" for name, unit in further(run, path)])
     for pair in switched:
         add_columns(table, [f"{GAP}{pair.what}\n{GAP}{pair.path}"])
     for home in homes if fastest else ():
@@ -127,6 +130,8 @@ def _cells(
 ) -> list[Text]:
     width = 2 + spread + 2 * extremes
     entry = run.entries.get((path, size))
+    others, limit = further(run, path), run.ceiling(path)
+    width += len(others) + bool(limit)
     if entry is None:
         failure = run.failure(path, size)
         if failure is None:
@@ -141,12 +146,35 @@ def _cells(
         cells.append(Text(words.spread(entry.precision), style="yellow" if sign else "dim"))
     if extremes:
         cells += [_time(entry.minimum), _time(entry.p99)]
-    if size == 0:
-        return [*cells, _NONE]
-    figure = Text.assemble("  ", (words.rate(entry.rate), style))
-    if star:
-        figure.append(FASTEST if wins else " ", style="green")
-    return [*cells, figure]
+    figure = _NONE
+    if entry.amount:
+        figure = Text.assemble("  ", (words.rate(entry.rate), style))
+        if star:
+            figure.append(FASTEST if wins else " ", style="green")
+    share = [_share(entry, limit)] if limit else []
+    return [*cells, figure, *share, *_others(entry, others)]
+
+
+def _share(entry: Entry, limit: Ceiling) -> Text:
+    """Percent of what the wire can carry; more than all of it cannot be."""
+    if not entry.amount:
+        return _NONE
+    share = entry.rate / limit.rate
+    return Text(f"  {100 * share:.0f} %", style="bold red" if share > 1 else "dim")
+
+
+def further(run: Run, path: str) -> list[tuple[str, str]]:
+    """(name, unit) of the figures that the path's entries have beside time and bandwidth."""
+    entries = run.of_path(path)
+    return list(dict.fromkeys((name, unit) for entry in entries for name, unit, _ in entry.derived))
+
+
+def _others(entry: Entry, names: Sequence[tuple[str, str]]) -> list[Text]:
+    found = {(name, unit): value for name, unit, value in entry.derived}
+    return [
+        Text(f"  {words.quantity(found[one], one[1])}") if one in found and found[one] else _NONE
+        for one in names
+    ]
 
 
 def _time(seconds: float | None) -> Text:

@@ -17,6 +17,8 @@ from wirespeed.report.choices import choices
 from wirespeed.report.failures import print_failures
 from wirespeed.report.legend import legend
 from wirespeed.report.machine import placement, title
+from wirespeed.report.matrix import print_matrices
+from wirespeed.report.members import print_members
 from wirespeed.report.records import Entry, Run
 from wirespeed.report.say import say
 from wirespeed.units import format_size
@@ -57,6 +59,9 @@ def print_run(console: Console, run: Run) -> None:
             console.print()
         for line in legend(run, layout):
             say(console, Text(line, style="dim"))
+        if run.view == "matrix":
+            print_matrices(console, run)
+        print_members(console, run)
         print_curves(console, run)
         print_choices(console, run)
     print_failures(console, run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from wirespeed.report.records import Failure
-from wirespeed.units import format_size
+from wirespeed.units import format_seconds, format_size
 
 WHAT = {
     "unavailable": "not available",
@@ -34,6 +34,20 @@ def rate(bytes_per_second: float) -> str:
     limits = (99.95, 9.995, 0.9995, 0.09995)
     digits = next((digits for digits, limit in enumerate(limits) if value >= limit), 4)
     return f"{value:.{digits}f}"
+
+
+def quantity(value: float, unit: str) -> str:
+    """GB/s as rate() has them; other things per second in three figures, with k, M or G: '1.25 M'."""
+    if unit == "GB/s":
+        return rate(value * 1e9)
+    if unit == "s":
+        return format_seconds(value)
+    for factor, sign in ((1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, "")):
+        if value >= 0.9995 * factor:
+            break
+    scaled = value / factor
+    digits = 0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2
+    return f"{scaled:.{digits}f}{sign}"
 
 
 def microseconds(seconds: float) -> str:

@@ -20,6 +20,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "path": ("path",),
     "memory": ("memory",),
     "bytes": ("bytes",),
+    "moved_bytes": ("moved",),
     "median_s": ("seconds", "median"),
     "low_s": ("seconds", "low"),
     "high_s": ("seconds", "high"),
@@ -45,7 +46,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 }
 """Column: where it stands in an entry. _s: seconds, _Bps: bytes per second."""
 _TEXTS = {"run", "pattern", "path", "memory", "stopped", "at", "definition"}
-_WHOLE = {"step", "bytes", "samples", "batches", "rounds_per_sample", "rounds"}
+_WHOLE = {"step", "bytes", "moved_bytes", "samples", "batches", "rounds_per_sample", "rounds"}
 _WHOLE |= {"checked_rounds", "checked_bytes"}
 
 

@@ -14,8 +14,8 @@ from wirespeed._version import __version__
 if TYPE_CHECKING:
     from wirespeed.judge import Outcome
     from wirespeed.paths import Path
+    from wirespeed.patterns import Derived, Figure
     from wirespeed.plan import Plan
-    from wirespeed.stats import Samples
 
 Record = dict[str, Any]
 
@@ -125,19 +125,19 @@ def entry(
     pattern: str,
     path: Path,
     size: int,
-    definition: str,
-    moved: int,
-    samples: Samples,
+    figure: Figure,
+    summary: Mapping[str, Any],
     rounds_per_sample: int,
     stopped: str,
     checked: Mapping[str, int],
     elapsed_s: float,
     details: Record | None = None,
+    members: Sequence[Record] = (),
 ) -> Record:
-    """One figure. `moved`: bytes whose rate is meant, over the seconds of a sample.
+    """One figure. `summary`: of the samples (wirespeed/stats.py), of the slowest team where there are several.
 
-    `details`: what the transport chose for this size."""
-    summary = samples.summary()
+    `details`: what the transport chose for this size; `members`: each team's figure."""
+    moved = figure.bytes
     seconds = summary["seconds"]
     return {
         "kind": "entry",
@@ -147,13 +147,18 @@ def entry(
         "path": path.name,
         "memory": path.memory,
         "bytes": size,
-        "definition": definition,
+        "definition": figure.definition,
+        "moved": moved,
         "seconds": seconds,
         "bytes_per_second": {
             "median": _rate(moved, seconds["median"]),
             "low": _rate(moved, seconds["high"]),
             "high": _rate(moved, seconds["low"]),
         },
+        "derived": [
+            {"name": one.name, "unit": one.unit, "amount": one.amount, "median": _value(one, seconds["median"])}
+            for one in figure.derived
+        ],
         "confidence": summary["confidence"],
         "precision": summary["precision"],
         "samples": summary["samples"],
@@ -164,13 +169,22 @@ def entry(
         "histogram": summary["histogram"],
         "checked": dict(checked),
         "details": details or {},
+        "members": list(members),
         "elapsed_s": elapsed_s,
         "at": now(),
     }
 
 
-def _rate(moved: int, seconds: float | None) -> float | None:
+def _rate(moved: float, seconds: float | None) -> float | None:
     return moved / seconds if seconds else None
+
+
+def _value(derived: Derived, seconds: float | None) -> float | None:
+    """In its unit: GB/s, messages/s or s."""
+    if derived.unit == "s":
+        return None if seconds is None else seconds * derived.amount
+    rate = _rate(derived.amount, seconds)
+    return rate / 1e9 if rate is not None and derived.unit == "GB/s" else rate
 
 
 def failure(run: str, step: int | None, path: Path, outcome: Outcome, remedy: str | None = None) -> Record:

@@ -32,6 +32,7 @@ class Noted final : public Program {
     void run(const Schedule& schedule, std::span<double> seconds) override {
         program_->run(schedule, seconds);
     }
+    bool can_begin_together() const override { return program_->can_begin_together(); }
     std::string describe() const override {
         const std::string own = program_->describe();
         return own.empty() ? note_ : own + ", " + note_;

@@ -22,6 +22,7 @@ class DescribedProgram final : public Program {
         device_.enter();  // libraries work on the device that is current
         rounds_.run(schedule, seconds);
     }
+    bool can_begin_together() const override { return rounds_.can_begin_together(); }
     std::string describe() const override { return description_; }
 
   private:

@@ -65,6 +65,7 @@ class PipelinedProgram final : public Program {
     void run(const Schedule& schedule, std::span<double> seconds) override {
         rounds_->run(schedule, seconds);
     }
+    bool can_begin_together() const override { return rounds_->can_begin_together(); }
     std::string describe() const override {
         return "\"chunk\": " + std::to_string(chunk_) +
                ", \"slots\": " + std::to_string(lanes_->slots()) +

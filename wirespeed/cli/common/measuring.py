@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +35,7 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
 
     Ctrl-C keeps what was measured until then.
     """
-    from wirespeed import run
+    from wirespeed import beside, run
     from wirespeed.report.progress import make_progress
     from wirespeed.selection import is_pattern
 
@@ -60,7 +60,8 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
             progress(event)
 
         try:
-            measured.code = run.measure(plan, observe)
+            with beside.running(plan):
+                measured.code = run.measure(plan, observe)
         except KeyboardInterrupt:
             # A second Ctrl-C, or one before the run could catch it: the table shows what there is.
             measured.code = ExitCode.INTERRUPTED
@@ -76,15 +77,45 @@ def _earlier(plan: Plan) -> list[Record]:
     return read_if_there(plan.out)
 
 
-def measure_and_print(plan: Plan, reporting: Reporting) -> ExitCode:
-    """The whole of a simple measuring command."""
+def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] = ()) -> ExitCode:
+    """The whole of a simple measuring command; `further` plans go into the same file, if all went well."""
     reporting.check_report()
     measured = measure_plan(plan)
     if measured.here:
         print_result(measured, plan, reporting)
+    for one in further:
+        if measured.code not in (ExitCode.OK, ExitCode.UNAVAILABLE) or not _placed_alike(one):
+            break
+        following = dataclasses.replace(one, out=measured.file, resume=True)
+        code, measured = measured.code, measure_plan(following)
+        measured.code = measured.code if code == ExitCode.OK else code
+        if measured.here:
+            print()
+            print_result(measured, following, reporting)
+            if following.beside and reporting.format == "table":
+                print_contention(measured, following)
+    if measured.here:
         more = "; go on with --resume and this --out" if measured.code == ExitCode.INTERRUPTED else ""
         note(f"results: {measured.file}{more}")
     return measured.code
+
+
+def print_contention(measured: Measured, plan: Plan) -> None:
+    """What the other pattern cost this one."""
+    from wirespeed.report.contention import print_ratios
+    from wirespeed.report.records import collect
+    from wirespeed.report.terminal import make_console
+
+    *_, alone, crowded = collect(measured.records)
+    print_ratios(make_console(), alone, crowded, str(plan.beside))
+
+
+def _placed_alike(plan: Plan) -> bool:
+    """Inside a launcher the number of ranks is given; a plan for another number has to wait."""
+    from wirespeed.launch import place
+
+    here = place()
+    return here is None or here.size == plan.ranks
 
 
 def print_result(measured: Measured, plan: Plan, reporting: Reporting) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -130,8 +130,15 @@ class Measuring(Where, Sampling):
         option("--timeout", "SECONDS", "Time without progress that is a hang. Default: by message size."),
     ] = None
 
-    def plan(self, pattern: str, ranks: int, debug: bool = False, test: Sequence[str] | None = None) -> Plan:
-        """The plan in these words. Raises WirespeedError with one line."""
+    def plan(
+        self,
+        pattern: str,
+        ranks: int,
+        debug: bool = False,
+        test: Sequence[str] | None = None,
+        own: tuple[tuple[str, Any], ...] = (),
+    ) -> Plan:
+        """The plan in these words; `own`: the pattern's options. Raises WirespeedError with one line."""
         if self.resume and not self.out:
             raise WirespeedError("--resume goes on with a result file: name it with --out FILE")
         return Plan(
@@ -147,6 +154,7 @@ class Measuring(Where, Sampling):
             device=values.one_of("--device", self.device, DEVICES),
             between=values.processors(self.between, ranks),
             ranks=ranks,
+            options=own,
             mpi=values.word("--mpi", self.mpi),
             launcher=values.launcher(self.launcher),
             hosts=values.host_names(self.hosts),

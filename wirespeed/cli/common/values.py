@@ -80,7 +80,7 @@ def processors(value: str | None, ranks: int) -> tuple[int, ...]:
     if value is None:
         return ()
     parts = words("--between", value)
-    if len(parts) != ranks:
+    if ranks and len(parts) != ranks:
         example = ",".join(map(str, range(ranks)))
         raise WirespeedError(f"--between {shown(value)}: write one processor for each rank, as in {example}")
     return tuple(count("--between", part, most=999_999) for part in parts)

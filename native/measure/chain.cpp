@@ -1,0 +1,53 @@
+#include "measure/chain.hpp"
+
+#include "measure/clock.hpp"
+
+namespace wirespeed {
+namespace {
+
+class Chain final : public Program {
+  public:
+    Chain(Page& page, Device& device, std::vector<Link> links)
+        : page_(page), device_(device), links_(std::move(links)), adding_(page.name("sum on the device")) {}
+
+    void run(const Schedule& schedule, std::span<double> seconds) override {
+        aligned_ = false;
+        for (int i = 0; i < schedule.lead_in; ++i) round();
+        double last = now();
+        for (int sample = 0; sample < schedule.samples; ++sample) {
+            for (int i = 0; i < schedule.rounds_per_sample; ++i) round();
+            const double stamp = now();
+            seconds[static_cast<std::size_t>(sample)] = (stamp - last) / schedule.rounds_per_sample;
+            last = stamp;
+        }
+        page_.leave();
+    }
+
+    std::string describe() const override { return links_.front().program->describe(); }
+
+  private:
+    void round() {
+        for (const auto& link : links_) {
+            double unused = 0;
+            // The ranks meet once, at the very beginning.
+            link.program->run({0, 1, 1, false, !aligned_}, {&unused, 1});
+            aligned_ = true;
+            page_.enter(adding_);
+            for (const Add& add : link.adds) device_.add(add.kind, add.at, add.bytes, add.value);
+        }
+    }
+
+    Page& page_;
+    Device& device_;
+    std::vector<Link> links_;
+    CallId adding_;
+    bool aligned_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Program> make_chain(Page& page, Device& device, std::vector<Link> links) {
+    return std::make_unique<Chain>(page, device, std::move(links));
+}
+
+}  // namespace wirespeed

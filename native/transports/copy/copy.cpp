@@ -1,0 +1,102 @@
+// Copies inside a rank: between its device and the host's memory, and on the device. What a rank
+// "sends" to itself is copied from its send buffer to its receive buffer, which may lie elsewhere.
+#include <cstring>
+
+#include "core/error.hpp"
+#include "transports/copy/numa.hpp"
+#include "transports/local/described.hpp"
+
+namespace wirespeed {
+namespace {
+
+struct Piece {
+    std::byte* to;
+    const std::byte* from;
+    std::size_t bytes;
+};
+
+/// The driver's own copy call, which is how programs copy pageable memory, or copies in a stream
+/// and one wait for them.
+class Copies final : public Action {
+  public:
+    Copies(Context& context, std::vector<Piece> pieces, bool pageable)
+        : device_(context.device), page_(context.page),
+          stream_(pageable ? nullptr : device_.stream()), pieces_(std::move(pieces)),
+          copying_(context.page.name("copy")) {}
+
+    void run() override {
+        page_.enter(copying_);
+        for (const Piece& piece : pieces_)
+            if (stream_)
+                stream_->copy(piece.to, piece.from, piece.bytes);
+            else
+                device_.copy(piece.to, piece.from, piece.bytes);
+        if (stream_) stream_->wait();
+    }
+
+  private:
+    Device& device_;
+    Page& page_;
+    std::unique_ptr<Stream> stream_;
+    std::vector<Piece> pieces_;
+    CallId copying_;
+};
+
+class CopyTransport final : public Transport {
+  public:
+    explicit CopyTransport(Context& context)
+        : Transport(context), into_(memory_from(context.option("into", "device"))),
+          node_(context.option("node", "")) {}
+
+    Buffers allocate(Memory kind, std::size_t bytes) override {
+        Device& device = context_.device;
+        const FromNode node(node_);
+        Allocation from(device, kind, bytes), into(device, into_, bytes);
+        // Pages come into being, and to a node, when they are first written.
+        for (const Allocation* each : {&from, &into})
+            if (on_host(each->kind())) std::memset(each->address(), 0, bytes);
+        Buffers buffers;
+        buffers.kind = kind;
+        buffers.bytes = bytes;
+        buffers.send = from.hand_over();
+        buffers.receive = into.hand_over();
+        return buffers;
+    }
+
+    void release(Buffers& buffers) override {
+        if (buffers.send) context_.device.release(buffers.kind, buffers.send);
+        if (buffers.receive) context_.device.release(into_, buffers.receive);
+        buffers = {};
+    }
+
+    std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
+        const int me = context_.control.rank();
+        std::vector<Piece> pieces;
+        for (const Step& step : steps) {
+            if (step.sends.size() != step.receives.size())
+                throw Error("copies: a rank receives as many messages from itself as it sends");
+            for (std::size_t i = 0; i < step.sends.size(); ++i) {
+                const Transfer &out = step.sends[i], &into = step.receives[i];
+                if (out.peer != me || into.peer != me)
+                    throw Error("copies stay inside a rank; this pattern sends to others");
+                pieces.push_back(
+                    {buffers.receive + into.offset, buffers.send + out.offset, out.bytes});
+            }
+        }
+        const bool pageable = buffers.kind == Memory::pageable || into_ == Memory::pageable;
+        return std::make_unique<DescribedProgram>(
+            context_, std::make_unique<Copies>(context_, std::move(pieces), pageable),
+            node_.empty() ? "" : "\"numa_node\": " + node_);
+    }
+
+  private:
+    Memory into_;
+    std::string node_;
+};
+
+const AddTransport add{"copy", [](Context& context) -> std::unique_ptr<Transport> {
+                           return std::make_unique<CopyTransport>(context);
+                       }};
+
+}  // namespace
+}  // namespace wirespeed

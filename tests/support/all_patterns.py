@@ -1,0 +1,79 @@
+"""What each rank executes: every pattern that it can run, over the paths named, every byte checked.
+
+mpiexec -n 4 python all_patterns.py DEVICE SIZES PATH,... [LIE]. Rank 0 prints what was told, as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+from wirespeed import launch
+from wirespeed.measure import Measurement
+from wirespeed.native import core
+from wirespeed.paths import find_path
+from wirespeed.patterns import Pattern, Shape, all_patterns
+from wirespeed.plan import Plan, Stopping
+from wirespeed.process import die_with_parent
+from wirespeed.rank import Watched, open_device
+from wirespeed.world import Promise, World
+
+VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "groups": ({"group": 1}, {"group": 2}),
+    "stream": ({"window": 5}, {"window": 5, "both_ways": True}),
+    "halo": ({}, {"columns": 2, "periodic": True}),
+    "pairs": ({}, {"alone": True, "sample": 2}),
+}
+"""Options that change who sends what."""
+
+
+def variants(pattern: Pattern, ranks: int) -> list[dict[str, Any]]:
+    """Options that this world can run; the file of patterns that need one comes from the environment."""
+    given = os.environ.get("CUSTOM_FILE")
+    found: tuple[dict[str, Any], ...] = VARIANTS.get(pattern.name, ({},))
+    if any(option.metavar == "FILE" for option in pattern.options):
+        found = ({"file": given},) if given else ()
+    defaults = {option.key: option.default for option in pattern.options}
+    return [defaults | one for one in found if not pattern.refuse(Shape(ranks, defaults | one))]
+
+
+def main() -> None:
+    kind, sizes, paths, *lie = sys.argv[1:]
+    die_with_parent()
+    opened = core()
+    watched = Watched(opened, f"test-{os.getppid()}", launch.global_rank(), reports=-1, give_up=True)
+    device = open_device(opened, kind, (), launch.global_rank(), launch.local_rank())
+    world = World(Promise(library=os.environ["MPI4PY_LIBMPI"]))
+    opened.check(opened.lib.ws_mpi_open(world.library.encode(), world.handle()))
+    told: list[dict[str, Any]] = []
+    for pattern in all_patterns().values():
+        for options in variants(pattern, world.size):
+            fixed = pattern.fixed_sizes(Shape(world.size, options))
+            plan = Plan(
+                pattern=pattern.name,
+                stopping=Stopping(loops=2, warmup=0),
+                ranks=world.size,
+                options=tuple(options.items()),
+                timeout=60.0,
+                test=tuple(tuple(word.split("=")) for word in lie),  # type: ignore[misc]
+            )
+            for name in paths.split(","):
+                if find_path(name).within != pattern.within:
+                    continue
+
+                def tell(message: dict[str, Any], options: dict[str, Any] = options) -> None:
+                    told.append({**message, "options": options})
+
+                measurement = Measurement(opened, world, device, watched, plan, tell)
+                told.append({"kind": "begin", "pattern": pattern.name, "path": name, "options": options})
+                measurement.run(name, 0, fixed or [int(size) for size in sizes.split(",")])
+    watched.close()
+    if world.rank == 0:
+        print(json.dumps(told))
+    world.leave()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""Patterns are pure functions: what one rank sends another one expects, whatever the world looks like."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wirespeed.errors import WirespeedError
+from wirespeed.patterns import Pattern, Shape, Step, all_patterns, find_pattern
+from wirespeed.patterns.pairs import meets, shuffled
+
+SIZES = st.sampled_from([0, 1, 7, 8, 4096, 1 << 30])
+
+
+@pytest.fixture(scope="module")
+def custom_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("custom") / "mine.csv"
+    file.write_text("step,from,to,bytes\n0,0,1,4K\n0,0,1,7\n0,1,0,8\n1,1,0,64K\n")
+    return str(file)
+
+
+def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
+    """Options that the pattern may be given in a world of so many ranks."""
+    divisors = [n for n in range(1, ranks // 2 + 1) if ranks % n == 0]
+    return {
+        "groups": {"group": draw(st.sampled_from(divisors))},
+        "stream": {"window": draw(st.integers(1, 80)), "both_ways": draw(st.booleans())},
+        "halo": {
+            "columns": draw(st.sampled_from([None, 1, ranks, *divisors])),
+            "periodic": draw(st.booleans()),
+        },
+        "pairs": {
+            "alone": draw(st.booleans()),
+            "sample": draw(st.sampled_from([None, 1, 3])),
+            "seed": draw(st.integers(0, 9)),
+        },
+        "ring": {"steps": draw(st.sampled_from([None, 2, 6, 10]))},
+        "custom": {"file": file},
+    }.get(name, {})
+
+
+def flows(steps: list[Step], rank: int) -> Iterator[tuple[bool, int, tuple[int, int, int]]]:
+    """(sends?, peer, (bytes, place at the sender, place at the receiver)) in order."""
+    for step in steps:
+        for out in step.sends:
+            yield True, out.peer, (out.bytes, out.offset, out.there)
+        for into in step.receives:
+            yield False, into.peer, (into.bytes, into.there, into.offset)
+
+
+def all_flows(pattern: Pattern, shape: Shape, size: int, part: int) -> int:
+    """Holds both ends of everything against each other; all bytes sent."""
+    sent: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+    received: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+    for rank in range(shape.ranks):
+        steps = pattern.steps(rank, shape, size, part)
+        for sends, peer, what in flows(steps, rank):
+            assert 0 <= peer < shape.ranks
+            assert (peer == rank) == pattern.within, "no rank sends to itself"
+            key = (rank, peer) if sends else (peer, rank)
+            (sent if sends else received).setdefault(key, []).append(what)
+        extent = pattern.extent(rank, shape, size)
+        for step in steps:
+            for transfer in (*step.sends, *step.receives):
+                assert transfer.offset + transfer.bytes <= extent
+            places = sorted((t.offset, t.offset + t.bytes) for t in step.receives if t.bytes)
+            assert all(end <= start for (_, end), (start, _) in zip(places, places[1:], strict=False))
+    # Between two ranks messages match in order.
+    assert sent == received
+    return sum(size for flow in sent.values() for size, _, _ in flow)
+
+
+@pytest.mark.parametrize("name", all_patterns())
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_every_send_has_its_receive(name: str, custom_file: str, data: st.DataObject) -> None:
+    """Protects every pattern, over random worlds, options and sizes; memory that is too small for a window."""
+    pattern = find_pattern(name)
+    ranks = pattern.ranks or data.draw(st.integers(2, 13))
+    shape = Shape(
+        ranks,
+        options_of(name, data.draw, ranks, custom_file),
+        data.draw(st.sampled_from([None, 1 << 20, 1 << 40])),
+    )
+    assert pattern.refuse(shape) is None
+    size = data.draw(SIZES)
+    part = data.draw(st.integers(0, pattern.parts(shape) - 1))
+    total = all_flows(pattern, shape, size, part)
+    figure = pattern.figure(shape, size)
+    teams = {team.name: team for r in range(ranks) if (team := pattern.team(r, shape, part))}
+    members = [rank for team in teams.values() for rank in team.ranks]
+    assert len(set(members)) == len(members), "no rank is in two teams"
+    if name == "groups":
+        width, count = shape.options["group"], ranks // shape.options["group"]
+        assert total == ranks * (count - 1) * size == count * figure.bytes
+        assert figure.derived[0].amount == 2 * figure.bytes
+        assert len(teams) == count and all(len(team.ranks) == width for team in teams.values())
+    if name == "ring":
+        assert total == ranks * figure.bytes
+    if name == "stream":
+        assert total == figure.bytes * (2 if shape.options["both_ways"] else 1)
+    if name == "custom":
+        assert total == figure.bytes
+
+
+@given(ranks=st.integers(2, 40))
+@settings(max_examples=40, deadline=None)
+def test_rounds_of_pairs_are_disjoint_and_complete(ranks: int) -> None:
+    """Protects the matrix: everybody meets everybody, once, and nobody is in two pairs of a round."""
+    pairs = find_pattern("pairs")
+    shape, met = Shape(ranks), Counter[tuple[int, int]]()
+    assert pairs.parts(shape) == (ranks - 1 if ranks % 2 == 0 else ranks)
+    for number in range(pairs.parts(shape)):
+        idle = 0
+        for rank in range(ranks):
+            other = meets(rank, number, ranks)
+            if other is None:
+                idle += 1
+                continue
+            assert other != rank and meets(other, number, ranks) == rank
+            met[min(rank, other), max(rank, other)] += 1
+        assert idle == ranks % 2
+    assert len(met) == ranks * (ranks - 1) // 2 and set(met.values()) == {2}
+    alone = Shape(ranks, {"alone": True})
+    found = {
+        tuple(team.ranks)
+        for part in range(pairs.parts(alone))
+        for rank in range(ranks)
+        if (team := pairs.team(rank, alone, part))
+    }
+    assert len(found) == pairs.parts(alone) == ranks * (ranks - 1) // 2
+
+
+@given(count=st.integers(1, 300), seed=st.integers(0, 1000))
+@settings(max_examples=60, deadline=None)
+def test_random_rounds_are_never_the_same_twice(count: int, seed: int) -> None:
+    assert sorted(shuffled(place, count, seed) for place in range(count)) == list(range(count))
+
+
+@given(ranks=st.integers(2, 9), steps=st.sampled_from([None, 2, 4, 10, 26]), size=st.sampled_from([8, 4096]))
+@settings(max_examples=40, deadline=None)
+def test_the_closed_form_of_the_ring(ranks: int, steps: int | None, size: int) -> None:
+    """Protects the check itself: played through, number by number, a round ends as the formula says."""
+    ring, shape = find_pattern("ring"), Shape(ranks, {"steps": steps})
+    plans = [ring.steps(rank, shape, size) for rank in range(ranks)]
+    sums = [ring.sums(rank, shape, size) for rank in range(ranks)]
+    slots: list[dict[int, float]] = [{0: s.before} for s in sums if s]
+    for number in range(len(plans[0])):
+        moved = [(rank, t) for rank in range(ranks) for t in plans[rank][number].sends]
+        arrived = [(t.peer, t.there, slots[rank][t.offset]) for rank, t in moved]
+        for peer, place, value in arrived:
+            slots[peer][place] = value
+        for rank in range(ranks):
+            for add in plans[rank][number].adds:
+                slots[rank][add.offset] += add.value
+    for rank, expected in enumerate(sums):
+        assert expected and slots[rank][expected.offset] == expected.after
+    if steps is None and ranks % 2 == 0:
+        assert all(s and s.after - s.before == ranks * (ranks + 1) / 2 for s in sums)
+
+
+def cost_of(pattern: Pattern, shape: Shape) -> int:
+    """Bytes that a rank in the middle holds of its part of the world."""
+    tracemalloc.start()
+    try:
+        rank = shape.ranks // 2
+        held = (
+            pattern.steps(rank, shape, 8, pattern.parts(shape) - 1),
+            pattern.team(rank, shape, 0),
+            pattern.figure(shape, 8),
+            pattern.extent(rank, shape, 8),
+        )
+        size, _ = tracemalloc.get_traced_memory()
+        assert held
+        return size
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["ring", "pairs", "halo", "copy", "groups"])
+def test_a_rank_of_a_huge_world_knows_no_more_than_one_of_a_small_one(name: str) -> None:
+    """Protects scale: 100,000 ranks plan in a moment, and hold what 64 hold.
+
+    Groups are the exception that is said: a member's list has an entry for each other group. Two groups, as
+    for a bisection, cost the same at any scale.
+    """
+    pattern = find_pattern(name)
+
+    def shape(ranks: int) -> Shape:
+        return Shape(ranks, {"group": ranks // 2, "steps": 128, "sample": 5 if name == "pairs" else None})
+
+    cost_of(pattern, shape(64))
+    small, large = cost_of(pattern, shape(64)), cost_of(pattern, shape(100_000))
+    assert large <= 1.2 * small + 1000, (small, large)
+
+
+BAD_FILES = {
+    "empty": ("", "there are no transfers in it"),
+    "no head": ("0,0,1,8\n", ":1: the first line must be step,from,to,bytes"),
+    "few": ("step,from,to,bytes\n0,0,1\n", ":2: 3 values where there must be 4"),
+    "self": ("step,from,to,bytes\n0,0,1,8\n\n0,1,1,8\n", ":4: rank 1 cannot send to itself"),
+    "bytes": ("step,from,to,bytes\n0,0,1,many\n", ":2: bytes is a size as in 4096 or 64K, not 'many'"),
+    "rank": ("step,from,to,bytes\n0,-1,1,8\n", ":2: from is a whole number from 0"),
+    "gap": ("step,from,to,bytes\n0,0,1,8\n2,0,1,8\n", "step 1 has no transfers"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_FILES)
+def test_what_is_wrong_in_a_file_is_named_with_its_line(case: str, tmp_path: Path) -> None:
+    text, complaint = BAD_FILES[case]
+    file = tmp_path / "mine.csv"
+    file.write_text(text)
+    with pytest.raises(WirespeedError) as error:
+        find_pattern("custom").refuse(Shape(2, {"file": str(file)}))
+    assert complaint in str(error.value) and str(file) in str(error.value)
+
+
+def test_csv_and_json_say_the_same(tmp_path: Path) -> None:
+    rows = [(0, 0, 2, 8), (0, 2, 1, 4096), (1, 1, 0, 7)]
+    csv, other = tmp_path / "a.csv", tmp_path / "a.json"
+    csv.write_text("bytes, to,from,step\n" + "".join(f"{b},{t},{f},{s}\n" for s, f, t, b in rows))
+    other.write_text(json.dumps([dict(zip(("step", "from", "to", "bytes"), r, strict=True)) for r in rows]))
+    custom = find_pattern("custom")
+    assert custom.wanted_ranks(Shape(0, {"file": str(csv)})) == 3
+    for rank in range(3):
+        plans = [custom.steps(rank, Shape(3, {"file": str(file)}), 0) for file in (csv, other)]
+        assert plans[0] == plans[1]
+    assert "rank 2 takes 3 ranks" in str(custom.refuse(Shape(2, {"file": str(csv)})))

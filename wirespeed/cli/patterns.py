@@ -1,0 +1,102 @@
+"""A command for each pattern: its name, its help and its own options come from the pattern's file."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import field, make_dataclass, replace
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from wirespeed.cli.common import values
+from wirespeed.cli.common.command import add_command
+from wirespeed.cli.common.options import Debugging, Measuring, Reporting, flag, option
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.patterns import Option, Pattern, all_patterns, find_pattern
+
+ORDER = 20
+FIRST = ("pingpong", "exchange", "stream")
+"""Above the others in the list of commands."""
+RANKS = option("--ranks", "N", "Ranks to start. Default: one for each GPU; without GPUs one for each core, at most 8.")
+
+
+WITH = option(
+    "--with",
+    "PATTERN:PATH[:SIZE]",
+    "Measure twice: alone, and while another pattern runs on the same processors (as stream:host:16M).",
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds them all."""
+    names = list(all_patterns())
+    for name in sorted(names, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name)):
+        pattern = all_patterns()[name]
+        add_command(app, name, options_of(pattern), command_of(pattern))
+
+
+def options_of(pattern: Pattern) -> type[Any]:
+    """A dataclass with every measuring command's options and the pattern's own."""
+    own: list[tuple[str, Any, Any]] = []
+    if pattern.ranks is None:
+        own.append(("ranks", Annotated[str | None, RANKS], field(default=None)))
+    if pattern.sizes is not None:
+        text = f"Bytes of a message: a list, or powers of two as in 8:1G. Default: {pattern.sizes}."
+        own.append(("sizes", Annotated[str, option("--sizes", "SIZES", text)], field(default=pattern.sizes)))
+    own += [_field(one) for one in pattern.options]
+    own.append(("with_", Annotated[str | None, WITH], field(default=None)))
+    return make_dataclass(f"{pattern.name}_options", own, bases=(Debugging, Reporting, Measuring), frozen=True)
+
+
+def _field(one: Option) -> tuple[str, Any, Any]:
+    if isinstance(one.default, bool):
+        return one.key, Annotated[bool, flag(f"--{one.name}", one.help)], field(default=one.default)
+    text = one.help if one.default is None else f"{one.help} Default: {one.default}."
+    kind = Annotated[str | None, option(f"--{one.name}", "|".join(one.choices) or one.metavar, text)]
+    return one.key, kind, field(default=None)
+
+
+def command_of(pattern: Pattern) -> Callable[[Any], ExitCode]:
+    """What the command does; its docstring is the help."""
+    run = partial(_run, pattern)
+    run.__doc__ = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
+    return run
+
+
+def _run(pattern: Pattern, given: Any) -> ExitCode:
+    from wirespeed.cli.common.measuring import measure_and_print
+
+    ranks = pattern.ranks or 0
+    if ranks == 0 and given.ranks is not None:
+        ranks = values.count("--ranks", given.ranks, least=1, most=1_000_000)
+    own = tuple((one.key, _value(one, getattr(given, one.key))) for one in pattern.options)
+    plan = given.plan(pattern.name, ranks, debug=given.debug, test=given.test, own=own)
+    further = [
+        replace(plan, pattern=name, paths=paths, ranks=find_pattern(name).ranks or ranks, options=())
+        for name, paths in pattern.followed_by
+    ]
+    if given.with_ is not None:
+        further.append(replace(plan, beside=_beside(given.with_)))
+    return measure_and_print(plan, given, further)
+
+
+def _beside(word: str) -> str:
+    from wirespeed.beside import parse
+    from wirespeed.launch import place
+
+    if place():
+        raise WirespeedError("--with starts a job of its own, which is not possible inside a launcher's job")
+    return str(parse(word))
+
+
+def _value(one: Option, word: Any) -> int | str | bool | None:
+    """The option's value. Raises WirespeedError with one line."""
+    if word is None or isinstance(word, bool):
+        return one.default if word is None else word
+    if one.choices:
+        return values.one_of(f"--{one.name}", word, one.choices)
+    if one.metavar == "FILE":
+        return values.word(f"--{one.name}", word)
+    return values.count(f"--{one.name}", word, least=one.least)

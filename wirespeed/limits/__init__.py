@@ -1,0 +1,5 @@
+"""What the wires under a figure can carry: rates with their sources, and the equations that use them."""
+
+from wirespeed.limits.ceilings import Ceiling, ceiling
+
+__all__ = ["Ceiling", "ceiling"]

@@ -1,0 +1,39 @@
+"""Copies inside a rank: the ways between a device and its host, and on the device itself."""
+
+from __future__ import annotations
+
+from wirespeed.paths import Path
+
+def _way(name: str, source: str, into: str, summary: str, order: int) -> Path:
+    return Path(
+        name=name,
+        summary=summary,
+        transport="copy",
+        memory=source,
+        into=into,
+        options=(("into", into),),
+        needs_device=True,
+        within=True,
+        order=order,
+    )
+
+
+PATHS = (
+    _way("h2d-pageable", "pageable", "device", "host to device, from pageable memory", 200),
+    _way("h2d-pinned", "pinned", "device", "host to device, from pinned memory", 201),
+    _way("h2d-managed", "managed", "device", "managed memory to device memory", 202),
+    _way("d2h-pageable", "device", "pageable", "device to host, into pageable memory", 203),
+    _way("d2h-pinned", "device", "pinned", "device to host, into pinned memory", 204),
+    _way("d2h-managed", "device", "managed", "device memory to managed memory", 205),
+    _way("d2d", "device", "device", "on the device, by the driver's copy", 206),
+    Path(
+        name="h2h",
+        summary="in host memory, by the CPU",
+        transport="copy",
+        memory="pageable",
+        into="pageable",
+        options=(("into", "pageable"),),
+        within=True,
+        order=207,
+    ),
+)

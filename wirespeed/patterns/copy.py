@@ -1,0 +1,66 @@
+"""Every rank copies inside itself: between its device and the host, each alone and all at once."""
+
+from __future__ import annotations
+
+from wirespeed.patterns.base import Derived, Figure, Pattern, Shape, Step, Team, Transfer
+
+
+class Copy(Pattern):
+    """First each rank alone, while the others wait; then all of them at the same time."""
+
+    name = "copy"
+    summary = "Measure copies between host and device, and on the device: pageable, pinned, managed."
+    help = """
+    For each kind of copy and size: every rank alone, then all ranks at once. The figure is that of the
+    slowest rank while all copy; the file has each rank's, alone and together.
+
+    After that MPI's ping-pong from pageable and from pinned memory, in the same file: what pinning is worth
+    to messages.
+
+    \b
+    Examples:
+      wirespeed copy
+      wirespeed copy --paths 'h2d-*' --sizes 4K:1G
+      wirespeed copy --ranks 1 --between 3
+    """
+    ranks = None
+    sizes = "4K,64K,1M,16M,256M"
+    within = True
+    together = True
+    followed_by = (("pingpong", ("host", "host-pinned")),)
+
+    def refuse(self, shape: Shape) -> str | None:
+        return None
+
+    def parts(self, shape: Shape) -> int:
+        return shape.ranks + 1 if shape.ranks > 1 else 1
+
+    def headline(self, shape: Shape) -> int:
+        return self.parts(shape) - 1
+
+    def _copies(self, rank: int, shape: Shape, part: int) -> bool:
+        return part in (rank, self.headline(shape))
+
+    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
+        if not self._copies(rank, shape, part):
+            return []
+        own = (Transfer(rank, size),)
+        return [Step(sends=own, receives=own)]
+
+    def extent(self, rank: int, shape: Shape, size: int) -> int:
+        return size
+
+    def team(self, rank: int, shape: Shape, part: int = 0) -> Team | None:
+        if not self._copies(rank, shape, part):
+            return None
+        how = "alone" if shape.ranks > 1 and part < shape.ranks else "with all"
+        return Team(f"rank {rank} {how}", (rank,))
+
+    def figure(self, shape: Shape, size: int) -> Figure:
+        if shape.ranks == 1:
+            return Figure(1, size, "one copy: until it is done")
+        definition = f"one copy: until it is done, slowest of {shape.ranks} ranks that copy at once; GB/s of one rank"
+        return Figure(1, size, definition, (Derived("all ranks", shape.ranks * size),))
+
+
+PATTERN = Copy()

@@ -1,0 +1,182 @@
+"""The user's own transfers, from a file: who sends how many bytes to whom, in which step."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from wirespeed.errors import WirespeedError
+from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
+from wirespeed.units import format_size, parse_size
+
+COLUMNS = ("step", "from", "to", "bytes")
+MOST_STEPS, MOST_BYTES = 100_000, 1 << 46
+
+
+@dataclass(frozen=True)
+class Line:
+    """One transfer, and the line of the file that it stands in."""
+
+    number: int
+    step: int
+    sender: int
+    receiver: int
+    bytes: int
+
+
+class Custom(Pattern):
+    """A round is all of the file's steps, in order; inside a step all transfers are under way at once."""
+
+    name = "custom"
+    summary = "Measure your own transfers, from a CSV or JSON file."
+    help = """
+    The file has a line for each transfer: its step (from 0 on; transfers of one step are under way at once),
+    who sends (from), who receives (to), and how many bytes, as in 4096 or 64K. CSV with a head, or JSON: a
+    list of objects with these members.
+
+    \b
+      step,from,to,bytes
+      0,0,1,1M
+      0,1,0,1M
+      1,0,2,64K
+
+    A round is over when its last transfer has arrived; each sample begins with a barrier, and the time is
+    that of the slowest rank. GB/s are all bytes of the round over that time.
+
+    \b
+    Examples:
+      wirespeed custom --file mine.csv
+      wirespeed custom --file mine.csv --paths aware,nccl
+    """
+    options = (Option("file", "The transfers: FILE.csv or FILE.json.", None, metavar="FILE"),)
+    ranks = None
+    together = True
+    slowest_counts = True
+
+    def lines(self, shape: Shape) -> tuple[Line, ...]:
+        """The file's transfers. Raises WirespeedError that names file and line."""
+        name = shape.options.get("file")
+        if not name:
+            raise WirespeedError("custom takes its transfers from a file: --file FILE.csv or FILE.json")
+        return read(str(name))
+
+    def refuse(self, shape: Shape) -> str | None:
+        worst = max(self.lines(shape), key=lambda line: max(line.sender, line.receiver))
+        needed = max(worst.sender, worst.receiver) + 1
+        if needed <= shape.ranks:
+            return None
+        where = f"{shape.options['file']}:{worst.number}"
+        return f"{where}: rank {needed - 1} takes {needed} ranks or more, not {shape.ranks}: --ranks {needed}"
+
+    def wanted_ranks(self, shape: Shape) -> int:
+        return max(max(line.sender, line.receiver) for line in self.lines(shape)) + 1
+
+    def fixed_sizes(self, shape: Shape) -> tuple[int, ...]:
+        return (max(line.bytes for line in self.lines(shape)),)
+
+    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
+        lines = self.lines(shape)
+        sends: dict[int, list[Transfer]] = {}
+        receives: dict[int, list[Transfer]] = {}
+        # Every transfer has a place of its own in the buffers of both its ends.
+        free: dict[tuple[int, str], int] = {}
+        for line in lines:
+            out, into = (line.sender, "out"), (line.receiver, "in")
+            here, there = free.get(out, 0), free.get(into, 0)
+            free[out], free[into] = here + line.bytes, there + line.bytes
+            if line.sender == rank:
+                sends.setdefault(line.step, []).append(Transfer(line.receiver, line.bytes, here, there))
+            if line.receiver == rank:
+                receives.setdefault(line.step, []).append(Transfer(line.sender, line.bytes, there, here))
+        count = max(line.step for line in lines) + 1
+        return [Step(tuple(sends.get(n, ())), tuple(receives.get(n, ()))) for n in range(count)]
+
+    def figure(self, shape: Shape, size: int) -> Figure:
+        lines = self.lines(shape)
+        total = sum(line.bytes for line in lines)
+        steps = max(line.step for line in lines) + 1
+        text = f"whole round: {len(lines)} transfers, {format_size(total)}, in {steps} steps; GB/s of all bytes"
+        return Figure(1, total, text, (Derived("messages", len(lines), "messages/s"),))
+
+
+@lru_cache(maxsize=4)
+def read(name: str) -> tuple[Line, ...]:
+    """The transfers in a file, in order of steps. Raises WirespeedError with the line that is wrong."""
+    try:
+        text = Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise WirespeedError(f"--file {name}: cannot read it ({reason})") from None
+    rows = _json_rows(name, text) if name.endswith(".json") else _csv_rows(name, text)
+    lines = sorted((_line(name, number, row) for number, row in rows), key=lambda line: line.step)
+    if not lines:
+        raise WirespeedError(f"{name}: there are no transfers in it")
+    steps = {line.step for line in lines}
+    missing = next((step for step in range(max(steps)) if step not in steps), None)
+    if missing is not None:
+        raise WirespeedError(f"{name}: step {missing} has no transfers; number the steps 0, 1, 2, ...")
+    return tuple(lines)
+
+
+def _csv_rows(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    reader = csv.reader(text.splitlines())
+    head: list[str] | None = None
+    for cells in reader:
+        row = [cell.strip() for cell in cells]
+        if not any(row) or row[0].startswith("#"):
+            continue
+        if head is None:
+            head = [cell.lower() for cell in row]
+            if sorted(head) != sorted(COLUMNS):
+                wanted = ",".join(COLUMNS)
+                raise WirespeedError(f"{name}:{reader.line_num}: the first line must be {wanted}")
+            continue
+        if len(row) != len(head):
+            found = f"{len(row)} value" + ("s" if len(row) != 1 else "")
+            raise WirespeedError(f"{name}:{reader.line_num}: {found} where there must be {len(head)}")
+        yield reader.line_num, dict(zip(head, row, strict=True))
+
+
+def _json_rows(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        rows = json.loads(text)
+    except ValueError as error:
+        line = getattr(error, "lineno", 1)
+        raise WirespeedError(f"{name}:{line}: this is no JSON ({getattr(error, 'msg', error)})") from None
+    if not isinstance(rows, list):
+        raise WirespeedError(f"{name}: the file must be a list of objects with {', '.join(COLUMNS)}")
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, dict) or set(row) != set(COLUMNS):
+            raise WirespeedError(f"{name}: entry {number} must have the members {', '.join(COLUMNS)}")
+        yield number, row
+
+
+def _line(name: str, number: int, row: dict[str, Any]) -> Line:
+    where = f"{name}:{number}"
+    step = _whole(where, "step", row["step"], MOST_STEPS)
+    sender = _whole(where, "from", row["from"], 1 << 24)
+    receiver = _whole(where, "to", row["to"], 1 << 24)
+    if sender == receiver:
+        raise WirespeedError(f"{where}: rank {sender} cannot send to itself")
+    try:
+        size = parse_size(str(row["bytes"]))
+    except (WirespeedError, ValueError):
+        size = -1
+    if not 0 <= size <= MOST_BYTES:
+        raise WirespeedError(f"{where}: bytes is a size as in 4096 or 64K, not '{row['bytes']}'")
+    return Line(number, step, sender, receiver, size)
+
+
+def _whole(where: str, what: str, value: Any, most: int) -> int:
+    text = str(value).strip()
+    if not text.isdecimal() or len(text) > 9 or int(text) > most:
+        raise WirespeedError(f"{where}: {what} is a whole number from 0 to {most}, not '{text[:40]}'")
+    return int(text)
+
+
+PATTERN = Custom()

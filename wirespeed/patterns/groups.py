@@ -1,0 +1,76 @@
+"""Groups of ranks: member i of each exchanges with member i of every other one."""
+
+from __future__ import annotations
+
+from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
+
+
+class Groups(Pattern):
+    """What the links out of one group carry: the bisection bandwidth where groups are nodes or halves."""
+
+    name = "groups"
+    summary = "Measure what groups of ranks exchange with each other: bisection bandwidth."
+    help = """
+    Ranks are cut into groups of --group, in order. Member i of a group sends to member i of every other
+    group and receives from it, all at once; nobody sends to itself. Each sample begins with a barrier, and
+    a group's time is that of its slowest rank.
+
+    \b
+    With p ranks in groups of g and messages of n bytes:
+      GB/s out of a group   = g x (p/g - 1) x n / time
+      GB/s both ways        = twice that
+    The figure shown is that of the slowest group; the file has each group's.
+
+    \b
+    Examples:
+      wirespeed groups --ranks 8 --group 4
+      wirespeed groups --ranks 8 --group 1 --paths nccl,gpu,aware --sizes 1M:256M
+      srun -N 2 --ntasks-per-node 4 wirespeed groups --group 4
+    """
+    options = (Option("group", "Ranks in a group.", 1),)
+    ranks = None
+    together = True
+    by_host = True
+    slowest_counts = True
+
+    def group(self, shape: Shape) -> int:
+        return int(shape.options.get("group", 1))
+
+    def refuse(self, shape: Shape) -> str | None:
+        size = self.group(shape)
+        if shape.ranks % size:
+            allowed = ", ".join(str(g) for g in range(1, shape.ranks // 2 + 1) if shape.ranks % g == 0)
+            return f"{shape.ranks} ranks do not fall into groups of {size}; --group may be {allowed}"
+        if shape.ranks // size < 2:
+            return f"{shape.ranks} ranks in groups of {size} are one group: it takes two or more"
+        return None
+
+    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
+        width = self.group(shape)
+        mine, member = divmod(rank, width)
+        count = shape.ranks // width
+        sends, receives = [], []
+        # Each begins with the group after its own, so that not all send to the first one at first.
+        for distance in range(1, count):
+            place = (distance - 1) * size
+            to, source = (mine + distance) % count, (mine - distance) % count
+            sends.append(Transfer(to * width + member, size, place, place))
+            receives.append(Transfer(source * width + member, size, place, place))
+        return [Step(tuple(sends), tuple(receives))]
+
+    def team(self, rank: int, shape: Shape, part: int = 0) -> Team | None:
+        width = self.group(shape)
+        first = rank // width * width
+        return Team(f"group {rank // width}", range(first, first + width))
+
+    def figure(self, shape: Shape, size: int) -> Figure:
+        width = self.group(shape)
+        out = width * (shape.ranks // width - 1) * size
+        definition = (
+            f"slowest group: its {width} x {shape.ranks // width - 1} messages out and as many in, all groups "
+            "at once; GB/s out of one group"
+        )
+        return Figure(1, out, definition, (Derived("both ways", 2 * out),))
+
+
+PATTERN = Groups()

@@ -1,0 +1,88 @@
+"""Neighbours in a plane exchange their edges: what a domain decomposition does in every time step."""
+
+from __future__ import annotations
+
+from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
+
+WEST, EAST, NORTH, SOUTH = range(4)
+_OPPOSITE = (EAST, WEST, SOUTH, NORTH)
+_WAYS = ((-1, 0), (1, 0), (0, -1), (0, 1))
+
+
+class Halo(Pattern):
+    """Ranks in a grid; each sends one message to each neighbour, all at once."""
+
+    name = "halo"
+    summary = "Measure a halo exchange: ranks in a plane, 2 to 4 neighbours each."
+    help = """
+    Ranks stand in a grid as square as their number allows (or --columns wide). In each round every rank
+    sends a message to each of its neighbours, and receives one; nothing goes round the edges unless
+    --periodic. Each sample begins with a barrier; the time is that of the slowest rank.
+
+    \b
+    Examples:
+      wirespeed halo --ranks 4
+      wirespeed halo --ranks 8 --columns 8 --paths aware,nccl,gpu --sizes 4K:4M
+    """
+    options = (
+        Option("columns", "Width of the grid. Default: as square as possible.", None),
+        Option("periodic", "The edges of the grid are neighbours, too.", default=False),
+    )
+    ranks = None
+    together = True
+    slowest_counts = True
+
+    def grid(self, shape: Shape) -> tuple[int, int]:
+        """(columns, rows)."""
+        columns = shape.options.get("columns")
+        if columns is None:
+            rows = next(n for n in range(int(shape.ranks**0.5), 0, -1) if shape.ranks % n == 0)
+            return shape.ranks // rows, rows
+        return int(columns), shape.ranks // int(columns)
+
+    def refuse(self, shape: Shape) -> str | None:
+        columns = shape.options.get("columns")
+        if columns is not None and shape.ranks % int(columns):
+            return f"{shape.ranks} ranks do not fill rows of {columns}"
+        return None if shape.ranks >= 2 else "halo takes two ranks or more"
+
+    def neighbours(self, rank: int, shape: Shape) -> list[tuple[int, int]]:
+        """(way, rank) of each."""
+        columns, rows = self.grid(shape)
+        y, x = divmod(rank, columns)
+        found = []
+        for way, (dx, dy) in enumerate(_WAYS):
+            there_x, there_y = x + dx, y + dy
+            if shape.options.get("periodic"):
+                there_x, there_y = there_x % columns, there_y % rows
+            if (there_x, there_y) != (x, y) and 0 <= there_x < columns and 0 <= there_y < rows:
+                found.append((way, there_y * columns + there_x))
+        return found
+
+    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
+        around = self.neighbours(rank, shape)
+        # What goes east lands at the western edge there. Two neighbours may be one rank (two columns,
+        # periodic): messages between two ranks match in order, so the receives follow their senders' order.
+        sends = tuple(Transfer(peer, size, way * size, _OPPOSITE[way] * size) for way, peer in around)
+        receives = tuple(
+            Transfer(peer, size, way * size, _OPPOSITE[way] * size)
+            for way, peer in sorted(around, key=lambda one: _OPPOSITE[one[0]])
+        )
+        return [Step(sends, receives)]
+
+    def figure(self, shape: Shape, size: int) -> Figure:
+        columns, rows = self.grid(shape)
+        most = max(len(self.neighbours(rank, shape)) for rank in self._samples(shape))
+        definition = (
+            f"slowest rank: all edges of a {columns} x {rows} grid at once; GB/s out of a rank with {most} "
+            "neighbours"
+        )
+        return Figure(1, most * size, definition, (Derived("both ways", 2 * most * size),))
+
+    def _samples(self, shape: Shape) -> list[int]:
+        """Ranks among which is one with the most neighbours: a corner, and one inside."""
+        columns, rows = self.grid(shape)
+        return [0, min(1, rows - 1) * columns + min(1, columns - 1)]
+
+
+PATTERN = Halo()

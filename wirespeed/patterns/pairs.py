@@ -1,0 +1,136 @@
+"""Every pair of ranks, in rounds of disjoint pairs: the matrix of all links."""
+
+from __future__ import annotations
+
+from wirespeed.patterns.base import Figure, Option, Pattern, Shape, Step, Team, Transfer
+
+
+class Pairs(Pattern):
+    """Ping-pongs of disjoint pairs at once, until every rank has met every other one."""
+
+    name = "pairs"
+    summary = "Measure every pair of ranks: the matrix, and its slowest links."
+    help = """
+    In each round ranks stand in disjoint pairs, and all pairs do a ping-pong at the same time; after p - 1
+    rounds (p, if p is odd) every rank has met every other one. The times are one-way times.
+
+    With --alone one pair at a time is measured, p x (p - 1) / 2 of them: nobody else is on the wires then.
+    With --sample N only N of the rounds are measured, chosen at random (--seed).
+
+    \b
+    Examples:
+      wirespeed pairs
+      wirespeed pairs --ranks 8 --paths gpu --sizes 8,256M
+      wirespeed pairs --alone --paths nccl
+      srun -N 64 --ntasks-per-node 8 wirespeed pairs --sample 20
+    """
+    options = (
+        Option("alone", "One pair at a time.", default=False),
+        Option("sample", "Measure so many random rounds instead of all.", None),
+        Option("seed", "Which random rounds.", 1, least=0),
+    )
+    ranks = None
+    sizes = "8,16M"
+    view = "matrix"
+
+    def refuse(self, shape: Shape) -> str | None:
+        return None if shape.ranks >= 2 else "pairs takes two ranks or more"
+
+    @staticmethod
+    def rounds(ranks: int) -> int:
+        """Rounds until every rank has met every other one."""
+        return ranks - 1 + ranks % 2
+
+    def parts(self, shape: Shape) -> int:
+        every = shape.ranks * (shape.ranks - 1) // 2 if shape.options.get("alone") else self.rounds(shape.ranks)
+        sample = shape.options.get("sample")
+        return every if sample is None else min(int(sample), every)
+
+    def partner(self, rank: int, shape: Shape, part: int) -> int | None:
+        """Who `rank` meets in this round; None: it pauses."""
+        number = self._chosen(shape, part)
+        if not shape.options.get("alone"):
+            return meets(rank, number, shape.ranks)
+        first, second = nth_pair(number, shape.ranks)
+        return {first: second, second: first}.get(rank)
+
+    def _chosen(self, shape: Shape, part: int) -> int:
+        if shape.options.get("sample") is None:
+            return part
+        every = shape.ranks * (shape.ranks - 1) // 2 if shape.options.get("alone") else self.rounds(shape.ranks)
+        return shuffled(part, every, int(shape.options.get("seed", 1)))
+
+    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
+        partner = self.partner(rank, shape, part)
+        if partner is None:
+            return []
+        other = (Transfer(partner, size),)
+        send, receive = Step(sends=other), Step(receives=other)
+        return [send, receive] if rank < partner else [receive, send]
+
+    def extent(self, rank: int, shape: Shape, size: int) -> int:
+        return size
+
+    def team(self, rank: int, shape: Shape, part: int = 0) -> Team | None:
+        partner = self.partner(rank, shape, part)
+        if partner is None:
+            return None
+        low, high = min(rank, partner), max(rank, partner)
+        return Team(f"{low}-{high}", (low, high))
+
+    def figure(self, shape: Shape, size: int) -> Figure:
+        how = "one pair at a time" if shape.options.get("alone") else "disjoint pairs at once"
+        return Figure(2, size, f"slowest pair: half of a round trip, {how}")
+
+
+def meets(rank: int, number: int, ranks: int) -> int | None:
+    """Round robin (the circle method): who meets `rank` in round `number`; None: nobody.
+
+    The last of an even number of ranks stays where it is, the others go round; with an odd number the
+    place that stays is empty.
+    """
+    even = ranks + ranks % 2
+    circle = even - 1
+    if rank == circle:
+        other = number % circle * (even // 2) % circle
+    else:
+        other = (number - rank) % circle
+        if other == rank:
+            other = circle
+    return other if other < ranks else None
+
+
+def nth_pair(number: int, ranks: int) -> tuple[int, int]:
+    """Pair `number` of all p x (p - 1) / 2: (0, 1), (0, 2), ..., (1, 2), ..."""
+    first = 0
+    while number >= ranks - 1 - first:
+        number -= ranks - 1 - first
+        first += 1
+    return first, first + 1 + number
+
+
+def shuffled(place: int, count: int, seed: int) -> int:
+    """Place `place` of a random order of 0 ... count - 1, without writing that order down.
+
+    A Feistel network over the next power of four, walked until it falls among the first `count`.
+    """
+    half = 1
+    while 1 << (2 * half) < count:
+        half += 1
+    mask = (1 << half) - 1
+    value = place
+    while True:
+        left, right = value >> half, value & mask
+        for turn in range(4):
+            left, right = right, left ^ (_mixed(right, seed * 4 + turn) & mask)
+        value = left << half | right
+        if value < count:
+            return value
+
+
+def _mixed(value: int, key: int) -> int:
+    word = (value * 0x9E3779B97F4A7C15 + key * 0xBF58476D1CE4E5B9 + 0x94D049BB133111EB) & ((1 << 64) - 1)
+    return (word ^ word >> 29) * 0xBF58476D1CE4E5B9 >> 24
+
+
+PATTERN = Pairs()

@@ -1,0 +1,32 @@
+"""The same measurement alone and beside another one: how many times longer it took."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from wirespeed.report.records import Run
+from wirespeed.report.say import say
+from wirespeed.report.table import add_columns, new_table
+from wirespeed.units import format_size
+
+
+def print_ratios(console: Console, alone: Run, crowded: Run, beside: str) -> None:
+    """A row a size, a column a path: time beside the other pattern / time alone."""
+    paths = [path for path in alone.paths if path in crowded.paths]
+    table = new_table()
+    add_columns(table, ["size", *(f"  {path}" for path in paths)])
+    for size in alone.sizes:
+        cells = [Text(format_size(size))]
+        for path in paths:
+            one, other = alone.entries.get((path, size)), crowded.entries.get((path, size))
+            cells.append(Text("-", "dim") if one is None or other is None else Text(ratio(one.seconds, other.seconds)))
+        table.add_row(*cells)
+    console.print()
+    say(console, Text(f"beside {beside}: how many times longer it takes than alone", style="bold"))
+    console.print(table, crop=False, no_wrap=True)
+
+
+def ratio(alone: float, crowded: float) -> str:
+    """'1.83x'."""
+    return f"{crowded / alone:.3g}x"
