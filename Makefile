@@ -19,8 +19,8 @@ help:  ## Say what there is
 run:  ## Install what is missing and measure this machine (ARGS="--sizes 8:1M" OFFLINE=DIR)
 	@$(PREPARE) run && exec .venv/bin/wirespeed survey $(ARGS)
 
-test:  ## Run every test against the installed package (ARGS="-k page")
-	@$(PREPARE) test && exec .venv/bin/pytest $(ARGS)
+test:  ## Run every test against the installed package (ARGS="-k page", ARGS="-n 0": one after the other)
+	@$(PREPARE) test && exec .venv/bin/pytest -n auto --dist loadfile $(ARGS)
 
 lint:  ## Style, types and architecture rules: what CI checks besides the tests
 	@$(PREPARE) lint && exec scripts/lint $(ARGS)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import tempfile
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,8 +33,10 @@ _UNWANTED = (
     *("PALS_", "PMIX_", "PMI_", "PRTE_", "SLURM_", "WIRESPEED_"),
     *("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONPATH"),
 )
+_LOCK = "WIRESPEED_TEST_LOCK"
+"""A file that tests hold while they run: those marked `alone` by themselves, all others together."""
 # Loads a core built with a sanitizer instead of the installed one.
-_WANTED = ("WIRESPEED_LIBRARY",)
+_WANTED = ("WIRESPEED_LIBRARY", _LOCK)
 
 _BEFORE = pytest.StashKey[set[leftovers.Left]]()
 _SEEN = pytest.StashKey[list[str]]()
@@ -71,10 +75,29 @@ def pytest_configure() -> None:
     _clean_environment()
     _heed_signals()
     leftovers.mark_session()
+    os.environ.setdefault(_LOCK, str(Path(tempfile.gettempdir(), f"wirespeed-tests-{os.getpid()}.lock")))
     if _in_source_tree() and os.environ.get("CI"):
         raise pytest.UsageError(
             "the tests would import the source tree: run make test, which installs the package"
         )
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Most tests wait for starting ranks or for a watchdog; more of them at once would disturb each other."""
+    return max(1, min(4, os.cpu_count() or 1))
+
+
+def pytest_unconfigure() -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        Path(os.environ[_LOCK]).unlink(missing_ok=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    how = fcntl.LOCK_EX if item.get_closest_marker("alone") else fcntl.LOCK_SH
+    with Path(os.environ[_LOCK]).open("w") as lock:
+        fcntl.flock(lock, how)
+        return (yield)
 
 
 def pytest_report_header() -> str:

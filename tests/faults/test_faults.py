@@ -35,7 +35,11 @@ def strike(out: Path, rank: int, number: int) -> Callable[[subprocess.Popen[str]
     return act
 
 
-@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize(
+    ("mpi", "rank"),
+    [("openmpi", 0), ("openmpi", 1), ("mpich", 0), ("mpich", 1), ("impi", 1), ("debian", 0)],
+    indirect=["mpi"],
+)
 def test_a_killed_rank(mpi: InstalledMpi, rank: int, tmp_path: Path) -> None:
     """Protects every entry already written, and the name of the rank that died."""
     out = tmp_path / "r.jsonl"
