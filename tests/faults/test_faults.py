@@ -156,6 +156,7 @@ def test_resume_goes_on(tmp_path: Path) -> None:
     assert third.code == 4 and "--resume" in third.err
 
 
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 def test_a_hang_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects a run that no front end watches: the ranks name the stopped one and end the job."""
     out = tmp_path / "r.jsonl"
