@@ -317,11 +317,9 @@ ws_program* ws_chain_open(ws_program** links, uint64_t count, const ws_add* adds
         if (!count) throw Error("a chain has a link or more");
         const Buffers& buffers = links[0]->buffers;
         std::vector<Link> chain;
-        std::size_t received = 0;
-        for (uint64_t i = 0; i < count; ++i) {
-            chain.push_back({links[i]->program.get(), {}});
-            received = std::max(received, links[i]->received);
-        }
+        for (uint64_t i = 0; i < count; ++i) chain.push_back({links[i]->program.get(), {}});
+        // What the last link brings is what the round ends with.
+        const std::size_t received = links[count - 1]->received;
         for (uint64_t i = 0; i < add_count; ++i) {
             const ws_add& each = adds[i];
             if (each.offset + each.bytes > buffers.bytes)
@@ -346,7 +344,8 @@ const char* ws_program_describe(ws_program* program) {
     return guarded<const char*>(nullptr, [&] {
         last_text = program->program->describe();
         if (program->together && !program->program->can_begin_together())
-            last_text += std::string(last_text.empty() ? "" : ", ") + "\"samples\": \"back to back\"";
+            last_text +=
+                std::string(last_text.empty() ? "" : ", ") + "\"samples\": \"back to back\"";
         last_text = "{" + last_text + "}";
         return last_text.c_str();
     });

@@ -55,9 +55,10 @@ int ws_device_fill(ws_device* device, const char* memory, void* to, uint64_t byt
 int ws_device_check(ws_device* device, const char* memory, const void* from, uint64_t bytes,
                     uint64_t seed, int tag, uint64_t* first_wrong);
 
-/* Doubles start, start + 1, ... start + 1023, start, ...; first_wrong: the number of the first double
- * that is another one; bytes / 8 if none is. */
-int ws_device_fill_sums(ws_device* device, const char* memory, void* to, uint64_t bytes, double start);
+/* Doubles start, start + 1, ... start + 1023, start, ...; first_wrong: the number of the first
+ * double that is another one; bytes / 8 if none is. */
+int ws_device_fill_sums(ws_device* device, const char* memory, void* to, uint64_t bytes,
+                        double start);
 int ws_device_check_sums(ws_device* device, const char* memory, const void* from, uint64_t bytes,
                          double start, uint64_t* first_wrong);
 

@@ -41,7 +41,9 @@ def parse(word: str) -> Beside:
     pattern, _, rest = word.partition(":")
     path, _, size = rest.partition(":")
     if not path:
-        raise WirespeedError(f"--with '{word}': write PATTERN:PATH or PATTERN:PATH:SIZE, as in stream:host:16M")
+        raise WirespeedError(
+            f"--with '{word}': write PATTERN:PATH or PATTERN:PATH:SIZE, as in stream:host:16M"
+        )
     find_pattern(pattern)
     find_path(path)
     return Beside(pattern, path, parse_size(size) if size else DEFAULT_SIZE)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wirespeed.paths import Path
-from wirespeed.patterns import Step
+from wirespeed.patterns import Step, Transfer
 from wirespeed.payload import Payload
 from wirespeed.setting import Mismatch, Setting
 from wirespeed.stats import Samples, StoppingRule
@@ -113,7 +113,9 @@ class OnePart:
         if not self._adds:
             return self._compile(self._steps, in_place)
         links: dict[tuple[Step, ...], Any] = {}
-        order, adds, segment = [], [], list[Step]()
+        order: list[Any] = []
+        adds: list[tuple[int, int, int, int, float]] = []
+        segment: list[Step] = []
         for step in self._steps:
             segment.append(Step(step.sends, step.receives))
             if step.adds or step is self._steps[-1]:
@@ -126,7 +128,9 @@ class OnePart:
                 segment = []
         self._links += links.values()
         ffi, lib = self._core.ffi, self._core.lib
-        chain = lib.ws_chain_open(ffi.new("ws_program *[]", order), len(order), ffi.new("ws_add[]", adds), len(adds))
+        chain = lib.ws_chain_open(
+            ffi.new("ws_program *[]", order), len(order), ffi.new("ws_add[]", adds), len(adds)
+        )
         return self._lying(self._core.check(chain))
 
     def _lying(self, program: Any) -> Any:
@@ -183,10 +187,7 @@ class OnePart:
         if not shift:
             return self._steps
         return [
-            Step(
-                *(tuple(replace(t, offset=t.offset + shift) for t in part) for part in (s.sends, s.receives))
-            )
-            for s in self._steps
+            Step(_moved(step.sends, shift), _moved(step.receives, shift), step.adds) for step in self._steps
         ]
 
     def _warm_up(self, program: Any, first: float) -> float:
@@ -254,3 +255,7 @@ class OnePart:
 
     def _may_check(self, elapsed: float) -> bool:
         return self._checking <= CHECK_SHARE * (elapsed + self._checking)
+
+
+def _moved(transfers: tuple[Transfer, ...], shift: int) -> tuple[Transfer, ...]:
+    return tuple(replace(transfer, offset=transfer.offset + shift) for transfer in transfers)

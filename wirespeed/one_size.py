@@ -72,11 +72,11 @@ class OneSize:
         found = squad.members(sampled.samples)
         leader = -1
         if found:
-            slowest = max(found, key=lambda member: member.median)
+            slowest = max(found, key=lambda member: member.time)
             headline = self._set.pattern.headline(self._set.shape)
             if headline is None:
-                before = max((member.median for member in self._members), default=-1.0)
-                leader = slowest.first if slowest.median > before else -1
+                before = max((member.time for member in self._members), default=-1.0)
+                leader = slowest.first if slowest.time > before else -1
             elif headline == self._part:
                 leader = slowest.first
             self._members += found

@@ -30,8 +30,8 @@ class Wrong:
     def __str__(self) -> str:
         if self.summed:
             return (
-                f"wrong sum: double {self.offset // 8} of {self.bytes // 8} on rank {self.rank} is not what the "
-                f"closed form gives, in checked round {self.round}"
+                f"wrong sum: double {self.offset // 8} of {self.bytes // 8} on rank {self.rank} is not what "
+                f"the closed form gives, in checked round {self.round}"
             )
         return (
             f"wrong data: byte {self.offset} of {self.bytes} from rank {self.sender} to rank {self.rank} "
@@ -68,7 +68,9 @@ class Payload:
         tag = self.rounds & 0xFF
         for step in steps:
             for out in step.sends:
-                self._fill(self._from, send, out.offset, out.bytes, seed(self._world.rank, size, out.offset), tag)
+                self._fill(
+                    self._from, send, out.offset, out.bytes, seed(self._world.rank, size, out.offset), tag
+                )
             for into in step.receives:
                 content = seed(into.peer, size, into.there)
                 self._fill(self._into, receive, into.offset, into.bytes, content, tag ^ POISON)
@@ -101,13 +103,17 @@ class Payload:
         lib, first = self._core.lib, self._core.ffi.new("uint64_t *")
         at = self._core.ffi.cast("char *", lib.ws_buffers_send(buffers)) + sums.offset + shift
         self._core.check(
-            lib.ws_device_check_sums(self._device, self._from, at, sums.bytes, sums.after + self.rounds, first)
+            lib.ws_device_check_sums(
+                self._device, self._from, at, sums.bytes, sums.after + self.rounds, first
+            )
         )
         self.bytes += sums.bytes
         self.rounds += 1
         if first[0] >= sums.bytes // 8:
             return None
-        return Wrong(self._world.rank, self._world.rank, int(first[0]) * 8, sums.bytes, self.rounds - 1, summed=True)
+        return Wrong(
+            self._world.rank, self._world.rank, int(first[0]) * 8, sums.bytes, self.rounds - 1, summed=True
+        )
 
     def _fill(self, memory: bytes, base: Any, offset: int, size: int, content: int, tag: int) -> None:
         address = self._core.ffi.cast("char *", base) + offset

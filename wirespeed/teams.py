@@ -31,7 +31,7 @@ class Member:
     precision: float | None
 
     @property
-    def median(self) -> float:
+    def time(self) -> float:
         return float(self.seconds["median"])
 
     def to_dict(self) -> dict[str, Any]:

@@ -132,7 +132,8 @@ class Device {
 
   private:
     using FirstWrong = std::function<void(void*, const std::function<void(void**)>&)>;
-    std::size_t first_wrong(Memory kind, const char* kernel, std::uint64_t none, const FirstWrong& call);
+    std::size_t first_wrong(Memory kind, const char* kernel, std::uint64_t none,
+                            const FirstWrong& call);
     void run_or_launch(Memory kind, const char* kernel, void** arguments);
 };
 

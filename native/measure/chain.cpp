@@ -8,7 +8,8 @@ namespace {
 class Chain final : public Program {
   public:
     Chain(Page& page, Device& device, std::vector<Link> links)
-        : page_(page), device_(device), links_(std::move(links)), adding_(page.name("sum on the device")) {}
+        : page_(page), device_(device), links_(std::move(links)),
+          adding_(page.name("sum on the device")) {}
 
     void run(const Schedule& schedule, std::span<double> seconds) override {
         aligned_ = false;

@@ -1,5 +1,5 @@
-// Programs one after the other, with sums by the device between them: what a program does that works
-// on what it has received before it passes it on.
+// Programs one after the other, with sums by the device between them: what a program does that
+// works on what it has received before it passes it on.
 #pragma once
 
 #include <memory>

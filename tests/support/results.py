@@ -7,6 +7,7 @@ from typing import Any
 
 from wirespeed.judge import Outcome
 from wirespeed.paths import Path
+from wirespeed.patterns import Figure
 from wirespeed.plan import Plan
 from wirespeed.results import record
 from wirespeed.stats import Samples
@@ -49,9 +50,8 @@ def entry(
         "pingpong",
         STEP_PATH,
         size,
-        "one way: half of a round trip",
-        size,
-        samples,
+        Figure(2, size, "one way: half of a round trip"),
+        samples.summary(),
         5,
         "precision",
         checked,

@@ -71,7 +71,8 @@ class TestSurvey:
         assert places == sorted(places)
 
     def test_sizes_fit_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from wirespeed.cli.survey import fitting, free_memory
+        from wirespeed.cli.survey import fitting
+        from wirespeed.room import free_memory
 
         sizes = (8, 1 << 20, 1 << 30)
         assert fitting(sizes, None) == sizes

@@ -17,11 +17,11 @@ from support.records import shown
 from wirespeed import launch, run
 from wirespeed.errors import ExitCode
 from wirespeed.judge import Outcome
-from wirespeed.one_size import Setting, Unusable
 from wirespeed.paths import Path
 from wirespeed.plan import Plan
 from wirespeed.report.records import collect
 from wirespeed.results import record
+from wirespeed.setting import Setting, Unusable
 
 LACK = "libnccl.so.2 not found (pip install nvidia-nccl-cu13)"
 HOST = Path("host", "", "mpi", "pageable")
@@ -95,7 +95,9 @@ def test_an_mpi_is_not_blamed_for_what_the_machine_lacks(measure: Any) -> None:
 )
 def test_what_every_rank_lacks_is_nobodys(told: list[Any], text: str) -> None:
     """Protects the one line: what is nowhere is not rank 0 alone to blame for."""
-    world: Any = SimpleNamespace(everyone=lambda _: told)
+    first = next((rank, found) for rank, found in enumerate(told) if found)
+    alike = all(found == first[1] for found in told)
+    world: Any = SimpleNamespace(first=lambda _: first, minimum=lambda _: int(alike))
     setting: Any = SimpleNamespace(world=world)
     with pytest.raises(Unusable) as raised:
         Setting.together(setting, lambda: None, lambda _: None)

@@ -6,6 +6,7 @@ import json
 import tracemalloc
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,7 @@ def all_flows(pattern: Pattern, shape: Shape, size: int, part: int) -> int:
             for transfer in (*step.sends, *step.receives):
                 assert transfer.offset + transfer.bytes <= extent
             places = sorted((t.offset, t.offset + t.bytes) for t in step.receives if t.bytes)
-            assert all(end <= start for (_, end), (start, _) in zip(places, places[1:], strict=False))
+            assert all(end <= start for (_, end), (start, _) in pairwise(places))
     # Between two ranks messages match in order.
     assert sent == received
     return sum(size for flow in sent.values() for size, _, _ in flow)
@@ -82,7 +83,7 @@ def all_flows(pattern: Pattern, shape: Shape, size: int, part: int) -> int:
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_every_send_has_its_receive(name: str, custom_file: str, data: st.DataObject) -> None:
-    """Protects every pattern, over random worlds, options and sizes; memory that is too small for a window."""
+    """Protects every pattern, over random worlds, options, sizes, and memory too small for a window."""
     pattern = find_pattern(name)
     ranks = pattern.ranks or data.draw(st.integers(2, 13))
     shape = Shape(

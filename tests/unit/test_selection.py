@@ -74,10 +74,20 @@ class TestSelect:
 
 def test_real_paths_are_selected() -> None:
     """Protects the selection from being right for made-up paths alone."""
-    assert select(["all"]) == list(all_paths())
+    assert select(["all"]) == [path for path in all_paths() if not path.within]
+    assert select(["all"], within=True) == [path for path in all_paths() if path.within]
     assert [path.name for path in select(["host*"])] == [
         path.name for path in all_paths() if path.name.startswith("host")
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "within", "text"), [("h2d-pinned", False, "wirespeed copy"), ("host", True, "between ranks")]
+)
+def test_a_path_of_the_other_kind_is_refused(name: str, within: bool, text: str) -> None:
+    """Protects from a copy that is taken for a path between ranks, and the other way round."""
+    with pytest.raises(WirespeedError, match=text):
+        select([name], within=within)
 
 
 class TestCommand:

@@ -88,7 +88,7 @@ def test_a_coarse_clock_is_not_taken_for_certainty() -> None:
     for _ in range(20):
         samples.add([64e-9] * 5)
     samples.step_s = 32e-9 / 4
-    assert samples.interval() == (pytest.approx(60e-9), pytest.approx(68e-9))
+    assert samples.interval() == pytest.approx((60e-9, 68e-9))
     assert samples.precision() == pytest.approx(4 / 64)
     rule = StoppingRule(Stopping(), 1e-9, 32e-9, divisor=2)
     rounds, _ = rule.next_batch(1e-6, Samples(), 0.0)

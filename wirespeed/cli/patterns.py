@@ -19,7 +19,9 @@ from wirespeed.patterns import Option, Pattern, all_patterns, find_pattern
 ORDER = 20
 FIRST = ("pingpong", "exchange", "stream")
 """Above the others in the list of commands."""
-RANKS = option("--ranks", "N", "Ranks to start. Default: one for each GPU; without GPUs one for each core, at most 8.")
+RANKS = option(
+    "--ranks", "N", "Ranks to start. Default: one for each GPU; without GPUs one for each core, at most 8."
+)
 
 
 WITH = option(
@@ -47,7 +49,9 @@ def options_of(pattern: Pattern) -> type[Any]:
         own.append(("sizes", Annotated[str, option("--sizes", "SIZES", text)], field(default=pattern.sizes)))
     own += [_field(one) for one in pattern.options]
     own.append(("with_", Annotated[str | None, WITH], field(default=None)))
-    return make_dataclass(f"{pattern.name}_options", own, bases=(Debugging, Reporting, Measuring), frozen=True)
+    return make_dataclass(
+        f"{pattern.name}_options", own, bases=(Debugging, Reporting, Measuring), frozen=True
+    )
 
 
 def _field(one: Option) -> tuple[str, Any, Any]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from wirespeed.toml import parse
 
 Record = dict[str, Any]
 
@@ -31,8 +27,7 @@ class Ceiling:
 
 @cache
 def _table() -> dict[str, Any]:
-    found: dict[str, Any] = tomllib.loads(files("wirespeed.limits").joinpath("links.toml").read_text("utf-8"))
-    return found
+    return parse(files("wirespeed.limits").joinpath("links.toml").read_text("utf-8"))
 
 
 def device_links(name: str) -> Record | None:
@@ -65,10 +60,14 @@ def ceiling(pattern: str, step: Record, width: int = 1) -> Ceiling | None:
     rate = links["links"] * links["rate"]
     each = f"{links['links']} {links['wire']} links x {links['rate'] / 1e9:g} GB/s"
     if pattern in PAIRWISE:
-        return Ceiling(rate, f"{each} = {rate / 1e9:g} GB/s, if all of a GPU's links lead to the other", links["source"])
+        return Ceiling(
+            rate, f"{each} = {rate / 1e9:g} GB/s, if all of a GPU's links lead to the other", links["source"]
+        )
     total = width * rate
     return Ceiling(
-        total, f"{width} x {each} = {total / 1e9:g} GB/s out of a group, if every GPU reaches every other", links["source"]
+        total,
+        f"{width} x {each} = {total / 1e9:g} GB/s out of a group, if every GPU reaches every other",
+        links["source"],
     )
 
 

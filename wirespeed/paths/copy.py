@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from wirespeed.paths import Path
 
+
 def _way(name: str, source: str, into: str, summary: str, order: int) -> Path:
     return Path(
         name=name,

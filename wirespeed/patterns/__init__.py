@@ -24,7 +24,7 @@ from wirespeed.patterns.base import (
     Transfer,
 )
 
-__all__ = ["Add", "Sums", "Derived", "Figure", "Option", "Pattern", "Shape", "Step", "Team", "Transfer"]
+__all__ = ["Add", "Derived", "Figure", "Option", "Pattern", "Shape", "Step", "Sums", "Team", "Transfer"]
 __all__ += ["all_patterns", "find_pattern"]
 
 

@@ -85,7 +85,7 @@ class Team:
 
 @dataclass(frozen=True)
 class Option:
-    """A pattern's own option on the command line: --name with a whole number, a choice, or nothing (a flag)."""
+    """A pattern's own option on the command line: with a whole number, a choice, or nothing (a flag)."""
 
     name: str
     help: str
@@ -140,13 +140,15 @@ class Pattern:
     by_host = False
     """Does it take it that ranks are placed host by host? A report says so where they are not."""
     view = "sizes"
-    """How a report shows it: a row a size, or a "matrix" of pairs."""
+    """How a report shows it: a row a size ("sizes"), a "matrix" of pairs, or "copies" alone and together."""
 
     def refuse(self, shape: Shape) -> str | None:
         """Why this world cannot run the pattern, in one line; None if it can."""
         if self.ranks is None or shape.ranks == self.ranks:
             return None
-        return f"{self.name} takes exactly {self.ranks} ranks, not {shape.ranks}: start it with -n {self.ranks}"
+        return (
+            f"{self.name} takes exactly {self.ranks} ranks, not {shape.ranks}: start it with -n {self.ranks}"
+        )
 
     def wanted_ranks(self, shape: Shape) -> int | None:
         """Ranks to start when nobody says how many; None: one for each processor."""

@@ -26,6 +26,7 @@ class Copy(Pattern):
     ranks = None
     sizes = "4K,64K,1M,16M,256M"
     within = True
+    view = "copies"
     together = True
     followed_by = (("pingpong", ("host", "host-pinned")),)
 
@@ -59,7 +60,9 @@ class Copy(Pattern):
     def figure(self, shape: Shape, size: int) -> Figure:
         if shape.ranks == 1:
             return Figure(1, size, "one copy: until it is done")
-        definition = f"one copy: until it is done, slowest of {shape.ranks} ranks that copy at once; GB/s of one rank"
+        definition = (
+            f"one copy: until it is done, slowest of {shape.ranks} ranks that copy at once; GB/s of one rank"
+        )
         return Figure(1, size, definition, (Derived("all ranks", shape.ranks * size),))
 
 

@@ -100,7 +100,9 @@ class Custom(Pattern):
         lines = self.lines(shape)
         total = sum(line.bytes for line in lines)
         steps = max(line.step for line in lines) + 1
-        text = f"whole round: {len(lines)} transfers, {format_size(total)}, in {steps} steps; GB/s of all bytes"
+        text = (
+            f"whole round: {len(lines)} transfers, {format_size(total)}, in {steps} steps; GB/s of all bytes"
+        )
         return Figure(1, total, text, (Derived("messages", len(lines), "messages/s"),))
 
 

@@ -67,8 +67,8 @@ class Groups(Pattern):
         width = self.group(shape)
         out = width * (shape.ranks // width - 1) * size
         definition = (
-            f"slowest group: its {width} x {shape.ranks // width - 1} messages out and as many in, all groups "
-            "at once; GB/s out of one group"
+            f"slowest group: its {width} x {shape.ranks // width - 1} messages out and as many in, all "
+            "groups at once; GB/s out of one group"
         )
         return Figure(1, out, definition, (Derived("both ways", 2 * out),))
 

@@ -42,7 +42,9 @@ class Pairs(Pattern):
         return ranks - 1 + ranks % 2
 
     def parts(self, shape: Shape) -> int:
-        every = shape.ranks * (shape.ranks - 1) // 2 if shape.options.get("alone") else self.rounds(shape.ranks)
+        every = (
+            shape.ranks * (shape.ranks - 1) // 2 if shape.options.get("alone") else self.rounds(shape.ranks)
+        )
         sample = shape.options.get("sample")
         return every if sample is None else min(int(sample), every)
 
@@ -57,7 +59,9 @@ class Pairs(Pattern):
     def _chosen(self, shape: Shape, part: int) -> int:
         if shape.options.get("sample") is None:
             return part
-        every = shape.ranks * (shape.ranks - 1) // 2 if shape.options.get("alone") else self.rounds(shape.ranks)
+        every = (
+            shape.ranks * (shape.ranks - 1) // 2 if shape.options.get("alone") else self.rounds(shape.ranks)
+        )
         return shuffled(part, every, int(shape.options.get("seed", 1)))
 
     def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:

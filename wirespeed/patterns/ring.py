@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from wirespeed.patterns.base import Add, Derived, Figure, Option, Pattern, Shape, Step, Sums, Transfer
 
-
 MOST_STEPS = 128
 """Of a round, when nobody says how many: a rank of a large ring need not know them all."""
 
@@ -84,8 +83,8 @@ class Ring(Pattern):
     def figure(self, shape: Shape, size: int) -> Figure:
         steps = self.steps_of(shape)
         definition = (
-            f"whole round: {steps} steps of send, receive and add on {shape.ranks} ranks, slowest rank; GB/s sent "
-            "by each rank"
+            f"whole round: {steps} steps of send, receive and add on {shape.ranks} ranks, slowest rank; "
+            "GB/s sent by each rank"
         )
         return Figure(1, steps * self.whole(size), definition, (Derived("a step", 1 / steps, "s"),))
 

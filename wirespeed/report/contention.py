@@ -20,7 +20,9 @@ def print_ratios(console: Console, alone: Run, crowded: Run, beside: str) -> Non
         cells = [Text(format_size(size))]
         for path in paths:
             one, other = alone.entries.get((path, size)), crowded.entries.get((path, size))
-            cells.append(Text("-", "dim") if one is None or other is None else Text(ratio(one.seconds, other.seconds)))
+            cells.append(
+                Text("-", "dim") if one is None or other is None else Text(ratio(one.seconds, other.seconds))
+            )
         table.add_row(*cells)
     console.print()
     say(console, Text(f"beside {beside}: how many times longer it takes than alone", style="bold"))

@@ -53,8 +53,9 @@ def misplaced(run: Run) -> list[str]:
         if len(seen) != len(set(seen)):
             start = ", ".join(f"rank {number} on {host}" for number, host in enumerate(hosts[:4]))
             lines.append(
-                f"ranks do NOT stand host by host ({start}, ...): groups are not hosts or parts of them; start them in "
-                "blocks (srun --distribution=block, mpirun --map-by core) to measure what leaves a host"
+                f"ranks do NOT stand host by host ({start}, ...): groups are not hosts or parts of them; "
+                "start them in blocks (srun --distribution=block, mpirun --map-by core) to measure what "
+                "leaves a host"
             )
     return list(dict.fromkeys(lines))
 

@@ -40,11 +40,12 @@ def describe(entry: Entry) -> str:
     usual = middle(sorted(member.seconds for member in ranked))
     first = f"slowest {_figure(entry, ranked[0])}"
     behind = ranked[0].seconds / usual - 1
-    text = f"{first}, {words.percent(round(behind, 2))} more than the median of {len(ranked)}"
+    more = f"{behind + 1:.3g} times" if behind >= 1 else f"{100 * behind:.0f} % more than"
+    text = f"{first}, {more} the median of {len(ranked)}"
     if behind < FAR:
         return text
-    more = [one for one in ranked[1:NAMED] if one.seconds / usual - 1 >= FAR]
-    return "; then ".join([text, *(_figure(entry, one) for one in more)])
+    others = [one for one in ranked[1:NAMED] if one.seconds / usual - 1 >= FAR]
+    return "; then ".join([text, *(_figure(entry, one) for one in others)])
 
 
 def _figure(entry: Entry, member: Member) -> str:

@@ -15,7 +15,19 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 CONDITIONS = (
-    *("pattern", "options", "beside", "stopping", "device", "between", "ranks", "mpi", "launcher", "hosts", "test"),
+    *(
+        "pattern",
+        "options",
+        "beside",
+        "stopping",
+        "device",
+        "between",
+        "ranks",
+        "mpi",
+        "launcher",
+        "hosts",
+        "test",
+    ),
 )
 RECORDED = ("run", "step", "entry", "failure", "end")
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import csv
-import importlib
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -19,10 +16,9 @@ from wirespeed.report import words
 from wirespeed.report.records import Run
 from wirespeed.report.say import say
 from wirespeed.report.table import GAP, add_columns, fits, new_table
+from wirespeed.toml import parse
 from wirespeed.units import format_size
 
-# Part of Python since 3.11.
-_toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 FOLDER = Path(__file__).parent.parent / "systems"
 
 
@@ -61,7 +57,7 @@ def load_system(name: str, folder: Path = FOLDER) -> System:
     if name.lower() not in known_systems(folder):
         known = ", ".join(known_systems(folder))
         raise WirespeedError(f"--against {name}: no curves of such a system are known; there are: {known}")
-    data: dict[str, Any] = _toml.loads((folder / f"{name.lower()}.toml").read_text(encoding="utf-8"))
+    data = parse((folder / f"{name.lower()}.toml").read_text(encoding="utf-8"))
     renamed = data.get("paths", {})
     curves: dict[str, dict[int, Point]] = {}
     with (folder / data["curves"]).open(encoding="utf-8", newline="") as file:

@@ -101,7 +101,9 @@ def build(
         add_columns(table, [f"{GAP}{path}\n{GAP}{run.way}", *(["\n95 %"] if spread else [])])
         add_columns(table, [f"\n{head}" for head in ("  min", "  p99") if extremes] + ["\n  GB/s"])
         add_columns(table, ["  of\n  limit"] if run.ceiling(path) else [])
-        add_columns(table, [f"  {name}\n  {unit}" for name, unit in further(run, path)])
+        add_columns(
+            table, [f"  {name}\n  {'' if unit == 's' else unit}" for name, unit in further(run, path)]
+        )
     for pair in switched:
         add_columns(table, [f"{GAP}{pair.what}\n{GAP}{pair.path}"])
     for home in homes if fastest else ():
@@ -171,10 +173,7 @@ def further(run: Run, path: str) -> list[tuple[str, str]]:
 
 def _others(entry: Entry, names: Sequence[tuple[str, str]]) -> list[Text]:
     found = {(name, unit): value for name, unit, value in entry.derived}
-    return [
-        Text(f"  {words.quantity(found[one], one[1])}") if one in found and found[one] else _NONE
-        for one in names
-    ]
+    return [Text(f"  {words.quantity(found[one], one[1])}") if found.get(one) else _NONE for one in names]
 
 
 def _time(seconds: float | None) -> Text:

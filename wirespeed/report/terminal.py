@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from wirespeed.report import table, words
+from wirespeed.report import copies, table, words
 from wirespeed.report.choices import choices
 from wirespeed.report.failures import print_failures
 from wirespeed.report.legend import legend
@@ -53,7 +53,7 @@ def print_run(console: Console, run: Run) -> None:
         say(console, Text(line, style="dim"))
     console.print()
     if run.entries:
-        layout = table.lay_out(console, run)
+        layout = _layout(console, run)
         for one in layout.tables:
             console.print(one, crop=False, no_wrap=True)
             console.print()
@@ -61,12 +61,23 @@ def print_run(console: Console, run: Run) -> None:
             say(console, Text(line, style="dim"))
         if run.view == "matrix":
             print_matrices(console, run)
-        print_members(console, run)
+        if run.view == "copies":
+            say(console, Text(copies.LEGEND, style="dim"))
+        else:
+            print_members(console, run)
         print_curves(console, run)
         print_choices(console, run)
     print_failures(console, run)
     if run.end is None or run.end.get("status") == "interrupted":
         console.print(Text("This run was ended before all was measured.", style="yellow"))
+
+
+def _layout(console: Console, run: Run) -> table.Layout:
+    """The tables that suit the pattern."""
+    several = any(len(entry.members) > 1 for entry in run.entries.values())
+    if run.view == "copies" and several:
+        return table.Layout([copies.build(run)], compact=True)
+    return table.lay_out(console, run)
 
 
 def print_choices(console: Console, run: Run) -> None:

@@ -42,9 +42,8 @@ def quantity(value: float, unit: str) -> str:
         return rate(value * 1e9)
     if unit == "s":
         return format_seconds(value)
-    for factor, sign in ((1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, "")):
-        if value >= 0.9995 * factor:
-            break
+    scales = ((1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, ""))
+    factor, sign = next((one for one in scales if value >= 0.9995 * one[0]), scales[-1])
     scaled = value / factor
     digits = 0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2
     return f"{scaled:.{digits}f}{sign}"

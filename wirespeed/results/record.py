@@ -134,7 +134,7 @@ def entry(
     details: Record | None = None,
     members: Sequence[Record] = (),
 ) -> Record:
-    """One figure. `summary`: of the samples (wirespeed/stats.py), of the slowest team where there are several.
+    """One figure. `summary`: of the samples (wirespeed/stats.py), of the slowest team if there are several.
 
     `details`: what the transport chose for this size; `members`: each team's figure."""
     moved = figure.bytes
@@ -156,7 +156,12 @@ def entry(
             "high": _rate(moved, seconds["low"]),
         },
         "derived": [
-            {"name": one.name, "unit": one.unit, "amount": one.amount, "median": _value(one, seconds["median"])}
+            {
+                "name": one.name,
+                "unit": one.unit,
+                "amount": one.amount,
+                "median": _value(one, seconds["median"]),
+            }
             for one in figure.derived
         ],
         "confidence": summary["confidence"],

@@ -5,7 +5,8 @@
 
 namespace wirespeed {
 
-/// While it lives, this thread's new pages come from one NUMA node; from anywhere with an empty name.
+/// While it lives, this thread's new pages come from one NUMA node; from anywhere with an empty
+/// name.
 class FromNode {
   public:
     /// Throws Unavailable where there is no such node, or the kernel refuses.

@@ -1,0 +1,53 @@
+"""Copies inside ranks: each rank alone, and all at once, a row for each way and size."""
+
+from __future__ import annotations
+
+from rich.table import Table
+from rich.text import Text
+
+from wirespeed.report import words
+from wirespeed.report.records import Entry, Run
+from wirespeed.report.table import add_columns, new_table
+from wirespeed.units import format_size
+
+ALONE, TOGETHER = "alone", "with all"
+
+
+def build(run: Run) -> Table:
+    """GB/s of the slowest rank alone, of the slowest one while all copy, and of all together."""
+    table = new_table()
+    table.add_column("\nway", no_wrap=True)
+    add_columns(
+        table,
+        ["\nsize", "  slowest\n  rank alone", "  slowest\n  with all", "  all\n  at once", "  share\n  kept"],
+    )
+    for path in run.paths:
+        for number, entry in enumerate(run.of_path(path)):
+            table.add_row(Text("" if number else path), Text(format_size(entry.bytes)), *_cells(entry))
+    return table
+
+
+def _cells(entry: Entry) -> list[Text]:
+    alone, together = slowest(entry, ALONE), slowest(entry, TOGETHER)
+    none = Text("-", style="dim")
+    if not entry.amount or alone is None or together is None:
+        return [none] * 4
+    count = sum(member.name.endswith(TOGETHER) for member in entry.members)
+    kept = alone / together
+    return [
+        Text(f"  {words.rate(entry.amount / alone)}"),
+        Text(f"  {words.rate(entry.amount / together)}"),
+        Text(f"  {words.rate(count * entry.amount / together)}"),
+        Text(f"  {100 * kept:.0f} %", style="yellow" if kept < 0.9 else ""),
+    ]
+
+
+def slowest(entry: Entry, how: str) -> float | None:
+    """Seconds of the slowest rank that copied so."""
+    return max((member.seconds for member in entry.members if member.name.endswith(how)), default=None)
+
+
+LEGEND = (
+    "GB/s of one rank, the slowest one, alone and while all copy; all at once: ranks x the latter; share "
+    "kept: what is left of a rank's rate when all copy"
+)
