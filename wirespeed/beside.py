@@ -51,7 +51,7 @@ def parse(word: str) -> Beside:
 
 def command(beside: Beside, plan: Plan, out: Path) -> list[str]:
     """The other job: the same MPI, device and ranks, and no end."""
-    words = [sys.executable, "-m", "wirespeed.cli", beside.pattern, "--paths", beside.path]
+    words = [sys.executable, str(Path(__file__).parent / "cli_entry"), beside.pattern, "--paths", beside.path]
     words += ["--sizes", str(beside.size), "--out", str(out), "--max-time", "86399", "--precision", "0.0001%"]
     words += ["--device", plan.device, "--launcher", plan.launcher]
     if plan.mpi:

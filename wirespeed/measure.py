@@ -45,15 +45,20 @@ class Measurement:
         self._core, self._watched, self._plan, self._tell = core, watched, plan, tell
         self._control = world.control(core)
         test = dict(plan.test)
-        self._test_options = ";".join(f"{k}={v}" for k, v in test.items() if k not in OWN_TEST_KEYS)
+        pattern, options = find_pattern(plan.pattern), dict(plan.options)
+        given = {k: v for k, v in test.items() if k not in OWN_TEST_KEYS}
+        for option in pattern.options:
+            if option.for_transport and options.get(option.key) is not None:
+                given[option.key] = options[option.key]
+        self._transport_options = ";".join(f"{k}={v}" for k, v in given.items())
         self._offset = int(test.get("offset", "0"))
         self._setting = Setting(
             core=core,
             world=world,
             device=device,
             plan=plan,
-            pattern=find_pattern(plan.pattern),
-            shape=Shape(world.size, dict(plan.options), buffer_room(core, world, device)),
+            pattern=pattern,
+            shape=Shape(world.size, options, buffer_room(core, world, device)),
             tell=tell,
             offset=self._offset,
             lie=test.get("lie"),
@@ -89,7 +94,7 @@ class Measurement:
             self._core.lib.ws_transport_close(transport)
 
     def _open_transport(self, path: Path) -> Any:
-        options = ";".join(filter(None, (path.option_text(), self._test_options)))
+        options = ";".join(filter(None, (path.option_text(), self._transport_options)))
         return self._core.check(
             self._core.lib.ws_transport_open(
                 path.transport.encode(),

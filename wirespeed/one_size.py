@@ -46,6 +46,8 @@ class OneSize:
         for part in range(self._parts):
             self._part = part
             world, set_ = self._set.world, self._set
+            if part:
+                self._progress(0, None, 0.0)
             squad = Squad(world, set_.pattern, set_.shape, part)
             try:
                 sampled = self._open(part).measure(squad)

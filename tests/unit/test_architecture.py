@@ -91,9 +91,7 @@ def report(rule: str, found: list[str]) -> None:
 
 def without_help(code: str) -> str:
     """The examples of a pattern's command name paths, as its user does."""
-    return re.sub(
-        r'^    help = """.*?"""', lambda found: "\n" * found[0].count("\n"), code, flags=re.M | re.S
-    )
+    return re.sub(r'(?ms)^    help = """.*?"""', lambda found: "\n" * found[0].count("\n"), code)
 
 
 @pytest.mark.parametrize(("room", "words", "why"), UNSPEAKABLE, ids=[room for room, _, _ in UNSPEAKABLE])

@@ -15,6 +15,7 @@ from wirespeed.cli.common.command import add_command
 from wirespeed.cli.common.options import Debugging, Measuring, Reporting, flag, option
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.patterns import Option, Pattern, all_patterns, find_pattern
+from wirespeed.plan import Plan
 
 ORDER = 20
 FIRST = ("pingpong", "exchange", "stream")
@@ -77,13 +78,30 @@ def _run(pattern: Pattern, given: Any) -> ExitCode:
         ranks = values.count("--ranks", given.ranks, least=1, most=1_000_000)
     own = tuple((one.key, _value(one, getattr(given, one.key))) for one in pattern.options)
     plan = given.plan(pattern.name, ranks, debug=given.debug, test=given.test, own=own)
-    further = [
+    further = [*_each_node(pattern, plan)]
+    further += [
         replace(plan, pattern=name, paths=paths, ranks=find_pattern(name).ranks or ranks, options=())
         for name, paths in pattern.followed_by
     ]
     if given.with_ is not None:
         further.append(replace(plan, beside=_beside(given.with_)))
     return measure_and_print(plan, given, further)
+
+
+def _each_node(pattern: Pattern, plan: Plan) -> list[Plan]:
+    """The plan again for each NUMA node, if an option asks for that and was not given."""
+    from wirespeed.results.record import cpu
+
+    values_of = dict(plan.options)
+    wanted = [one.key for one in pattern.options if one.each_node and values_of[one.key] is None]
+    nodes = int(cpu()["numa_nodes"] or 1) if wanted else 1
+    if nodes < 2:
+        return []
+    return [
+        replace(plan, options=tuple({**values_of, key: node}.items()))
+        for key in wanted
+        for node in range(nodes)
+    ]
 
 
 def _beside(word: str) -> str:

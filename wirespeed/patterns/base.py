@@ -93,6 +93,10 @@ class Option:
     least: int = 1
     choices: tuple[str, ...] = ()
     metavar: str = "N"
+    for_transport: bool = False
+    """Is it the transport that heeds it, not the pattern?"""
+    each_node: bool = False
+    """Not given: measured once more for each NUMA node, where there are several."""
 
     @property
     def key(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Derived, Figure, Pattern, Shape, Step, Team, Transfer
+from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
 
 
 class Copy(Pattern):
@@ -14,6 +14,8 @@ class Copy(Pattern):
     For each kind of copy and size: every rank alone, then all ranks at once. The figure is that of the
     slowest rank while all copy; the file has each rank's, alone and together.
 
+    On a machine with several NUMA nodes all this is done again with host memory of each of them.
+
     After that MPI's ping-pong from pageable and from pinned memory, in the same file: what pinning is worth
     to messages.
 
@@ -23,6 +25,18 @@ class Copy(Pattern):
       wirespeed copy --paths 'h2d-*' --sizes 4K:1G
       wirespeed copy --ranks 1 --between 3
     """
+    options = (
+        Option(
+            *(
+                "node",
+                "NUMA node that host memory comes from. Default: any, then each one where there are several.",
+            ),
+            default=None,
+            least=0,
+            for_transport=True,
+            each_node=True,
+        ),
+    )
     ranks = None
     sizes = "4K,64K,1M,16M,256M"
     within = True

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
 
+WORD = 32
+"""Bytes of what --count counts."""
+
 
 class Groups(Pattern):
     """What the links out of one group carry: the bisection bandwidth where groups are nodes or halves."""
@@ -27,7 +30,10 @@ class Groups(Pattern):
       wirespeed groups --ranks 8 --group 1 --paths nccl,gpu,aware --sizes 1M:256M
       srun -N 2 --ntasks-per-node 4 wirespeed groups --group 4
     """
-    options = (Option("group", "Ranks in a group.", 1),)
+    options = (
+        Option("group", "Ranks in a group.", 1),
+        Option("count", "Words of 32 bytes in a message, instead of --sizes, as other testers count.", None),
+    )
     ranks = None
     together = True
     by_host = True
@@ -44,6 +50,10 @@ class Groups(Pattern):
         if shape.ranks // size < 2:
             return f"{shape.ranks} ranks in groups of {size} are one group: it takes two or more"
         return None
+
+    def fixed_sizes(self, shape: Shape) -> tuple[int, ...] | None:
+        count = shape.options.get("count")
+        return None if count is None else (WORD * int(count),)
 
     def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
         width = self.group(shape)

@@ -158,6 +158,8 @@ class LiveProgress(Progress):
             row.active = True
             row.done, row.of = int(event["index"]), max(1, int(event["of"]))
             row.now = f"now {format_size(int(event['bytes']))}"
+            if int(event.get("parts") or 1) > 1:
+                row.now += f", {int(event.get('part') or 0) + 1} of {event['parts']}"
             if samples := event.get("samples"):
                 row.now += f", {samples} samples"
             if (precision := event.get("precision")) is not None:

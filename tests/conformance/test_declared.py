@@ -1,0 +1,98 @@
+"""Figures against a known truth: an emulated device that keeps the bandwidth it declares, by sleeping."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command import Done, wirespeed
+
+SIZE, RATE = 32 << 20, 1e9
+"""33.6 ms a transfer: what waking up takes is far below the 2 % allowed."""
+
+
+def measured(tmp_path: Path, declared: str, *command: str) -> Done:
+    done = wirespeed(
+        *command,
+        *("--device", "emulated", "--sizes", str(SIZE), "--max-time", "0.3"),
+        out=tmp_path / "r.jsonl",
+        environment={"WIRESPEED_EMULATED": f"count=2,{declared}"},
+    )
+    assert done.code == 0, done.err
+    return done
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("path", ["ipc-write", "ipc-read"])
+def test_messages_between_devices(path: str, tmp_path: Path) -> None:
+    """Protects the way from samples to GB/s of a path whose copies are all there is to it."""
+    (entry,) = measured(tmp_path, f"peer={RATE}", "pingpong", "--paths", path).entries
+    assert entry["bytes_per_second"]["median"] == pytest.approx(RATE, rel=0.02)
+
+
+@pytest.mark.alone
+def test_copies_of_one_rank_and_of_two(tmp_path: Path) -> None:
+    """Protects each way by itself, and that each rank alone and both together are told apart."""
+    rates = {"h2d-pinned": RATE, "d2h-pinned": RATE / 2, "d2d": 2 * RATE}
+    done = measured(tmp_path, f"h2d={RATE},d2h={RATE / 2},d2d={2 * RATE}", "copy", "--paths", ",".join(rates))
+    copies = [entry for entry in done.entries if entry["pattern"] == "copy"]
+    assert {entry["path"] for entry in copies} == set(rates)
+    for entry in copies:
+        assert [member["name"] for member in entry["members"]] == [
+            *(f"rank {rank} alone" for rank in range(2)),
+            *(f"rank {rank} with all" for rank in range(2)),
+        ]
+        # Each of the two emulated devices has its own copy engines: alone or not is all the same to it.
+        for member in entry["members"]:
+            found = entry["moved"] / member["seconds"]["median"]
+            assert found == pytest.approx(rates[entry["path"]], rel=0.02), (entry["path"], member["name"])
+    # MPI from pageable and from pinned memory stands in the same file.
+    assert {entry["path"] for entry in done.entries if entry["pattern"] == "pingpong"} == {
+        "host",
+        "host-pinned",
+    }
+
+
+def test_host_memory_of_one_numa_node(tmp_path: Path) -> None:
+    """Protects --node: memory is bound to a node that there is; one that there is not is one line."""
+    done = wirespeed(
+        *("copy", "--paths", "h2d-pinned,h2h", "--device", "emulated", "--sizes", "64K"),
+        *("--node", "0", "--ranks", "1", "--max-time", "0.01"),
+        out=tmp_path / "r.jsonl",
+    )
+    copies = [entry for entry in done.entries if entry["pattern"] == "copy"]
+    assert done.code == 0 and [entry["details"]["numa_node"] for entry in copies] == [0, 0]
+    done = wirespeed(
+        *("copy", "--paths", "h2h", "--device", "emulated", "--sizes", "64K", "--node", "777"),
+        out=tmp_path / "s.jsonl",
+    )
+    assert not [entry for entry in done.entries if entry["pattern"] == "copy"]
+    assert "NUMA node 777" in done.failures[0]["text"]
+
+
+def test_another_pattern_at_the_same_time(tmp_path: Path) -> None:
+    """Protects --with: alone first, then beside it; both in the file, the ratio in the table, nobody left."""
+    done = wirespeed(
+        *("pingpong", "--paths", "host", "--sizes", "8", "--max-time", "0.05", "--with", "stream:host:64K"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err
+    runs = [record for record in done.records if record["kind"] == "run"]
+    assert [run["plan"]["beside"] for run in runs] == [None, "stream:host:64K"]
+    assert len(done.entries) == 2
+    assert "beside stream:host:64K: how many times longer it takes than alone" in done.out
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("stream", "write PATTERN:PATH"),
+        ("flood:host", "there is no pattern called 'flood'"),
+        ("stream:hots", "there is no path called 'hots'"),
+        ("stream:host:big", "size"),
+    ],
+)
+def test_what_cannot_run_beside(word: str, text: str, tmp_path: Path) -> None:
+    done = wirespeed("pingpong", "--with", word, out=tmp_path / "r.jsonl")
+    assert done.code == 2 and text in done.err
+    assert not (tmp_path / "r.jsonl").exists()
