@@ -153,8 +153,9 @@ void PlayProgram::run(const Schedule& schedule, std::span<double> seconds) {
     context_.page.leave();
 }
 
-/// The GPU's clock may not tell of more time than has passed here, nor go backwards. How much of the
-/// host's time it told of at best is recorded: a clock that is slow tells of less than nearly all.
+/// The GPU's clock may not tell of more time than has passed here, nor go backwards. How much of
+/// the host's time it told of at best is recorded: a clock that is slow tells of less than nearly
+/// all.
 void PlayProgram::check_clock(std::span<const u64> stamps, double took) {
     if (!std::is_sorted(stamps.begin(), stamps.end()))
         throw Error("the GPU's clock went backwards while the kernel ran");
