@@ -100,7 +100,8 @@ class OnePart:
                 rounds, stopped = self._fixed(timed, samples, squad)
             else:
                 rounds, stopped = self._sampled(program, samples, squad, first)
-            if first < LONG_ROUND_SECONDS:
+            # By their usual pace: a first round may be long on a busy machine.
+            if squad.pace(samples) * self._divisor < LONG_ROUND_SECONDS:
                 self._check(program)
             details = self._core.described(self._core.lib.ws_program_describe(timed))
         finally:
@@ -258,4 +259,4 @@ class OnePart:
 
 
 def _moved(transfers: tuple[Transfer, ...], shift: int) -> tuple[Transfer, ...]:
-    return tuple(replace(transfer, offset=transfer.offset + shift) for transfer in transfers)
+    return tuple(replace(t, offset=t.offset + shift, there=t.there + shift) for t in transfers)

@@ -25,20 +25,20 @@ def steps_of(rank: int, ranks: int) -> list[Step]:
     others = [other for other in range(ranks) if other != rank]
     following, before = (rank + 1) % ranks, (rank - 1) % ranks
     all_to_all = Step(
-        sends=tuple(Transfer(other, LARGE, offset=other * LARGE) for other in others),
-        receives=tuple(Transfer(other, LARGE, offset=other * LARGE) for other in others),
+        sends=tuple(Transfer(other, LARGE, other * LARGE, rank * LARGE) for other in others),
+        receives=tuple(Transfer(other, LARGE, other * LARGE, rank * LARGE) for other in others),
     )
     base = ranks * LARGE
     places = [(base + i * SMALL, SMALL - i) for i in range(3)]
     window = Step(
-        sends=tuple(Transfer(following, size, offset=offset) for offset, size in places),
-        receives=tuple(Transfer(before, size, offset=offset) for offset, size in places),
+        sends=tuple(Transfer(following, size, offset, offset) for offset, size in places),
+        receives=tuple(Transfer(before, size, offset, offset) for offset, size in places),
     )
     nothing = Step(sends=(Transfer(following, 0),), receives=(Transfer(before, 0),))
     last = base + 3 * SMALL
     some = {
-        0: Step(sends=(Transfer(1, SMALL, offset=last),)),
-        1: Step(receives=(Transfer(0, SMALL, offset=last),)),
+        0: Step(sends=(Transfer(1, SMALL, last, last),)),
+        1: Step(receives=(Transfer(0, SMALL, last, last),)),
     }
     return [all_to_all, nothing, window, some.get(rank, Step())]
 

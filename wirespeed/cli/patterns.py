@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import field, make_dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Annotated, Any
 
 import typer
@@ -14,14 +15,16 @@ from wirespeed.cli.common import values
 from wirespeed.cli.common.command import add_command
 from wirespeed.cli.common.options import Debugging, Measuring, Reporting, flag, option
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.patterns import Option, Pattern, all_patterns, find_pattern
+from wirespeed.patterns import Option, Pattern, Shape, all_patterns, find_pattern
 from wirespeed.plan import Plan
 
 ORDER = 20
 FIRST = ("pingpong", "exchange", "stream")
 """Above the others in the list of commands."""
 RANKS = option(
-    "--ranks", "N", "Ranks to start. Default: one for each GPU; without GPUs one for each core, at most 8."
+    "--ranks",
+    "N",
+    "Ranks to start, or several counts as in 2,4,8. Default: one a GPU; without GPUs one a core, at most 8.",
 )
 
 
@@ -73,12 +76,9 @@ def command_of(pattern: Pattern) -> Callable[[Any], ExitCode]:
 def _run(pattern: Pattern, given: Any) -> ExitCode:
     from wirespeed.cli.common.measuring import measure_and_print
 
-    ranks = pattern.ranks or 0
-    if ranks == 0 and given.ranks is not None:
-        ranks = values.count("--ranks", given.ranks, least=1, most=1_000_000)
-    own = tuple((one.key, _value(one, getattr(given, one.key))) for one in pattern.options)
-    plan = given.plan(pattern.name, ranks, debug=given.debug, test=given.test, own=own)
-    further = [*_each_node(pattern, plan)]
+    plan, *further = _plans(pattern, given)
+    ranks = plan.ranks
+    further += _each_node(pattern, plan)
     further += [
         replace(plan, pattern=name, paths=paths, ranks=find_pattern(name).ranks or ranks, options=())
         for name, paths in pattern.followed_by
@@ -86,6 +86,31 @@ def _run(pattern: Pattern, given: Any) -> ExitCode:
     if given.with_ is not None:
         further.append(replace(plan, beside=_beside(given.with_)))
     return measure_and_print(plan, given, further)
+
+
+def _plans(pattern: Pattern, given: Any) -> list[Plan]:
+    """One plan; several where options have lists: one for each combination that is possible."""
+    worlds = [pattern.ranks or 0]
+    if pattern.ranks is None and given.ranks is not None:
+        words = values.words("--ranks", given.ranks)
+        worlds = [values.count("--ranks", word, least=1, most=1_000_000) for word in words]
+    lists = [[(one.key, value) for value in _values(one, getattr(given, one.key))] for one in pattern.options]
+    found = [(ranks, own) for ranks in worlds for own in product(*lists)]
+    possible = [
+        (ranks, own) for ranks, own in found if not ranks or not pattern.refuse(Shape(ranks, dict(own)))
+    ]
+    return [
+        given.plan(pattern.name, ranks, debug=given.debug, test=given.test, own=own)
+        # If none is, what is wrong with the first one is said.
+        for ranks, own in possible or found[:1]
+    ]
+
+
+def _values(one: Option, word: Any) -> list[int | str | bool | None]:
+    """The option's values: several where it takes a list."""
+    if one.many and isinstance(word, str):
+        return [_value(one, part) for part in values.words(f"--{one.name}", word)]
+    return [_value(one, word)]
 
 
 def _each_node(pattern: Pattern, plan: Plan) -> list[Plan]:

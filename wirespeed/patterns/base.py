@@ -93,6 +93,8 @@ class Option:
     least: int = 1
     choices: tuple[str, ...] = ()
     metavar: str = "N"
+    many: bool = False
+    """Does it take a list, each of which is measured?"""
     for_transport: bool = False
     """Is it the transport that heeds it, not the pattern?"""
     each_node: bool = False
@@ -151,7 +153,8 @@ class Pattern:
         if self.ranks is None or shape.ranks == self.ranks:
             return None
         return (
-            f"{self.name} takes exactly {self.ranks} ranks, not {shape.ranks}: start it with -n {self.ranks}"
+            f"{self.name} takes exactly {'two' if self.ranks == 2 else self.ranks} ranks, not {shape.ranks}: "
+            f"start it with -n {self.ranks}"
         )
 
     def wanted_ranks(self, shape: Shape) -> int | None:

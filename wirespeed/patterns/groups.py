@@ -27,11 +27,11 @@ class Groups(Pattern):
     \b
     Examples:
       wirespeed groups --ranks 8 --group 4
-      wirespeed groups --ranks 8 --group 1 --paths nccl,gpu,aware --sizes 1M:256M
+      wirespeed groups --ranks 2,4,8 --group 1,2,4 --paths nccl,gpu,aware --sizes 1M:256M
       srun -N 2 --ntasks-per-node 4 wirespeed groups --group 4
     """
     options = (
-        Option("group", "Ranks in a group.", 1),
+        Option("group", "Ranks in a group, or several as in 1,2,4.", 1, many=True),
         Option("count", "Words of 32 bytes in a message, instead of --sizes, as other testers count.", None),
     )
     ranks = None
