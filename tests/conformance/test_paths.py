@@ -39,8 +39,15 @@ def test_every_byte_arrives(mpi: InstalledMpi, path: str, tmp_path: Path) -> Non
         assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
 
 
-@pytest.mark.parametrize("offset", ["1", "3"])
-@pytest.mark.parametrize("path", ["host", "staged"])
+@pytest.mark.parametrize(
+    ("mpi", "path", "offset"),
+    [
+        (*one, offset)
+        for one in (("openmpi", "staged"), ("mpich", "host"), ("impi", "staged"))
+        for offset in "13"
+    ],
+    indirect=["mpi"],
+)
 def test_unaligned_buffers(mpi: InstalledMpi, path: str, offset: str, tmp_path: Path) -> None:
     """Protects content and check where words do not lie on word boundaries."""
     done = wirespeed(
