@@ -107,6 +107,8 @@ def test_a_lie_is_found_out_in_every_pattern(mpi: InstalledMpi, lie: str, tmp_pa
     assert {failure["what"] for failure in failures} == {"mismatch"}
 
 
+# So many spinning ranks leave no other test a core.
+@pytest.mark.alone
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 @pytest.mark.parametrize(
     "command", [("groups", "--group", "8"), ("pairs", "--sample", "3")], ids=lambda c: c[0]
