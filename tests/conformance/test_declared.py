@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,27 @@ def test_another_pattern_at_the_same_time(tmp_path: Path) -> None:
     assert [run["plan"]["beside"] for run in runs] == [None, "stream:host:64K"]
     assert len(done.entries) == 2
     assert "beside stream:host:64K: how many times longer it takes than alone" in done.out
+
+
+def test_several_plans_are_one_document(tmp_path: Path) -> None:
+    """Protects programs that read --format json: lists of groups and of ranks give one array."""
+    done = wirespeed(
+        *("groups", "--ranks", "2,4", "--group", "1,2", "--paths", "host", "--sizes", "1K", "--loops", "2"),
+        *("--format", "json"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err
+    records = json.loads(done.out)
+    plans = [record["plan"] for record in records if record["kind"] == "run"]
+    # Two ranks in groups of two are one group: that combination is left out.
+    assert [(plan["ranks"], dict(plan["options"])["group"]) for plan in plans] == [(2, 1), (4, 1), (4, 2)]
+    assert len(done.entries) == 3
+
+
+def test_published_figures_are_of_ping_pongs(tmp_path: Path) -> None:
+    for words in (("--against", "summit"), ("--format", "tutorial")):
+        done = wirespeed("groups", *words, out=tmp_path / "r.jsonl")
+        assert done.code == 2 and "ping-pongs" in done.err
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from wirespeed.cli.common.command import PIPE_CLOSED
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.paths import all_paths
+from wirespeed.patterns import all_patterns
 from wirespeed.plan import Plan
 
 
@@ -331,9 +332,9 @@ class TestDocuments:
         text = (DOCS / "paths.md").read_text()
         assert [path.name for path in all_paths() if f"\n| `{path.name}` |" not in text] == []
 
-    @pytest.mark.parametrize("command", ["survey", "pingpong", "paths", "show"])
+    @pytest.mark.parametrize("command", ["survey", "paths", "show", *all_patterns()])
     def test_every_option_is_documented(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
-        text = (DOCS / "commands.md").read_text()
+        text = (DOCS / "commands.md").read_text() + (DOCS / "patterns.md").read_text()
         assert main([command, "--help"]) == 0
         options = re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
         assert len(options) > 2

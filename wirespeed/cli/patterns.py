@@ -76,6 +76,9 @@ def command_of(pattern: Pattern) -> Callable[[Any], ExitCode]:
 def _run(pattern: Pattern, given: Any) -> ExitCode:
     from wirespeed.cli.common.measuring import measure_and_print
 
+    if not pattern.published and (given.against or given.format == "tutorial"):
+        word = f"--against {given.against}" if given.against else "--format tutorial"
+        raise WirespeedError(f"{word}: those figures are of ping-pongs, not of {pattern.name}")
     plan, *further = _plans(pattern, given)
     ranks = plan.ranks
     further += _each_node(pattern, plan)

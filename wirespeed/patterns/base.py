@@ -143,6 +143,8 @@ class Pattern:
     """With --loops, is one buffer both sent from and received into, as in the ping-pong tutorial?"""
     followed_by: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """(pattern, paths) measured after it, into the same file."""
+    published = False
+    """Are published curves, and the ping-pong tutorial's lines, figures of this pattern?"""
     by_host = False
     """Does it take it that ranks are placed host by host? A report says so where they are not."""
     view = "sizes"

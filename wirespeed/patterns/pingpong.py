@@ -24,6 +24,7 @@ class PingPong(Pattern):
       mpirun -n 2 wirespeed pingpong --out pair.jsonl
     """
     one_buffer = True
+    published = True
 
     def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
         other = (Transfer(1 - rank, size),)

@@ -20,7 +20,7 @@ def _table(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
             console.print()
             console.rule(style="dim")
         print_run(console, run)
-        if against:
+        if against and run.published:
             from wirespeed.report.reference import load_system, print_against
 
             print_against(console, run, load_system(against))

@@ -193,6 +193,11 @@ class Run:
         return all_patterns().get(str(_object(self.head.get("plan")).get("pattern")))
 
     @property
+    def published(self) -> bool:
+        """Are published curves figures of the same pattern?"""
+        return self._pattern is None or self._pattern.published
+
+    @property
     def groups_by_host(self) -> bool:
         """Does the pattern take it that ranks stand host by host?"""
         return bool(self._pattern and self._pattern.by_host)

@@ -81,7 +81,9 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
     """The whole of a simple measuring command; `further` plans go into the same file, if all went well."""
     reporting.check_report()
     measured = measure_plan(plan)
-    if measured.here:
+    # What programs read is one document: it comes at the end.
+    at_once = not further or reporting.format in ("table", "tutorial")
+    if measured.here and at_once:
         print_result(measured, plan, reporting)
     for one in further:
         if measured.code not in (ExitCode.OK, ExitCode.UNAVAILABLE) or not _placed_alike(one):
@@ -89,15 +91,26 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
         following = dataclasses.replace(one, out=measured.file, resume=True)
         code, measured = measured.code, measure_plan(following)
         measured.code = measured.code if code == ExitCode.OK else code
-        if measured.here:
+        if measured.here and at_once:
             print()
             print_result(measured, following, reporting)
-            if following.beside and reporting.format == "table":
+            if following.beside:
                 print_contention(measured, following)
+    if measured.here and not at_once:
+        print_all(measured, reporting)
     if measured.here:
         more = "; go on with --resume and this --out" if measured.code == ExitCode.INTERRUPTED else ""
         note(f"results: {measured.file}{more}")
     return measured.code
+
+
+def print_all(measured: Measured, reporting: Reporting) -> None:
+    """Every run of the file, in the format asked for."""
+    from wirespeed.report.formats import FORMATS
+    from wirespeed.report.records import collect
+
+    FORMATS[reporting.format](collect(measured.records), sys.stdout, reporting.against)
+    sys.stdout.flush()
 
 
 def print_contention(measured: Measured, plan: Plan) -> None:
