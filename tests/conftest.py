@@ -31,7 +31,7 @@ _UNWANTED = (
         "OPAL_",
     ),
     *("PALS_", "PMIX_", "PMI_", "PRTE_", "SLURM_", "WIRESPEED_"),
-    *("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONPATH"),
+    *("COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "PYTHONPATH", "TERM"),
 )
 _LOCK = "WIRESPEED_TEST_LOCK"
 """A file that tests hold while they run: those marked `alone` by themselves, all others together."""
