@@ -59,9 +59,8 @@ def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
         code = error.code if isinstance(error, WirespeedError) else ExitCode.FAILED_ENTRY
         if place.rank == 0:
             raise WirespeedError(str(error), code) from None
-        # A launcher ends the job at the first rank that fails: rank 0 must have spoken by then. When it has,
-        # the launcher ends this one.
-        time.sleep(5.0)
+        # A launcher ends the job at the first rank that fails: rank 0 must have spoken by then.
+        time.sleep(2.0)
         os._exit(int(code))
 
 
