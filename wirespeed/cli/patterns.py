@@ -49,7 +49,7 @@ def options_of(pattern: Pattern) -> type[Any]:
     if pattern.ranks is None:
         own.append(("ranks", Annotated[str | None, RANKS], field(default=None)))
     if pattern.sizes is not None:
-        text = f"Bytes of a message: a list, or powers of two as in 8:1G. Default: {pattern.sizes}."
+        text = "Bytes of a message: a list, or powers of two as in 8:1G."
         own.append(("sizes", Annotated[str, option("--sizes", "SIZES", text)], field(default=pattern.sizes)))
     own += [_field(one) for one in pattern.options]
     own.append(("with_", Annotated[str | None, WITH], field(default=None)))
