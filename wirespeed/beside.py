@@ -17,6 +17,7 @@ from wirespeed.errors import WirespeedError
 from wirespeed.paths import find_path
 from wirespeed.patterns import find_pattern
 from wirespeed.plan import Plan
+from wirespeed.selection import select
 from wirespeed.units import format_size, parse_size
 
 DEFAULT_SIZE = 16 << 20
@@ -44,8 +45,11 @@ def parse(word: str) -> Beside:
         raise WirespeedError(
             f"--with '{word}': write PATTERN:PATH or PATTERN:PATH:SIZE, as in stream:host:16M"
         )
-    find_pattern(pattern)
+    found = find_pattern(pattern)
+    if any(option.metavar == "FILE" for option in found.options):
+        raise WirespeedError(f"--with {pattern}: it takes a file, which cannot be given here")
     find_path(path)
+    select([path], within=found.within)
     return Beside(pattern, path, parse_size(size) if size else DEFAULT_SIZE)
 
 
@@ -105,14 +109,15 @@ def _wait_until_it_moves(process: subprocess.Popen[bytes], name: str, out: Path,
 
 
 def _last(log: Path) -> str:
-    lines = log.read_text(errors="replace").strip().splitlines()
+    said = log.read_text(errors="replace").strip().splitlines()
+    lines = [line for line in said if not line.startswith("results: ")]
     return lines[-1].removeprefix("wirespeed: ") if lines else "it said nothing"
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """As Ctrl-C does; its ranks die with it in any case."""
+    """It ends as by Ctrl-C, which a job in a shell's background would ignore; its ranks die with it."""
     with suppress(ProcessLookupError):
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
     try:
         process.wait(20)
     except subprocess.TimeoutExpired:

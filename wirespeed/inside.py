@@ -142,6 +142,8 @@ class _Voice:
 def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
     from wirespeed.measure import Measurement
 
+    if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks is None:
+        raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
     shape = Shape(place.size, dict(plan.options))
     fixed = find_pattern(plan.pattern).fixed_sizes(shape)
     plan = replace(plan, ranks=place.size, sizes=plan.sizes if fixed is None else fixed)

@@ -153,7 +153,7 @@ class Measurement:
         if limit is not None and needed > limit:
             raise Unusable(
                 f"it takes two buffers of {format_size(needed)} on each rank; the memory that is free holds "
-                f"{format_size(limit)}"
+                f"{format_size(limit >> 20 << 20)}"
             )
         most = max(need for need in needs if limit is None or need <= limit)
         room = next((step for step in SMALL_BUFFERS if needed <= step), most)

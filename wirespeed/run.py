@@ -37,6 +37,8 @@ from wirespeed.world import Promise
 Event = dict[str, Any]
 MOST_CPU_RANKS = 8
 """Without GPUs and --ranks."""
+MOST_UNASKED = 1024
+"""A file may speak of so many ranks without --ranks: a slip of the pen must not start a million."""
 Observer = Callable[[Event], None]
 
 
@@ -74,6 +76,8 @@ def completed(plan: Plan, found: Machine) -> Plan:
     pattern, options = find_pattern(plan.pattern), dict(plan.options)
     if not plan.ranks:
         wanted = pattern.wanted_ranks(Shape(0, options))
+        if wanted and wanted > MOST_UNASKED:
+            raise WirespeedError(f"that takes {wanted} ranks; say so with --ranks {wanted}, if you mean it")
         ranks = wanted or len(plan.between) or len(found.devices) or min(cores(), MOST_CPU_RANKS)
         plan = dataclasses.replace(plan, ranks=max(2, ranks))
     fixed = pattern.fixed_sizes(Shape(plan.ranks, options))

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from support import mpis
 from support.command import Done, wirespeed
 
 SIZE, RATE = 32 << 20, 1e9
@@ -81,7 +82,9 @@ def test_another_pattern_at_the_same_time(tmp_path: Path) -> None:
     runs = [record for record in done.records if record["kind"] == "run"]
     assert [run["plan"]["beside"] for run in runs] == [None, "stream:host:64K"]
     assert len(done.entries) == 2
-    assert "beside stream:host:64K: how many times longer it takes than alone" in done.out
+    words = "beside stream:host:64K: how many times longer it takes than alone"
+    assert words in done.out
+    assert words in wirespeed("show", tmp_path / "r.jsonl").out
 
 
 def test_several_plans_are_one_document(tmp_path: Path) -> None:
@@ -99,6 +102,26 @@ def test_several_plans_are_one_document(tmp_path: Path) -> None:
     assert len(done.entries) == 3
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--group", "1,2"), "one number each"),
+        (("--ranks", "3"), "--ranks 3, but the launcher has started 2 ranks"),
+        (("--with", "stream:host"), "not inside a launcher's job"),
+        (("--count", "4", "--sizes", "8"), "leave it out"),
+    ],
+    ids=lambda value: str(value[0]) if isinstance(value, tuple) else "",
+)
+def test_what_a_launchers_world_cannot_do(words: tuple[str, ...], text: str, tmp_path: Path) -> None:
+    """Protects mpirun's users from a half-measured list, and from a world that is not the one asked for."""
+    mpi = mpis.find("mpich")
+    if isinstance(mpi, str):
+        pytest.skip(mpi)
+    done = wirespeed("groups", *words, before=tuple(mpi.command(2)), environment=mpi.variables, cwd=tmp_path)
+    assert done.code != 0 and text in done.err
+    done.no_stack_trace()
+
+
 def test_published_figures_are_of_ping_pongs(tmp_path: Path) -> None:
     for words in (("--against", "summit"), ("--format", "tutorial")):
         done = wirespeed("groups", *words, out=tmp_path / "r.jsonl")
@@ -112,6 +135,8 @@ def test_published_figures_are_of_ping_pongs(tmp_path: Path) -> None:
         ("flood:host", "there is no pattern called 'flood'"),
         ("stream:hots", "there is no path called 'hots'"),
         ("stream:host:big", "size"),
+        ("copy:host", "copies inside each of them"),
+        ("custom:host", "it takes a file"),
     ],
 )
 def test_what_cannot_run_beside(word: str, text: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support import leftovers
 from support.command import Record, disturbed, ranks_of, wirespeed
 from support.mpis import InstalledMpi
 
@@ -135,6 +137,28 @@ def test_a_front_end_killed_without_warning(mpi: InstalledMpi, tmp_path: Path) -
         for file in folder.iterdir():
             file.unlink()
         folder.rmdir()
+
+
+def test_a_front_end_killed_beside_another_pattern(tmp_path: Path) -> None:
+    """Protects later figures from a job of --with that goes on by itself (conftest.py: nothing is left)."""
+
+    def both(records: list[Record]) -> bool:
+        return len([record for record in records if record["kind"] == "run"]) == 2
+
+    done = disturbed(
+        *("pingpong", "--paths", "host", *SLOW, "--with", "stream:host:64K"),
+        out=tmp_path / "r.jsonl",
+        when=both,
+        act=lambda process: process.kill(),
+    )
+    assert done.code == -signal.SIGKILL
+    deadline = time.monotonic() + 10
+    while (left := leftovers.look()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [one for one in left if one.pid]
+    for one in left:
+        assert one.folder
+        shutil.rmtree(one.folder, ignore_errors=True)
 
 
 def _runs(pid: int) -> bool:

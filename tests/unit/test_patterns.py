@@ -210,6 +210,7 @@ BAD_FILES = {
     "self": ("step,from,to,bytes\n0,0,1,8\n\n0,1,1,8\n", ":4: rank 1 cannot send to itself"),
     "bytes": ("step,from,to,bytes\n0,0,1,many\n", ":2: bytes is a size as in 4096 or 64K, not 'many'"),
     "rank": ("step,from,to,bytes\n0,-1,1,8\n", ":2: from is a whole number from 0"),
+    "long": ("step,from,to,bytes\n0,0,1," + "8" * 200_000 + "\n", "this is no CSV file"),
     "gap": ("step,from,to,bytes\n0,0,1,8\n2,0,1,8\n", "step 1 has no transfers"),
 }
 
@@ -224,10 +225,17 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(case: str, tmp_path: Pat
     assert complaint in str(error.value) and str(file) in str(error.value)
 
 
+def test_a_list_too_deep_is_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "deep.json"
+    file.write_text("[" * 200_000)
+    with pytest.raises(WirespeedError, match=r"too deep|no JSON"):
+        find_pattern("custom").refuse(Shape(2, {"file": str(file)}))
+
+
 def test_csv_and_json_say_the_same(tmp_path: Path) -> None:
     rows = [(0, 0, 2, 8), (0, 2, 1, 4096), (1, 1, 0, 7)]
     csv, other = tmp_path / "a.csv", tmp_path / "a.json"
-    csv.write_text("bytes, to,from,step\n" + "".join(f"{b},{t},{f},{s}\n" for s, f, t, b in rows))
+    csv.write_text("\ufeffbytes, to,from,step\n" + "".join(f"{b},{t},{f},{s}\n" for s, f, t, b in rows))
     other.write_text(json.dumps([dict(zip(("step", "from", "to", "bytes"), r, strict=True)) for r in rows]))
     custom = find_pattern("custom")
     assert custom.wanted_ranks(Shape(0, {"file": str(csv)})) == 3

@@ -16,7 +16,7 @@ from wirespeed.cli.common.command import add_command
 from wirespeed.cli.common.options import Debugging, Measuring, Reporting, flag, option
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.patterns import Option, Pattern, Shape, all_patterns, find_pattern
-from wirespeed.plan import Plan
+from wirespeed.plan import DEFAULT_SIZES, Plan
 
 ORDER = 20
 FIRST = ("pingpong", "exchange", "stream")
@@ -75,11 +75,22 @@ def command_of(pattern: Pattern) -> Callable[[Any], ExitCode]:
 
 def _run(pattern: Pattern, given: Any) -> ExitCode:
     from wirespeed.cli.common.measuring import measure_and_print
+    from wirespeed.launch import place
 
     if not pattern.published and (given.against or given.format == "tutorial"):
         word = f"--against {given.against}" if given.against else "--format tutorial"
         raise WirespeedError(f"{word}: those figures are of ping-pongs, not of {pattern.name}")
     plan, *further = _plans(pattern, given)
+    fixed = pattern.fixed_sizes(Shape(max(plan.ranks, 2), dict(plan.options)))
+    if fixed is not None and given.sizes != (pattern.sizes or DEFAULT_SIZES):
+        raise WirespeedError(f"--sizes {given.sizes}: here the sizes come from another option; leave it out")
+    if place():
+        # The launcher's world can be joined once.
+        if further:
+            raise WirespeedError("inside a launcher's job --ranks and --group take one number each")
+        if given.with_ is not None:
+            raise WirespeedError("--with starts a job of its own: not inside a launcher's job")
+        return measure_and_print(plan, given)
     ranks = plan.ranks
     further += _each_node(pattern, plan)
     further += [
@@ -134,10 +145,7 @@ def _each_node(pattern: Pattern, plan: Plan) -> list[Plan]:
 
 def _beside(word: str) -> str:
     from wirespeed.beside import parse
-    from wirespeed.launch import place
 
-    if place():
-        raise WirespeedError("--with starts a job of its own, which is not possible inside a launcher's job")
     return str(parse(word))
 
 
@@ -149,4 +157,4 @@ def _value(one: Option, word: Any) -> int | str | bool | None:
         return values.one_of(f"--{one.name}", word, one.choices)
     if one.metavar == "FILE":
         return values.word(f"--{one.name}", word)
-    return values.count(f"--{one.name}", word, least=one.least)
+    return values.count(f"--{one.name}", word, least=one.least, most=one.most)

@@ -91,6 +91,7 @@ class Option:
     help: str
     default: int | str | bool | None
     least: int = 1
+    most: int = 10_000_000
     choices: tuple[str, ...] = ()
     metavar: str = "N"
     many: bool = False

@@ -109,13 +109,22 @@ class Custom(Pattern):
 @lru_cache(maxsize=4)
 def read(name: str) -> tuple[Line, ...]:
     """The transfers in a file, in order of steps. Raises WirespeedError with the line that is wrong."""
+    if not Path(name).is_file() and Path(name).exists():
+        raise WirespeedError(f"--file {name}: this is no regular file; every rank has to read it")
     try:
-        text = Path(name).read_text(encoding="utf-8")
+        # Spreadsheets begin it with a mark.
+        text = Path(name).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise WirespeedError(f"--file {name}: cannot read it ({reason})") from None
-    rows = _json_rows(name, text) if name.endswith(".json") else _csv_rows(name, text)
-    lines = sorted((_line(name, number, row) for number, row in rows), key=lambda line: line.step)
+    of_json = name.endswith(".json")
+    rows = _json_rows(name, text) if of_json else _csv_rows(name, text)
+    sign = ": entry " if of_json else ":"
+    try:
+        found = [_line(f"{name}{sign}{number}", number, row) for number, row in rows]
+    except csv.Error as error:
+        raise WirespeedError(f"{name}: this is no CSV file ({error})") from None
+    lines = sorted(found, key=lambda line: line.step)
     if not lines:
         raise WirespeedError(f"{name}: there are no transfers in it")
     steps = {line.step for line in lines}
@@ -147,6 +156,8 @@ def _csv_rows(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 def _json_rows(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     try:
         rows = json.loads(text)
+    except RecursionError:
+        raise WirespeedError(f"{name}: lists within lists, too deep to read") from None
     except ValueError as error:
         line = getattr(error, "lineno", 1)
         raise WirespeedError(f"{name}:{line}: this is no JSON ({getattr(error, 'msg', error)})") from None
@@ -158,8 +169,7 @@ def _json_rows(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
-def _line(name: str, number: int, row: dict[str, Any]) -> Line:
-    where = f"{name}:{number}"
+def _line(where: str, number: int, row: dict[str, Any]) -> Line:
     step = _whole(where, "step", row["step"], MOST_STEPS)
     sender = _whole(where, "from", row["from"], 1 << 24)
     receiver = _whole(where, "to", row["to"], 1 << 24)

@@ -24,7 +24,7 @@ class Stream(Pattern):
       wirespeed stream --both-ways --sizes 1M:1G
     """
     options = (
-        Option("window", "Messages under way at once; fewer where memory does not hold them.", 64),
+        Option("window", "Messages under way at once; fewer where memory does not hold them.", 64, most=4096),
         Option("both-ways", "Both directions at once.", default=False),
     )
 

@@ -20,6 +20,10 @@ def _table(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
             console.print()
             console.rule(style="dim")
         print_run(console, run)
+        if run.beside and number and runs[number - 1].entries:
+            from wirespeed.report.contention import print_ratios
+
+            print_ratios(console, runs[number - 1], run, run.beside)
         if against and run.published:
             from wirespeed.report.reference import load_system, print_against
 

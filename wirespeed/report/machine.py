@@ -17,8 +17,7 @@ def title(run: Run) -> str:
         words.append(f"on {environment['host']}")
     parts = [" ".join(words)]
     parts += dict.fromkeys(mpi_title(step["mpi"]) for step in run.steps if isinstance(step.get("mpi"), dict))
-    given = dict(plan.get("options") or ())
-    parts += [f"{name} {value}" for name, value in given.items() if value not in (None, False)]
+    parts += run.given_options
     if plan.get("beside"):
         parts.append(f"beside {plan['beside']}")
     if when := _when(run.head.get("started")):

@@ -35,7 +35,8 @@ def print_matrices(console: Console, run: Run) -> None:
             say(console, Text(f"{path}, {format_size(entry.bytes)}: {unit}", style="bold"))
             console.print(table, crop=False, no_wrap=True)
     if any(len(entry.members) > 1 for entry in run.entries.values()):
-        shares = ", ".join(f"{colour.replace('bright_', '')} to {share:.0%}" for share, colour in _COLOURS)
+        named = [(name.replace("bright_", "light "), share) for share, name in _COLOURS]
+        shares = ", ".join(f"{name} to {share:.0%}" for name, share in named)
         console.print()
         say(console, Text(f"colours: slower than the median by {shares}, bold red beyond", style="dim"))
 

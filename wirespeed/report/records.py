@@ -193,6 +193,19 @@ class Run:
         return all_patterns().get(str(_object(self.head.get("plan")).get("pattern")))
 
     @property
+    def given_options(self) -> list[str]:
+        """The pattern's options that are not what they are by default: 'group 4', 'both ways'."""
+        usual = {one.key: one.default for one in self._pattern.options} if self._pattern else {}
+        chosen = {name: value for name, value in self.options.items() if value != usual.get(name)}
+        words = {name: name.replace("_", " ") for name in chosen}
+        return [words[name] if value is True else f"{words[name]} {value}" for name, value in chosen.items()]
+
+    @property
+    def beside(self) -> str | None:
+        """The pattern that ran at the same time."""
+        return _object(self.head.get("plan")).get("beside")
+
+    @property
     def published(self) -> bool:
         """Are published curves figures of the same pattern?"""
         return self._pattern is None or self._pattern.published

@@ -61,7 +61,7 @@ def print_run(console: Console, run: Run) -> None:
             say(console, Text(line, style="dim"))
         if run.view == "matrix":
             print_matrices(console, run)
-        if run.view == "copies":
+        if run.view == "copies" and several(run):
             say(console, Text(copies.LEGEND, style="dim"))
         else:
             print_members(console, run)
@@ -72,10 +72,14 @@ def print_run(console: Console, run: Run) -> None:
         console.print(Text("This run was ended before all was measured.", style="yellow"))
 
 
+def several(run: Run) -> bool:
+    """Do figures consist of several teams'?"""
+    return any(len(entry.members) > 1 for entry in run.entries.values())
+
+
 def _layout(console: Console, run: Run) -> table.Layout:
     """The tables that suit the pattern."""
-    several = any(len(entry.members) > 1 for entry in run.entries.values())
-    if run.view == "copies" and several:
+    if run.view == "copies" and several(run):
         return table.Layout([copies.build(run)], compact=True)
     return table.lay_out(console, run)
 

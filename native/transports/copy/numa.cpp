@@ -24,9 +24,11 @@ FromNode::FromNode(const std::string& node) {
     std::array<unsigned long, most_nodes / bits> nodes{};
     if (number >= most_nodes) throw Unavailable("there is no NUMA node " + node);
     nodes[number / bits] = 1ul << (number % bits);
+    errno = 0;
     if (syscall(SYS_set_mempolicy, MPOL_BIND, nodes.data(), most_nodes + 1) != 0)
-        throw Unavailable("set_mempolicy(MPOL_BIND, NUMA node " + node +
-                          "): " + std::strerror(errno));
+        throw Unavailable(errno == EINVAL ? "there is no NUMA node " + node + " with memory"
+                                          : "set_mempolicy(MPOL_BIND, NUMA node " + node +
+                                                "): " + std::strerror(errno));
     bound_ = true;
 }
 

@@ -86,7 +86,7 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
     if measured.here and at_once:
         print_result(measured, plan, reporting)
     for one in further:
-        if measured.code not in (ExitCode.OK, ExitCode.UNAVAILABLE) or not _placed_alike(one):
+        if measured.code not in (ExitCode.OK, ExitCode.UNAVAILABLE):
             break
         following = dataclasses.replace(one, out=measured.file, resume=True)
         code, measured = measured.code, measure_plan(following)
@@ -119,16 +119,11 @@ def print_contention(measured: Measured, plan: Plan) -> None:
     from wirespeed.report.records import collect
     from wirespeed.report.terminal import make_console
 
-    *_, alone, crowded = collect(measured.records)
-    print_ratios(make_console(), alone, crowded, str(plan.beside))
-
-
-def _placed_alike(plan: Plan) -> bool:
-    """Inside a launcher the number of ranks is given; a plan for another number has to wait."""
-    from wirespeed.launch import place
-
-    here = place()
-    return here is None or here.size == plan.ranks
+    runs = collect(measured.records)
+    crowded = [run for run in runs if run.beside == plan.beside and run.entries]
+    alone = [run for run in runs if not run.beside and run.entries]
+    if alone and crowded:
+        print_ratios(make_console(), alone[-1], crowded[-1], str(plan.beside))
 
 
 def print_result(measured: Measured, plan: Plan, reporting: Reporting) -> None:
