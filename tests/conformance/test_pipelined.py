@@ -154,7 +154,7 @@ def test_little_shared_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("fixed", ["by=streams", "by=mixed", "by=host", "shared=no"])
+@pytest.mark.parametrize("fixed", ["by=streams", "by=host", "shared=no"])
 def test_both_copies_run_at_once(fixed: str, tmp_path: Path) -> None:
     """Protects the point of the path, against a declared truth: half the time of copy after copy."""
     done = pingpong(

@@ -146,7 +146,8 @@ def test_a_front_end_killed_beside_another_pattern(tmp_path: Path) -> None:
         return len([record for record in records if record["kind"] == "run"]) == 2
 
     done = disturbed(
-        *("pingpong", "--paths", "host", *SLOW, "--with", "stream:host:64K"),
+        *("pingpong", "--paths", "host", "--sizes", "8", "--max-time", "0.5", "--precision", "0.0001%"),
+        *("--with", "stream:host:64K"),
         out=tmp_path / "r.jsonl",
         when=both,
         act=lambda process: process.kill(),

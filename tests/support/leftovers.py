@@ -25,6 +25,8 @@ _LAUNCHERS = (
 _COMMANDS = ("/wirespeed/entry", "/wirespeed/cli_entry", "/bin/wirespeed")
 PATIENCE = 3.0
 """Seconds that a launcher may take to tidy up after its ranks."""
+FOLDER_PATIENCE = 20.0
+"""The same for a folder alone: a test beside this one may still have to tidy up after what it killed."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,11 @@ def look() -> set[Left]:
 
 def left_since(before: set[Left]) -> list[Left]:
     """What has come since and does not go away by itself."""
-    deadline = time.monotonic() + PATIENCE
-    while (new := look() - before) and time.monotonic() < deadline:
+    began = time.monotonic()
+    while new := look() - before:
+        patience = PATIENCE if any(left.pid for left in new) else FOLDER_PATIENCE
+        if time.monotonic() - began > patience:
+            break
         time.sleep(0.05)
     own = {left for left in new if not (left.folder and _another_s(left.folder))}
     return sorted(own, key=lambda left: left.what)
