@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from wirespeed.paths import Path
 from wirespeed.patterns import Step, Transfer
 from wirespeed.payload import Payload
 from wirespeed.setting import Mismatch, Setting
@@ -56,7 +55,6 @@ class OnePart:
     def __init__(
         self,
         setting: Setting,
-        path: Path,
         transport: Any,
         buffers: Any,
         size: int,

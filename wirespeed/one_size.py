@@ -60,7 +60,6 @@ class OneSize:
     def _open(self, part: int) -> OnePart:
         return OnePart(
             self._set,
-            self._path,
             self._transport,
             self._buffers,
             self._size,

@@ -26,8 +26,6 @@ RANKS = option(
     "N",
     "Ranks to start, or several counts as in 2,4,8. Default: one a GPU; without GPUs one a core, at most 8.",
 )
-
-
 WITH = option(
     "--with",
     "PATTERN:PATH[:SIZE]",

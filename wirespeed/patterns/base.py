@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,7 +117,7 @@ class Shape:
     """Bytes that each of a rank's two buffers may have; None: as many as are asked for."""
 
 
-class Pattern:
+class Pattern(ABC):
     """One way of moving data between ranks: pure functions of one rank's view.
 
     A subclass names itself, and gives `steps` and `figure`; all else has an answer that suits two ranks.
@@ -172,9 +173,9 @@ class Pattern:
         """So many rounds of different transfers are measured one after the other."""
         return 1
 
+    @abstractmethod
     def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
         """What `rank` does in one round, in order."""
-        raise NotImplementedError
 
     def team(self, rank: int, shape: Shape, part: int = 0) -> Team | None:
         """The team of `rank`; None where it has nothing to do."""
@@ -197,6 +198,6 @@ class Pattern:
         ]
         return max(ends, default=0)
 
+    @abstractmethod
     def figure(self, shape: Shape, size: int) -> Figure:
         """Which bytes over which time, for one team."""
-        raise NotImplementedError

@@ -16,7 +16,7 @@ class Copy(Pattern):
 
     On a machine with several NUMA nodes all this is done again with host memory of each of them.
 
-    After that MPI's ping-pong from pageable and from pinned memory, in the same file: what pinning is worth
+    After that the ping-pong from pageable and from pinned memory, in the same file: what pinning is worth
     to messages.
 
     \b

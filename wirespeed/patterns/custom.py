@@ -51,7 +51,7 @@ class Custom(Pattern):
     \b
     Examples:
       wirespeed custom --file mine.csv
-      wirespeed custom --file mine.csv --paths aware,nccl
+      wirespeed custom --file mine.csv --paths all
     """
     options = (Option("file", "The transfers: FILE.csv or FILE.json.", None, metavar="FILE"),)
     ranks = None

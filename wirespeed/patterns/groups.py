@@ -27,7 +27,7 @@ class Groups(Pattern):
     \b
     Examples:
       wirespeed groups --ranks 8 --group 4
-      wirespeed groups --ranks 2,4,8 --group 1,2,4 --paths nccl,gpu,aware --sizes 1M:256M
+      wirespeed groups --ranks 2,4,8 --group 1,2,4 --paths all --sizes 1M:256M
       srun -N 2 --ntasks-per-node 4 wirespeed groups --group 4
     """
     options = (

@@ -22,7 +22,7 @@ class Halo(Pattern):
     \b
     Examples:
       wirespeed halo --ranks 4
-      wirespeed halo --ranks 8 --columns 8 --paths aware,nccl,gpu --sizes 4K:4M
+      wirespeed halo --ranks 8 --columns 8 --paths all --sizes 4K:4M
     """
     options = (
         Option("columns", "Width of the grid. Default: as square as possible.", None),

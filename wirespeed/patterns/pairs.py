@@ -21,7 +21,7 @@ class Pairs(Pattern):
     Examples:
       wirespeed pairs
       wirespeed pairs --ranks 8 --paths gpu --sizes 8,256M
-      wirespeed pairs --alone --paths nccl
+      wirespeed pairs --alone
       srun -N 64 --ntasks-per-node 8 wirespeed pairs --sample 20
     """
     options = (

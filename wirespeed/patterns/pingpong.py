@@ -19,7 +19,7 @@ class PingPong(Pattern):
     Examples:
       wirespeed pingpong
       wirespeed pingpong --paths host,aware --sizes 8:1G --precision 0.5%
-      wirespeed pingpong --between 2,3 --mpi /opt/mpich
+      wirespeed pingpong --between 2,3
       wirespeed pingpong --loops 50 --warmup 5 --format tutorial
       mpirun -n 2 wirespeed pingpong --out pair.jsonl
     """

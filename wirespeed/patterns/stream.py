@@ -20,7 +20,7 @@ class Stream(Pattern):
     \b
     Examples:
       wirespeed stream
-      wirespeed stream --window 16 --paths nccl,gpu --sizes 8:64M
+      wirespeed stream --window 16 --paths all --sizes 8:64M
       wirespeed stream --both-ways --sizes 1M:1G
     """
     options = (
