@@ -119,6 +119,20 @@ def read_pages(folder: Path) -> list[RankState]:
     return sorted(states, key=lambda state: state.rank)
 
 
+def lost(folder: Path, patience: float) -> list[int]:
+    """The ranks of this host whose process has ended, waiting for `patience` seconds that one does.
+
+    A library may refuse a call to a peer that is being killed before that one's process is seen to be gone.
+    """
+    deadline = time.monotonic() + patience
+    while True:
+        if gone := [state.rank for state in read_pages(folder) if state.gone]:
+            return gone
+        if time.monotonic() > deadline:
+            return []
+        time.sleep(0.01)
+
+
 def ask_for_stack(file: Path) -> None:
     """Makes the rank's watchdog name its frames and report, as soon as the rank runs."""
     with suppress(OSError, ValueError), file.open("r+b") as page, mmap.mmap(page.fileno(), SIZE) as memory:

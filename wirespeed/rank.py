@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,7 +16,7 @@ from wirespeed import devices, launch, messages
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.native import Core, NativeError, core
 from wirespeed.orders import Orders, startup_limit
-from wirespeed.page import own_folder
+from wirespeed.page import lost, own_folder
 from wirespeed.process import die_with_parent
 
 _RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
@@ -130,17 +131,21 @@ def main(word: str) -> NoReturn:
         messages.send({"kind": "error", "rank": rank, "text": str(error), "code": int(code)})
     except NativeError as error:
         code = ExitCode.FAILED_ENTRY
-        messages.send({"kind": "error", "rank": rank, "text": str(error), "code": int(code)})
-        # An outside call fails when a peer has died, too: whoever watches shall see that death by itself.
-        time.sleep(0.3)
+        _fail(orders, rank, str(error), code)
     except Exception as error:
         code = ExitCode.FAILED_ENTRY
-        text = f"{type(error).__name__}: {error}"
-        details = traceback.format_exc().splitlines()
-        messages.send({"kind": "error", "rank": rank, "text": text, "code": int(code), "python": details})
+        _fail(orders, rank, f"{type(error).__name__}: {error}", code, traceback.format_exc().splitlines())
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(int(code))
+
+
+def _fail(orders: Orders, rank: int, text: str, code: ExitCode, python: Sequence[str] = ()) -> None:
+    """Says what failed, and which ranks were gone by then: a call fails when the peer has died, too."""
+    told = {"kind": "error", "rank": rank, "text": text, "code": int(code), "python": list(python)}
+    messages.send({**told, "lost": lost(own_folder(orders.run), 0.05)})
+    # The launcher ends all others once this one has: whoever watches shall see an earlier death by itself.
+    time.sleep(0.3)
 
 
 def _serve(orders: Orders, rank: int, started: float) -> None:

@@ -169,6 +169,8 @@ class JobStep:
         # Some libraries crash or return errors when their peer has died: that is not the cause.
         # Whoever speaks ends right after, and only then the launcher kills the others.
         spoke = {message["rank"] for message in [*self._crashes, *self._errors]}
+        lost = (states.get(rank) for message in self._errors for rank in message.get("lost", ()))
+        first = next((state for state in lost if state and state.rank not in spoke), first)
         victim = first is not None and first.rank not in spoke
         if self._crashes and not victim:
             self.outcome = judge.crashed(self._crashes)

@@ -61,7 +61,7 @@ def test_a_killed_rank(mpi: InstalledMpi, rank: int, tmp_path: Path) -> None:
     done.no_stack_trace()
     assert done.code == 1
     (failure,) = done.failures
-    assert (failure["what"], failure["path"]) == ("death", "host"), failure
+    assert (failure["what"], failure["path"]) == ("death", "host"), failure["text"]
     assert failure["rank"] == rank, failure["text"]
     assert f"rank {rank} on " in failure["text"]
     assert [entry["bytes"] for entry in done.entries if entry["path"] == "host"][:1] == [8]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from wirespeed.page import read_pages
+from wirespeed.watch import JobStep
 
 
 def test_a_folder_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,3 +32,37 @@ def test_a_folder_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setattr(os, name, goes_before(getattr(os, name)))
     assert read_pages(folder) == []
     assert not folder.exists()
+
+
+_RANKS = """
+import os, signal, sys, time
+from pathlib import Path
+from wirespeed import messages
+from wirespeed.native import core
+from wirespeed.page import lost
+
+folder, opened = Path(sys.argv[1]), core()
+ranks = []
+while len(ranks) < 2 and (child := os.fork()):
+    ranks.append(child)
+if len(ranks) == 2:
+    sys.exit(max(os.waitpid(child, 0)[1] for child in ranks) and 1)
+rank = len(ranks)
+page = opened.check(opened.lib.ws_page_open(str(folder / f"{rank}.page").encode(), rank))
+opened.lib.ws_page_stage(page, b"host", 64, 10.0)
+if rank == 0:
+    os.kill(os.getpid(), signal.SIGKILL)
+gone = lost(folder, 10.0)
+messages.send({"kind": "error", "rank": 1, "text": "MPI_Recv: no such process", "code": 1, "lost": gone})
+"""
+
+
+def test_an_error_that_a_death_caused(tmp_path: Path) -> None:
+    """Protects the dead rank's name where both ended before anybody looked: its peer's call failed first."""
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    script = tmp_path / "ranks.py"
+    script.write_text(_RANKS)
+    step = JobStep([sys.executable, str(script), str(folder)], dict(os.environ), folder, 2, 10.0)
+    assert list(step.messages()) == []
+    assert (step.outcome.what, step.outcome.rank) == ("death", 0), step.outcome.log
