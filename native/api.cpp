@@ -241,6 +241,22 @@ int ws_device_check_sums(ws_device* device, const char* memory, const void* from
     });
 }
 
+int ws_device_watch_copies(ws_device* device, int on) {
+    return succeeded([&] { device->device->watch_copies(on != 0); });
+}
+const char* ws_device_copies(ws_device* device) {
+    return guarded<const char*>(nullptr, [&] {
+        const CopyCounts counts = device->device->copies();
+        last_text = "{";
+        for (std::size_t i = 0; i < counts.size(); ++i)
+            last_text += std::string(i ? ", " : "") + quoted(copy_kind_names[i]) +
+                         ": {\"count\": " + std::to_string(counts[i].count) +
+                         ", \"bytes\": " + std::to_string(counts[i].bytes) + "}";
+        last_text += "}";
+        return last_text.c_str();
+    });
+}
+
 const char* ws_kernel_source(void) { return kernel_source().c_str(); }
 int64_t ws_kernel_compile(const char* architecture) {
     return guarded<int64_t>(-1,
@@ -301,7 +317,7 @@ ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
             steps.resize(std::max(steps.size(), static_cast<std::size_t>(each.step) + 1));
             auto& step = steps[static_cast<std::size_t>(each.step)];
             (each.receives ? step.receives : step.sends)
-                .push_back({each.peer, each.offset, each.bytes});
+                .push_back({each.peer, each.offset, each.bytes, each.there});
             if (each.receives) received = std::max(received, each.offset + each.bytes);
         }
         Buffers used = buffers->buffers;

@@ -62,6 +62,11 @@ int ws_device_fill_sums(ws_device* device, const char* memory, void* to, uint64_
 int ws_device_check_sums(ws_device* device, const char* memory, const void* from, uint64_t bytes,
                          double start, uint64_t* first_wrong);
 
+/* Counts the process's copies by kind from zero on (1), or no more (0). */
+int ws_device_watch_copies(ws_device* device, int on);
+/* JSON: {"host_to_device": {"count", "bytes"}, "device_to_host", "on_device", "peer"} */
+const char* ws_device_copies(ws_device* device);
+
 /* ---- kernels ------------------------------------------------------------------------------------
  */
 /* The kernels' source text, as run-time compilers get it. */
@@ -117,6 +122,7 @@ typedef struct ws_transfer {
     int32_t peer;
     int32_t reserved;
     uint64_t offset, bytes;
+    uint64_t there; /* where they lie in the peer's receive buffer (of a send) or send buffer */
 } ws_transfer;
 
 typedef struct ws_program ws_program;

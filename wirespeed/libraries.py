@@ -12,6 +12,7 @@ from pathlib import Path
 
 _FILES = {
     "nvrtc": ("nvidia/*/lib/libnvrtc.so.*",),
+    "cupti": ("nvidia/*/lib/libcupti.so.*",),
     "nccl": ("nvidia/*/lib/libnccl.so.*",),
     "nvshmem": ("nvidia/nvshmem/lib/libnvshmem_host.so.*",),
 }

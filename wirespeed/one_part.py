@@ -138,8 +138,9 @@ class OnePart:
         return program
 
     def _compile(self, steps: list[Step], in_place: bool) -> Any:
+        shift = self._set.offset
         flat = [
-            (number, receives, part.peer, 0, part.offset + self._set.offset, part.bytes)
+            (number, receives, part.peer, 0, part.offset + shift, part.bytes, part.there + shift)
             for number, step in enumerate(steps)
             for receives, parts in ((0, step.sends), (1, step.receives))
             for part in parts

@@ -170,6 +170,8 @@ class JobStep:
         # Whoever speaks ends right after, and only then the launcher kills the others.
         spoke = {message["rank"] for message in [*self._crashes, *self._errors]}
         lost = (states.get(rank) for message in self._errors for rank in message.get("lost", ()))
+        if not spoke <= {state.rank for state in self._handles.values()}:
+            first = None  # Somebody was gone before anybody watched: he may have been the first.
         first = next((state for state in lost if state and state.rank not in spoke), first)
         victim = first is not None and first.rank not in spoke
         if self._crashes and not victim:

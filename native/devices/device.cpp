@@ -31,6 +31,8 @@ std::unique_ptr<Graph> Stream::capture(const std::function<void()>&) {
     throw Unavailable("work of this device's streams cannot be captured");
 }
 
+void Device::watch_copies(bool) { throw Unavailable("nothing counts this device's copies"); }
+
 void Device::fill(Memory kind, void* address, std::size_t bytes, std::uint64_t seed,
                   std::uint8_t tag) {
     if (bytes == 0) return;

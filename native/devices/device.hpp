@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "devices/copies.hpp"
+
 namespace wirespeed {
 
 enum class Memory { pageable, pinned, device, managed };
@@ -116,6 +118,12 @@ class Device {
     virtual ShareHandle share(void* address) = 0;
     virtual void* open(const ShareHandle& handle) = 0;
     virtual void close(void* address) = 0;
+
+    /// Counts the process's copies from zero on, or no more; what it counts it may slow down.
+    /// Throws Unavailable where nobody can.
+    virtual void watch_copies(bool on);
+    /// Those done since watch_copies(true).
+    virtual CopyCounts copies() { return {}; }
 
     /// Writes the content (seed, tag) of measure/payload.hpp; by a kernel where the CPU cannot
     /// reach.

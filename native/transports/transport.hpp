@@ -16,10 +16,11 @@
 
 namespace wirespeed {
 
-/// Bytes to or from one peer; `offset` counts from the start of the send or the receive buffer.
+/// Bytes to or from one peer; `offset` counts from the start of the send or the receive buffer,
+/// `there` from the start of the peer's receive or send buffer.
 struct Transfer {
     int peer;
-    std::size_t offset, bytes;
+    std::size_t offset, bytes, there = 0;
 };
 
 /// Inside a step all transfers are under way at once; the next step starts when they are done.

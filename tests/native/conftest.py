@@ -61,6 +61,15 @@ def nvshmem_include() -> Path:
 
 
 @pytest.fixture(scope="session")
+def cupti_include() -> Path:
+    """The folder of cupti.h."""
+    found = _in_site_packages("nvidia/*/include/cupti.h")
+    if not found:
+        pytest.skip("no cupti.h (pip install nvidia-cuda-cupti)")
+    return found.parent
+
+
+@pytest.fixture(scope="session")
 def oshmem_include() -> Path:
     """The folder of Open MPI's shmem.h."""
     found = sorted(Path("/usr/lib").glob("*-linux-gnu/openmpi/include/shmem.h"))

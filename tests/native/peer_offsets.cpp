@@ -1,6 +1,7 @@
 // Threads stand for ranks: peer_offsets RANKS CASE. Built by test_peer_offsets.py.
 #include "transports/local/peer_offsets.hpp"
 
+#include <atomic>
 #include <barrier>
 #include <cstdio>
 #include <cstring>
@@ -19,6 +20,7 @@ struct Room {
     int size;
     std::barrier<> all_here;
     std::vector<std::byte> gathered;
+    std::atomic<int> gathers = 0;
 };
 
 class ThreadControl final : public Control {
@@ -27,6 +29,7 @@ class ThreadControl final : public Control {
     int rank() const override { return rank_; }
     int size() const override { return room_.size; }
     void allgather(const void* mine, void* all, std::size_t bytes) override {
+        if (rank_ == 0) ++room_.gathers;
         if (rank_ == 0) room_.gathered.resize(bytes * static_cast<std::size_t>(room_.size));
         barrier();
         std::memcpy(room_.gathered.data() + bytes * static_cast<std::size_t>(rank_), mine, bytes);
@@ -79,10 +82,22 @@ void require_same(const std::vector<Transfer>& one, const std::vector<Transfer>&
             throw Error("transfer " + std::to_string(i) + " lies elsewhere");
 }
 
+/// The steps say where everything lies at the other end.
+void tell(std::vector<Step>& steps, const std::vector<Step>& there) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        for (std::size_t k = 0; k < steps[i].sends.size(); ++k)
+            steps[i].sends[k].there = there[i].sends[k].offset;
+        for (std::size_t k = 0; k < steps[i].receives.size(); ++k)
+            steps[i].receives[k].there = there[i].receives[k].offset;
+    }
+}
+
 void run(Control& control, const std::string& what) {
     const int me = control.rank(), size = control.size(), last = size - 1;
     const int each = what == "many" ? 100 : 3;
     std::vector<Step> steps = everyone(me, size, each, false);
+    if (what.starts_with("told")) tell(steps, everyone(me, size, each, true));
+    if (what == "told wrongly" && me == last) steps[0].sends[0].there += 1;
     if (what == "bytes" && me == last) steps[0].sends[0].bytes += 1;
     if (what == "too many sends" && me == last) steps[0].sends.push_back({0, 0, 8});
     if (what == "too few sends" && me == last) steps[0].sends.pop_back();
@@ -120,5 +135,6 @@ int main(int, char** arguments) {
             });
     }
     for (const auto& words : said) std::printf("%s\n", words.c_str());
+    std::printf("%d gathers\n", room.gathers.load());
     return 0;
 }

@@ -22,6 +22,12 @@ def test_cuda(cxx: str, native: Path, cuda_include: list[Path]) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_cupti(cxx: str, native: Path, cuda_include: list[Path], cupti_include: Path) -> None:
+    folders = [flag for folder in (native, *cuda_include, cupti_include) for flag in ("-I", str(folder))]
+    done = compile_only(cxx, DECLARATIONS / "cupti.cpp", *folders)
+    assert done.returncode == 0, done.stderr
+
+
 def test_nvshmem(cxx: str, native: Path, cuda_include: list[Path], nvshmem_include: Path) -> None:
     folders = [flag for folder in (native, *cuda_include, nvshmem_include) for flag in ("-I", str(folder))]
     done = compile_only(cxx, DECLARATIONS / "nvshmem.cpp", *folders)

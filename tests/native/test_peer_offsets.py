@@ -17,18 +17,33 @@ def program(cxx: str, native: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return built
 
 
+def gathers(program: Path, ranks: int, case: str) -> int:
+    """So often all ranks' words passed by every rank."""
+    return int(_said(program, ranks, case)[-1].removesuffix(" gathers"))
+
+
 def words(program: Path, ranks: int, case: str) -> list[str]:
     """What each rank threw; empty for those that found everything where it is."""
+    return _said(program, ranks, case)[:-1]
+
+
+def _said(program: Path, ranks: int, case: str) -> list[str]:
     done = subprocess.run([program, str(ranks), case], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 5])
-@pytest.mark.parametrize("case", ["few", "many", "nothing"])
+@pytest.mark.parametrize("case", ["few", "many", "nothing", "told", "told wrongly"])
 def test_every_transfer_is_found_at_its_other_end(program: Path, ranks: int, case: str) -> None:
     """Protects the places that one-sided transports write to: more transfers than travel at once, too."""
     assert words(program, ranks, case) == [""] * ranks
+
+
+def test_what_the_steps_tell_is_not_asked_for(program: Path) -> None:
+    """Protects the cost of many ranks: one word of each passes by, not the lists of their transfers."""
+    assert gathers(program, 5, "told") == 1
+    assert gathers(program, 5, "told wrongly") > 1
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 // CUDA devices, by the driver interface: no toolkit is needed, neither to build nor to run.
 #include <cstdio>
 
+#include "devices/cuda/copies.hpp"
 #include "devices/gpu/vendor_driver.hpp"
 #include "libraries/cuda_driver.hpp"
 
@@ -59,6 +60,9 @@ class CudaDriver final : public gpu::VendorDriver<Cuda> {
         const Cuda::Result code = calls_.enable_peer(context, 0);
         if (code != Cuda::peer_access_already_enabled) check(code, Names::enable_peer, pci);
     }
+
+    void watch_copies(bool on) override { cuda::watch_copies(on); }
+    CopyCounts copies() override { return cuda::copies(); }
 
   private:
     /// The UUID as nvidia-smi prints it, for a whole GPU and for a MIG slice of one.

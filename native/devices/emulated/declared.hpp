@@ -7,6 +7,7 @@
 
 namespace wirespeed::emulated {
 
+/// The first ones as CopyKind.
 enum class Direction { host_to_device, device_to_host, on_device, peer, host };
 
 struct Declared {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -81,7 +82,10 @@ class EmulatedDevice final : public Device {
     }
 
     void copy(void* to, const void* from, std::size_t bytes) override {
-        const double end = reserve(direction_of(to, from), bytes);
+        const Direction direction = direction_of(to, from);
+        if (counting_ && direction != Direction::host)
+            counter_.add(static_cast<CopyKind>(direction), bytes);
+        const double end = reserve(direction, bytes);
         std::memcpy(emulated::view_of(to), emulated::view_of(const_cast<void*>(from)), bytes);
         if (now() < end) sleep_until(end);
     }
@@ -98,6 +102,12 @@ class EmulatedDevice final : public Device {
 
     void* register_host(void* address, std::size_t) override { return address; }
     void unregister_host(void*) noexcept override {}
+
+    void watch_copies(bool on) override {
+        if (on) counter_.clear();
+        counting_ = on;
+    }
+    CopyCounts copies() override { return counter_.counts(); }
 
     ShareHandle share(void* address) override { return emulated::share_region(address); }
     void* open(const ShareHandle& handle) override { return emulated::open_region(handle); }
@@ -122,6 +132,8 @@ class EmulatedDevice final : public Device {
     int index_;
     std::mutex mutex_;
     std::array<double, 5> engine_free_{};
+    std::atomic<bool> counting_ = false;
+    CopyCounter counter_;
 };
 
 const AddDevices add{

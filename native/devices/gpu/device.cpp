@@ -47,6 +47,12 @@ class GpuDevice final : public Device {
     void* open(const ShareHandle& handle) override;
     void close(void* address) override;
 
+    void watch_copies(bool on) override {
+        enter();
+        driver_->watch_copies(on);
+    }
+    CopyCounts copies() override { return driver_->copies(); }
+
     Driver& driver() { return *driver_; }
     void* function(std::string_view kernel);
 

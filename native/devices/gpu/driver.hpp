@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "core/error.hpp"
 #include "devices/device.hpp"
 
 namespace wirespeed::gpu {
@@ -76,6 +77,12 @@ class Driver {
     virtual void close(void* base) = 0;
     /// Lets this device reach the memory of the device at `pci`, which this process uses too.
     virtual void reach(const std::string& pci) = 0;
+
+    /// As Device's: by a tool of the vendor, where there is one.
+    virtual void watch_copies(bool) {
+        throw Unavailable("nothing here counts this driver's copies");
+    }
+    virtual CopyCounts copies() { return {}; }
 };
 
 /// The Device that `driver` makes.

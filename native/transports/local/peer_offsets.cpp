@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "core/error.hpp"
@@ -14,7 +15,7 @@ namespace {
 struct Entry {
     std::int32_t peer;
     std::int32_t receives;  ///< 1: a receive, 0: a send
-    std::uint64_t offset, bytes;
+    std::uint64_t offset, bytes, there;
 };
 
 struct End {
@@ -34,13 +35,47 @@ std::vector<Entry> listed(std::span<const Step> steps, int size) {
         if (transfer.peer < 0 || transfer.peer >= size)
             throw Error("there is no rank " + std::to_string(transfer.peer) + " to send to or " +
                         "receive from: there are " + std::to_string(size));
-        list.push_back({transfer.peer, receives, transfer.offset, transfer.bytes});
+        list.push_back({transfer.peer, receives, transfer.offset, transfer.bytes, transfer.there});
     };
     for (const auto& step : steps) {
         for (const auto& transfer : step.sends) add(transfer, false);
         for (const auto& transfer : step.receives) add(transfer, true);
     }
     return list;
+}
+
+std::uint64_t mixed(std::uint64_t sum, std::uint64_t value) {
+    sum = (sum ^ value) * 0x9e3779b97f4a7c15u;
+    return sum ^ (sum >> 29);
+}
+
+/// Over all ranks together nothing is left of it where each end says of the other what is so.
+std::uint64_t balance(const std::vector<Entry>& list, int me) {
+    std::map<std::pair<int, bool>, std::uint64_t> taken;
+    std::uint64_t sum = 0;
+    for (const Entry& entry : list) {
+        const bool receives = entry.receives != 0;
+        const std::uint64_t nth = taken[{entry.peer, receives}]++;
+        const auto from = static_cast<std::uint64_t>(receives ? entry.peer : me);
+        const auto to = static_cast<std::uint64_t>(receives ? me : entry.peer);
+        std::uint64_t one = mixed(mixed(mixed(from + 1, to), nth), entry.bytes);
+        one = mixed(mixed(one, receives ? entry.there : entry.offset),
+                    receives ? entry.offset : entry.there);
+        sum += receives ? 0 - one : one;
+    }
+    return sum;
+}
+
+/// What the steps themselves say of the other ends.
+std::vector<Step> as_told(std::span<const Step> steps) {
+    std::vector<Step> there;
+    for (const auto& step : steps) {
+        Step& seen = there.emplace_back();
+        for (const auto& t : step.sends) seen.sends.push_back({t.peer, t.there, t.bytes, t.offset});
+        for (const auto& t : step.receives)
+            seen.receives.push_back({t.peer, t.there, t.bytes, t.offset});
+    }
+    return there;
 }
 
 /// All ranks' lists pass by in pieces; each rank keeps what concerns it.
@@ -97,7 +132,7 @@ class Match {
                                  "is sent with " + std::to_string(sent) +
                                      " bytes and received with " + std::to_string(received)));
         }
-        return {mine.peer, theirs[nth].offset, mine.bytes};
+        return {mine.peer, theirs[nth].offset, mine.bytes, mine.offset};
     }
 
   private:
@@ -109,6 +144,10 @@ class Match {
 }  // namespace
 
 std::vector<Step> peer_offsets(Control& control, std::span<const Step> steps) {
+    const auto balances =
+        exchange(control, [&] { return balance(listed(steps, control.size()), control.rank()); });
+    if (std::accumulate(balances.begin(), balances.end(), std::uint64_t{0}) == 0)
+        return as_told(steps);
     Match match(ends_at_peers(control, steps), control.rank());
     std::vector<Step> there;
     // What one end has too much, the other end lacks: each rank looking at its own is enough.

@@ -1,0 +1,86 @@
+"""NVIDIA's management library, as far as counters and links of GPUs go; opened at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+Gpu = Any
+"""A device handle of the library."""
+MOST_LINKS = 36
+
+
+class NvmlError(Exception):
+    """A call of the library failed, in its own words."""
+
+
+class Nvml:
+    """The library, opened and initialised."""
+
+    def __init__(self, library: Any) -> None:
+        """`library`: the module pynvml, or a stand-in for tests."""
+        self._nvml = library
+        self._call("nvmlInit")
+
+    @staticmethod
+    def open_for(devices: Sequence[Mapping[str, Any]]) -> Nvml | None:
+        """None where none of the devices is NVIDIA's, or the library is not there."""
+        if not any(device.get("kind") == "cuda" for device in devices):
+            return None
+        with suppress(ImportError, NvmlError):
+            import pynvml
+
+            return Nvml(pynvml)
+        return None
+
+    def close(self) -> None:
+        with suppress(NvmlError):
+            self._call("nvmlShutdown")
+
+    def gpus(self, devices: Sequence[Mapping[str, Any]]) -> list[tuple[Gpu, Mapping[str, Any]]]:
+        """(handle, identity) of each NVIDIA device, found by its PCI address. Raises NvmlError."""
+        return [
+            (self._call("nvmlDeviceGetHandleByPciBusId", str(device["pci"]).encode()), device)
+            for device in devices
+            if device.get("kind") == "cuda" and device.get("pci")
+        ]
+
+    def fields(self, gpu: Gpu, asked: Sequence[tuple[int, int]]) -> list[int | None]:
+        """Values of (field, scope) as whole numbers; None for those that this GPU has not. Raises NvmlError."""
+        values = self._call("nvmlDeviceGetFieldValues", gpu, list(asked))
+        return [_whole(value) if value.nvmlReturn == 0 else None for value in values]
+
+    def active_links(self, gpu: Gpu) -> int:
+        """NVLinks that are up."""
+        up = 0
+        for link in range(MOST_LINKS):
+            try:
+                up += int(self._call("nvmlDeviceGetNvLinkState", gpu, link) == 1)
+            except NvmlError:
+                break
+        return up
+
+    def pcie(self, gpu: Gpu) -> dict[str, int]:
+        """The slot's generation and width, as the GPU and the slot can do at most; empty where it is not said.
+
+        What is in use now is less while a GPU idles.
+        """
+        with suppress(NvmlError):
+            return {
+                "generation": int(self._call("nvmlDeviceGetMaxPcieLinkGeneration", gpu)),
+                "width": int(self._call("nvmlDeviceGetMaxPcieLinkWidth", gpu)),
+            }
+        return {}
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._nvml, name)(*arguments)
+        except self._nvml.NVMLError as error:
+            raise NvmlError(f"{name}: {error}") from None
+
+
+def _whole(value: Any) -> int:
+    """A field's value by the type that it says it has (nvmlValueType_t)."""
+    kinds = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
+    return int(getattr(value.value, kinds[value.valueType]))

@@ -1,0 +1,65 @@
+"""NVLink: bytes of data that each GPU sent and received over all its links, and over each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wirespeed.nvml import Gpu, Nvml, NvmlError
+from wirespeed.witnesses import CannotRead, Reading, Wire, Witness
+
+DATA_SENT, DATA_RECEIVED = 138, 139
+"""NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX: payload alone, in KiB (nvml.h)."""
+LINK_COUNT = 91
+ALL_LINKS = 0xFFFFFFFF
+UNIT = 1024
+
+
+class NvLink(Witness):
+    """The GPUs' own counters; reading them takes no privilege."""
+
+    def __init__(self, nvml: Nvml, gpus: Sequence[tuple[Gpu, Mapping[str, Any], int]]) -> None:
+        """`gpus`: handle, identity and number of active links of each."""
+        self._nvml, self._gpus = nvml, gpus
+        self.wires = tuple(
+            Wire(
+                "nvlink",
+                f"GPU {identity['index']}",
+                str(identity["id"]),
+                granularity=UNIT,
+                facts={"links": links},
+            )
+            for _, identity, links in gpus
+        )
+
+    def read(self) -> list[Reading]:
+        return [self._read(gpu, links) for gpu, _, links in self._gpus]
+
+    def _read(self, gpu: Gpu, links: int) -> Reading:
+        scopes = [ALL_LINKS, *range(links)]
+        asked = [(field, scope) for scope in scopes for field in (DATA_SENT, DATA_RECEIVED)]
+        try:
+            values = self._nvml.fields(gpu, asked)
+        except NvmlError as error:
+            raise CannotRead(str(error)) from None
+        if values[0] is None or values[1] is None:
+            raise CannotRead("the driver does not count the bytes of this GPU's links")
+        pairs = list(zip(values[2::2], values[3::2], strict=True))
+        parts = tuple((sent * UNIT, got * UNIT) for sent, got in pairs if sent is not None and got is not None)
+        return Reading(values[0] * UNIT, values[1] * UNIT, parts if len(parts) == links else ())
+
+    def close(self) -> None:
+        self._nvml.close()
+
+
+def find(devices: Sequence[Mapping[str, Any]]) -> Witness | None:
+    """None where no NVIDIA GPU has an active link."""
+    nvml = Nvml.open_for(devices)
+    if nvml is None:
+        return None
+    try:
+        gpus = [(gpu, identity, nvml.active_links(gpu)) for gpu, identity in nvml.gpus(devices)]
+    except NvmlError as error:
+        raise CannotRead(str(error)) from None
+    linked = [one for one in gpus if one[2]]
+    return NvLink(nvml, linked) if linked else None
