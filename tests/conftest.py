@@ -52,6 +52,8 @@ def _clean_environment() -> None:
     os.environ |= {
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+        # It takes time after every size; its own tests switch it on again.
+        "WIRESPEED_NO_EVIDENCE": "1",
     }
 
 

@@ -268,6 +268,8 @@ class _Recorder:
         elif message["kind"] == "entry":
             self._entries += 1
             self._write({**message, "run": self._id})
+        elif message["kind"] == "evidence":
+            self._write({**message, "run": self._id})
         elif message["kind"] == "failure":
             self._fail(Outcome(message["what"], message["text"], message.get("rank"), bytes=message["bytes"]))
         else:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from wirespeed.counted import CountedRuns
 from wirespeed.messages import Message
 from wirespeed.native import Core
 from wirespeed.one_size import OneSize
@@ -32,7 +33,7 @@ SMALL_BUFFERS = (1 << 20, 1 << 26)
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
 
-OWN_TEST_KEYS = ("lie", "offset")
+OWN_TEST_KEYS = ("lie", "offset", "instead")
 """Of `--test`; all others are options of the transport, for tests and sweeps."""
 
 
@@ -90,14 +91,17 @@ class Measurement:
                 details = self._core.described(self._core.lib.ws_transport_describe(transport))
                 self._tell({"kind": "accepted", "details": details})
                 self._all_sizes(path, transport, step, sizes)
+                self._count_all(path, transport, step, sizes)
         finally:
             self._core.lib.ws_transport_close(transport)
 
     def _open_transport(self, path: Path) -> Any:
-        options = ";".join(filter(None, (path.option_text(), self._transport_options)))
+        instead = dict(self._plan.test).get("instead")
+        own = "" if instead else path.option_text()
+        options = ";".join(filter(None, (own, self._transport_options)))
         return self._core.check(
             self._core.lib.ws_transport_open(
-                path.transport.encode(),
+                (instead or path.transport).encode(),
                 options.encode(),
                 self._control,
                 self._setting.device,
@@ -105,16 +109,39 @@ class Measurement:
             )
         )
 
+    def _count_all(self, path: Path, transport: Any, step: int, sizes: Sequence[int]) -> None:
+        """Which wires carry it: after all figures, so that none of them can suffer from the counting.
+
+        What another pattern moves at the same time would be counted as ours.
+        """
+        if not self._plan.evidence or self._plan.beside:
+            return
+        runs = CountedRuns(self._setting, path)
+        try:
+            if runs.able:
+                self._all_sizes(path, transport, step, sizes, runs=runs)
+        finally:
+            runs.close()
+
     def _all_sizes(
-        self, path: Path, transport: Any, step: int, sizes: Sequence[int], trial: bool = False
+        self,
+        path: Path,
+        transport: Any,
+        step: int,
+        sizes: Sequence[int],
+        trial: bool = False,
+        runs: CountedRuns | None = None,
     ) -> bool:
-        """Goes through the sizes; False if one failed. A trial ends there, and its failure is the path's."""
+        """Goes through the sizes; False if one failed. A trial ends there, and its failure is the path's.
+
+        `runs`: bytes are counted and nothing is measured; what fails then has no figure to spoil.
+        """
         buffers, capacity, good = None, -1, True
         needs = [self._needed(size) for size in sizes]
         for index, (size, needed) in enumerate(zip(sizes, needs, strict=True)):
             patience = stuck_after(self._plan, max(size, needed))
             self._watched.stage(path.name, size, patience)
-            if not trial:
+            if not trial and not runs:
                 self._tell(
                     {"kind": "progress", "path": path.name, "bytes": size, "index": index, "of": len(sizes)}
                 )
@@ -128,10 +155,14 @@ class Measurement:
                     buffers, capacity = self._new_buffers(transport, path, room)
                     self._watched.stage(path.name, size, patience)
                 one = OneSize(self._setting, path, transport, buffers, size, step, (index, len(sizes)))
-                one.try_only() if trial else one.measure()
+                if runs:
+                    one.count(runs)
+                else:
+                    one.try_only() if trial else one.measure()
             except Unusable as error:
                 good = False
-                self._failure(error.what, str(error), size, fatal=trial)
+                if not runs:
+                    self._failure(error.what, str(error), size, fatal=trial)
             except Mismatch as error:
                 good = False
                 self._failure("mismatch", str(error), size, rank=error.rank, fatal=trial)

@@ -47,7 +47,7 @@ class Nvml:
         ]
 
     def fields(self, gpu: Gpu, asked: Sequence[tuple[int, int]]) -> list[int | None]:
-        """Values of (field, scope) as whole numbers; None for those that this GPU has not. Raises NvmlError."""
+        """Values of (field, scope) as whole numbers; None: this GPU has it not. Raises NvmlError."""
         values = self._call("nvmlDeviceGetFieldValues", gpu, list(asked))
         return [_whole(value) if value.nvmlReturn == 0 else None for value in values]
 
@@ -62,7 +62,7 @@ class Nvml:
         return up
 
     def pcie(self, gpu: Gpu) -> dict[str, int]:
-        """The slot's generation and width, as the GPU and the slot can do at most; empty where it is not said.
+        """The most that GPU and slot can do, generation and width; empty where it is not said.
 
         What is in use now is less while a GPU idles.
         """

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from wirespeed.counted import CountedRuns
+from wirespeed.messages import Message
 from wirespeed.patterns import Step, Transfer
 from wirespeed.payload import Payload
 from wirespeed.setting import Mismatch, Setting
@@ -78,6 +80,20 @@ class OnePart:
         try:
             self._check(program)
             self._check(program)
+        finally:
+            self._close(program)
+
+    def counted(self, runs: CountedRuns) -> Message | None:
+        """Rounds between two readings of the wires' counters: what was counted, on rank 0."""
+        program = self._open(in_place=False)
+        try:
+            # Buffers are new to a library at first; what it sets up then crosses wires, too.
+            seconds = [self._run(program, 0, 1, 1)[0] for _ in range(2)]
+
+            def run(rounds: int) -> None:
+                self._run(program, 0, rounds, 1)
+
+            return runs.evidence(self._size, self._steps, self._world.maximum(min(seconds)), run)
         finally:
             self._close(program)
 

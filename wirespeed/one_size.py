@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from wirespeed.counted import CountedRuns
 from wirespeed.messages import Message
 from wirespeed.one_part import OnePart, Sampled
 from wirespeed.paths import Path
@@ -40,6 +41,12 @@ class OneSize:
     def try_only(self) -> None:
         """Two checked rounds of the first part: does this path move these bytes at all?"""
         self._open(0).try_only()
+
+    def count(self, runs: CountedRuns) -> None:
+        """Tells which wires carry the bytes of the part that the figure is of, or of the first one."""
+        part = self._set.pattern.headline(self._set.shape) or 0
+        if found := self._open(part).counted(runs):
+            self._set.tell({**found, "step": self._step})
 
     def measure(self) -> None:
         """Measures every part; rank 0 tells the entry."""

@@ -70,6 +70,8 @@ class Plan:
     resume: bool = False
     timeout: float | None = None
     """Seconds without progress that count as a hang; None: scaled to the message size."""
+    evidence: bool = True
+    """Read the wires' counters around counted rounds, after the figures."""
     debug: bool = False
     test: tuple[tuple[str, str], ...] = ()
     """For the project's tests alone: ("lie", "drop-byte"), ("offset", "3"), ..."""

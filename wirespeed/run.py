@@ -243,6 +243,8 @@ class Run:
         elif kind == "entry":
             self._entries += 1
             self._write({**message, "run": self._id})
+        elif kind == "evidence":
+            self._write({**message, "run": self._id})
         elif kind == "failure":
             outcome = Outcome(message["what"], message["text"], message.get("rank"), bytes=message["bytes"])
             if message.get("fatal"):

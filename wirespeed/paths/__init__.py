@@ -38,6 +38,8 @@ class Path:
     """True: moves a few messages first, so that a path that does not work at all is one line."""
     default: bool = True
     """Part of a run that names no paths."""
+    staged: bool = False
+    """True: takes device data through host memory, by intention."""
     without: str = ""
     """The path that this one is with something switched off: what that is worth is their ratio."""
     order: int = 50
@@ -50,6 +52,12 @@ class Path:
     @property
     def tried_first(self) -> bool:
         return self.trial or self.gpu_aware_mpi
+
+    @property
+    def claims_direct(self) -> bool:
+        """Does it promise that bytes between GPUs of a host stay out of the host's memory?"""
+        on_device = self.memory == "device" and self.into in ("", "device")
+        return on_device and not self.staged and not self.without
 
     def option_text(self) -> str:
         return ";".join(f"{key}={value}" for key, value in self.options)

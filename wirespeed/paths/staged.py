@@ -10,6 +10,7 @@ PATHS = (
         "device",
         options=(("through", "pageable"),),
         needs_device=True,
+        staged=True,
         order=20,
     ),
     Path(
@@ -19,6 +20,7 @@ PATHS = (
         "device",
         options=(("through", "pinned"),),
         needs_device=True,
+        staged=True,
         default=False,
         order=21,
     ),
@@ -28,6 +30,7 @@ PATHS = (
         "pipelined",
         "device",
         needs_device=True,
+        staged=True,
         trial=True,
         order=22,
     ),

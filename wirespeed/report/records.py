@@ -29,7 +29,7 @@ CONDITIONS = (
         "test",
     ),
 )
-RECORDED = ("run", "step", "entry", "failure", "end")
+RECORDED = ("run", "step", "entry", "evidence", "failure", "end")
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,30 @@ class Failure:
         )
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """Which wires carried the bytes of one path at one size."""
+
+    path: str
+    bytes: int
+    verdict: str
+    text: str
+    suspicious: str | None = None
+    record: Record = field(default_factory=dict, hash=False)
+    """All that was counted."""
+
+    @staticmethod
+    def from_record(record: Record) -> Evidence:
+        return Evidence(
+            path=str(record["path"]),
+            bytes=int(record["bytes"]),
+            verdict=str(record["verdict"]),
+            text=str(record["text"]),
+            suspicious=record.get("suspicious") or None,
+            record=record,
+        )
+
+
 @dataclass
 class Run:
     """One run of the command, as far as its records go."""
@@ -170,6 +194,7 @@ class Run:
     steps: list[Record] = field(default_factory=list)
     end: Record | None = None
     entries: dict[tuple[str, int], Entry] = field(default_factory=dict)
+    evidence: dict[tuple[str, int], Evidence] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     odd: int = 0
@@ -247,6 +272,9 @@ class Run:
             elif kind == "entry":
                 entry = Entry.from_record(record)
                 self.entries[entry.path, entry.bytes] = entry
+            elif kind == "evidence":
+                proof = Evidence.from_record(record)
+                self.evidence[proof.path, proof.bytes] = proof
             else:
                 self.failures.append(Failure.from_record(record))
         except (KeyError, TypeError, ValueError, AttributeError):

@@ -21,6 +21,7 @@ from wirespeed.report.matrix import print_matrices
 from wirespeed.report.members import print_members
 from wirespeed.report.records import Entry, Run
 from wirespeed.report.say import say
+from wirespeed.report.wires import print_wires
 from wirespeed.units import format_size
 
 PIPE_WIDTH = 100
@@ -67,6 +68,7 @@ def print_run(console: Console, run: Run) -> None:
             print_members(console, run)
         print_curves(console, run)
         print_choices(console, run)
+        print_wires(console, run)
     print_failures(console, run)
     if run.end is None or run.end.get("status") == "interrupted":
         console.print(Text("This run was ended before all was measured.", style="yellow"))

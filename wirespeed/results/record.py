@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from wirespeed._version import __version__
 
 if TYPE_CHECKING:
+    from wirespeed.evidence import Counted, Verdict
     from wirespeed.judge import Outcome
     from wirespeed.paths import Path
     from wirespeed.patterns import Derived, Figure
@@ -190,6 +191,44 @@ def _value(derived: Derived, seconds: float | None) -> float | None:
         return None if seconds is None else seconds * derived.amount
     rate = _rate(derived.amount, seconds)
     return rate / 1e9 if rate is not None and derived.unit == "GB/s" else rate
+
+
+def evidence(
+    pattern: str,
+    path: str,
+    size: int,
+    verdict: Verdict,
+    rounds: int,
+    payload: int,
+    doubts: Mapping[str, float],
+    wires: Sequence[Counted],
+    copies: Sequence[Mapping[str, Any]],
+    silent: Sequence[str],
+) -> Record:
+    """Which wires carried an entry's bytes, counted in `rounds` further rounds of `payload` bytes in all.
+
+    `doubts`: for each kind of wire the share of the payload that its counters' steps and other traffic
+    leave open; `silent`: witnesses that did not answer. Run and step are added by whoever knows them.
+    """
+    return {
+        "kind": "evidence",
+        "run": "",
+        "step": 0,
+        "pattern": pattern,
+        "path": path,
+        "bytes": size,
+        "verdict": verdict.verdict,
+        "text": verdict.text,
+        "suspicious": verdict.suspicious,
+        "shares": dict(verdict.shares),
+        "doubts": dict(doubts),
+        "rounds": rounds,
+        "payload": payload,
+        "wires": [wire.to_dict() for wire in wires],
+        "copies": [dict(one) for one in copies],
+        "silent": list(silent),
+        "at": now(),
+    }
 
 
 def failure(run: str, step: int | None, path: Path, outcome: Outcome, remedy: str | None = None) -> Record:

@@ -57,7 +57,7 @@ class Witness(ABC):
     def read(self) -> list[Reading]:
         """One for each wire. Raises CannotRead."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  most have nothing to give back
         """Gives back what it has opened."""
 
 

@@ -45,7 +45,7 @@ class NvLink(Witness):
         if values[0] is None or values[1] is None:
             raise CannotRead("the driver does not count the bytes of this GPU's links")
         pairs = list(zip(values[2::2], values[3::2], strict=True))
-        parts = tuple((sent * UNIT, got * UNIT) for sent, got in pairs if sent is not None and got is not None)
+        parts = tuple((s * UNIT, r * UNIT) for s, r in pairs if s is not None and r is not None)
         return Reading(values[0] * UNIT, values[1] * UNIT, parts if len(parts) == links else ())
 
     def close(self) -> None:

@@ -23,9 +23,9 @@ def option(name: str, metavar: str, text: str) -> typer.models.OptionInfo:
     return made
 
 
-def flag(name: str, text: str) -> typer.models.OptionInfo:
-    """An option that is there or not."""
-    made: typer.models.OptionInfo = typer.Option(name, help=text)
+def flag(name: str, text: str, variable: str | None = None) -> typer.models.OptionInfo:
+    """An option that is there or not; an environment variable may stand for it."""
+    made: typer.models.OptionInfo = typer.Option(name, help=text, envvar=variable)
     return made
 
 
@@ -125,6 +125,10 @@ class Measuring(Where, Sampling):
         None
     )
     resume: Annotated[bool, flag("--resume", "Go on with --out's file: measure only what it lacks.")] = False
+    no_evidence: Annotated[
+        bool,
+        flag("--no-evidence", "Do not count bytes on the wires after the figures.", "WIRESPEED_NO_EVIDENCE"),
+    ] = False
     timeout: Annotated[
         str | None,
         option("--timeout", "SECONDS", "Time without progress that is a hang. Default: by message size."),
@@ -161,6 +165,7 @@ class Measuring(Where, Sampling):
             out=values.word("--out", self.out),
             resume=self.resume,
             timeout=None if self.timeout is None else values.number("--timeout", self.timeout),
+            evidence=not self.no_evidence,
             debug=debug,
             test=values.test_pairs(test),
         )

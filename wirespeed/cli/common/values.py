@@ -108,7 +108,19 @@ def launcher(value: str) -> str:
 
 
 TEST_KEYS = (
-    *("blocks", "by", "call", "chunk", "copy", "largest-count", "lie", "method", "offset", "rounds"),
+    *(
+        "blocks",
+        "by",
+        "call",
+        "chunk",
+        "copy",
+        "instead",
+        "largest-count",
+        "lie",
+        "method",
+        "offset",
+        "rounds",
+    ),
     *("shared", "slots", "streams", "tell", "threads", "way"),
 )
 

@@ -1,0 +1,93 @@
+"""Verdicts against a known truth: emulated GPUs count their copies, the kernel its bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command import Done, wirespeed
+from support.mpis import InstalledMpi
+
+COUNTED = {"WIRESPEED_NO_EVIDENCE": ""}
+# Nothing here depends on the MPI but what it costs to start one.
+one_mpi = pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+
+
+def measured(mpi: InstalledMpi, out: Path, *arguments: str, **environment: str) -> Done:
+    fast = ("--device", "emulated", "--max-time", "0.01", "--mpi", str(mpi.mpiexec))
+    done = wirespeed(*arguments, *fast, out=out, environment=COUNTED | environment)
+    assert done.code == 0, done.err
+    return done
+
+
+@one_mpi
+def test_what_each_path_is_seen_to_do(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the verdict: direct, staged and shared memory are told apart by what was copied."""
+    paths = ("host", "staged", "staged-pipelined", "ipc-read")
+    done = measured(mpi, tmp_path / "r.jsonl", "pingpong", "--paths", ",".join(paths), "--sizes", "64K,1M")
+    found = {(one["path"], one["bytes"]): one for one in done.of("evidence")}
+    assert set(found) == {(path, size) for path in paths for size in (1 << 16, 1 << 20)}
+    verdicts = {path: found[path, 1 << 20]["verdict"] for path in paths}
+    assert verdicts == {
+        "host": "shared memory",
+        "staged": "staged",
+        "staged-pipelined": "staged",
+        "ipc-read": "direct",
+    }
+    assert not any(one["suspicious"] for one in found.values())
+    assert "direct: copied from GPU to GPU" in done.out and "staged through host memory" in done.out
+
+
+@one_mpi
+def test_the_bytes_counted_are_those_sent(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the counts themselves: so many copies of so many bytes, on each rank."""
+    done = measured(mpi, tmp_path / "r.jsonl", "pingpong", "--paths", "staged,ipc-read", "--sizes", "1M")
+    for one in done.of("evidence"):
+        each = {"count": one["rounds"], "bytes": one["rounds"] << 20}
+        kinds = ("peer",) if one["path"] == "ipc-read" else ("device_to_host", "host_to_device")
+        assert one["copies"] == [{"rank": rank, **dict.fromkeys(kinds, each)} for rank in (0, 1)]
+        assert one["payload"] == 2 * each["bytes"]
+
+
+@one_mpi
+def test_a_ring_with_and_without_device_pointers(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the count of copies per rank: one of each kind a step where it is staged, else none."""
+    done = measured(
+        mpi, tmp_path / "r.jsonl", "ring", "--ranks", "4", "--paths", "staged,ipc-read", "--sizes", "256K"
+    )
+    staged, direct = done.of("evidence")
+    per_round = {one["copies"][0]["device_to_host"]["count"] / one["rounds"] for one in (staged,)}
+    assert per_round == {4.0} and staged["verdict"] == "staged"
+    assert all(set(one) == {"rank", "peer"} for one in direct["copies"]) and direct["verdict"] == "direct"
+
+
+@one_mpi
+@pytest.mark.parametrize("secretly", ["staged", "pipelined"])
+def test_a_path_that_lies_is_found_out(mpi: InstalledMpi, secretly: str, tmp_path: Path) -> None:
+    """Protects who believes a path's name: it promises device memory, and goes through the host."""
+    done = measured(
+        mpi, tmp_path / "r.jsonl", "pingpong", "--paths", "ipc-read", "--sizes", "1M", "--test",
+        f"instead={secretly}",
+    )  # fmt: skip
+    (one,) = done.of("evidence")
+    assert one["verdict"] == "staged"
+    assert one["suspicious"].startswith("ipc-read was to go straight between the GPUs, but staged")
+    assert one["suspicious"].split(" (")[0] in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_tcp_on_one_host_is_not_taken_for_shared_memory(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the verdict by elimination: an MPI without shared memory goes over the loopback interface."""
+    without = {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl_tcp_if_include": "lo"}
+    done = measured(mpi, tmp_path / "r.jsonl", "pingpong", "--paths", "host", "--sizes", "256K", **without)
+    (one,) = done.of("evidence")
+    assert one["verdict"] == "loopback", one
+    (wire,) = [wire for wire in one["wires"] if wire["kind"] == "loopback"]
+    assert 1.0 <= wire["sent"] / one["payload"] < 1.05
+
+
+@one_mpi
+def test_it_can_be_switched_off(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects runs that must not wait: no counting, and no line about wires."""
+    done = measured(mpi, tmp_path / "r.jsonl", "pingpong", "--paths", "host", "--sizes", "8", "--no-evidence")
+    assert not done.of("evidence") and "wire carried" not in done.out

@@ -1,0 +1,177 @@
+"""The verdict is a function of what was counted: every kind of wire, every lie."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wirespeed.counted import Expected, Place, Traffic
+from wirespeed.evidence import Claim, Counted, judge, shares
+
+PAYLOAD = 1 << 30
+AWARE = Claim("aware", on_device=True, direct=True, hosts=1, devices=2)
+STAGED = replace(AWARE, path="staged", direct=False)
+HOST = Claim("host", on_device=False, direct=False, hosts=1, devices=0)
+
+
+def gpu_wires(kind: str, share: float, *, background: int = 0, overhead: float = 1.0) -> list[Counted]:
+    """Both GPUs of a ping-pong that sent PAYLOAD over this kind of wire, half of it each way."""
+    half = PAYLOAD // 2
+    moved = int(half * share * overhead) + background // 2
+    return [
+        Counted(kind, f"GPU {n}", "n1", moved, moved, background, 1024, f"GPU-{n}", half, half)
+        for n in (0, 1)
+    ]
+
+
+def interface(kind: str, name: str, share: float, host: str = "n1") -> Counted:
+    return Counted(kind, name, host, int(PAYLOAD * share), int(PAYLOAD * share), 0, 1, None, PAYLOAD, PAYLOAD)
+
+
+QUIET = [interface("network", "eth0", 0.0), interface("loopback", "lo", 0.0)]
+
+
+def copies(**shares_of: float) -> list[dict[str, Any]]:
+    return [
+        {
+            "rank": rank,
+            **{kind: {"count": 1, "bytes": int(PAYLOAD / 2 * share)} for kind, share in shares_of.items()},
+        }
+        for rank in (0, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("claim", "wires", "copied", "verdict", "says"),
+    [
+        (AWARE, gpu_wires("nvlink", 1) + gpu_wires("pcie", 0), [], "direct", "direct over NVLink (100 %"),
+        (AWARE, gpu_wires("nvlink", 4.1), [], "direct", "(4.1 bytes counted for each one sent)"),
+        (AWARE, gpu_wires("xgmi", 1), [], "direct", "direct over xGMI"),
+        # PCIe's counters see packets, headers and all.
+        (
+            STAGED,
+            gpu_wires("nvlink", 0) + gpu_wires("pcie", 1, overhead=1.09),
+            [],
+            "staged",
+            "over PCIe (109 %",
+        ),
+        (AWARE, gpu_wires("nvlink", 0) + gpu_wires("pcie", 1), [], "pcie", "straight between the GPUs"),
+        (
+            AWARE,
+            gpu_wires("nvlink", 0) + gpu_wires("pcie", 1),
+            copies(host_to_device=1, device_to_host=1),
+            "staged",
+            "staged through host memory over PCIe",
+        ),
+        (AWARE, gpu_wires("pcie", 1), copies(on_device=0.0), "direct", "direct over PCIe"),
+        (
+            AWARE,
+            gpu_wires("nvlink", 0.6) + gpu_wires("pcie", 0.4),
+            [],
+            "mixed",
+            "60 % over NVLink, 40 % over PCIe",
+        ),
+        (AWARE, [], copies(peer=1), "direct", "copied from GPU to GPU (100 %"),
+        (
+            AWARE,
+            [],
+            copies(host_to_device=1, device_to_host=1),
+            "staged",
+            "100 % of the bytes copied to the host",
+        ),
+        (AWARE, [], [], "unknown", "nothing here counts"),
+        (AWARE, gpu_wires("nvlink", 0) + gpu_wires("pcie", 0), [], "unknown", "no wire"),
+        (replace(AWARE, devices=1), gpu_wires("nvlink", 0), [], "inside", "which the ranks share"),
+        (HOST, QUIET, [], "shared memory", "every network interface stayed silent"),
+        (HOST, [interface("loopback", "lo", 1.01)], [], "loopback", "loopback interface (TCP) (101 %"),
+        (HOST, [interface("loopback", "lo", 0.5)], [], "mixed", "the rest through shared memory"),
+        (HOST, [], [], "unknown", "nothing here counts"),
+        (replace(HOST, hosts=2), [interface("network", "eth0", 1.03)], [], "network", "over eth0 (103 %"),
+        (
+            replace(HOST, hosts=2),
+            [interface("infiniband", "mlx5_0 port 1", 0.5), interface("infiniband", "mlx5_1 port 1", 0.5)],
+            [],
+            "network",
+            "over InfiniBand mlx5_0 port 1 and mlx5_1 port 1 (100 %",
+        ),
+        (replace(HOST, hosts=2), QUIET, [], "unknown", "no interface whose counters can be read"),
+        (
+            replace(AWARE, hosts=2),
+            [interface("roce", "mlx5_0 port 1", 1)],
+            copies(on_device=0.0),
+            "network",
+            "straight from and to the GPUs' memory",
+        ),
+        (
+            replace(AWARE, hosts=2),
+            [interface("roce", "mlx5_0 port 1", 1)],
+            copies(host_to_device=1, device_to_host=1),
+            "staged",
+            "staged through host memory",
+        ),
+    ],
+)
+def test_verdicts(
+    claim: Claim, wires: list[Counted], copied: list[dict[str, Any]], verdict: str, says: str
+) -> None:
+    """Protects the sentence that people act upon."""
+    found = judge(claim, wires, copied, PAYLOAD)
+    assert (found.verdict, says in found.text) == (verdict, True), found
+
+
+def test_a_claim_that_the_wires_deny() -> None:
+    """Protects against a path's own word: NVLink was there, and silent."""
+    found = judge(AWARE, gpu_wires("nvlink", 0) + gpu_wires("pcie", 1), [], PAYLOAD)
+    assert found.suspicious == "aware was to go straight between the GPUs, but NVLink stayed silent"
+    assert judge(STAGED, gpu_wires("nvlink", 0) + gpu_wires("pcie", 1), [], PAYLOAD).suspicious is None
+    assert judge(AWARE, gpu_wires("nvlink", 1), [], PAYLOAD).suspicious is None
+
+
+def test_few_bytes_say_nothing() -> None:
+    """Protects from a verdict on rounding: 8 bytes, counted in KiB."""
+    few = [Counted("nvlink", "GPU 0", "n1", 1024, 0, 0, 1024, "GPU-0", 8, 8)]
+    found = judge(AWARE, few, [], 16)
+    assert (found.verdict, found.suspicious) == ("unknown", None) and "too few bytes" in found.text
+
+
+def test_a_busy_wire_says_less() -> None:
+    """Protects from other people's traffic: it is taken off, and what is left in doubt is said."""
+    quiet = judge(AWARE, gpu_wires("nvlink", 1), [], PAYLOAD)
+    busy = judge(AWARE, gpu_wires("nvlink", 1, background=PAYLOAD // 25), [], PAYLOAD)
+    assert "give or take" not in quiet.text and "give or take 4 %" in busy.text
+    drowned = judge(AWARE, gpu_wires("nvlink", 1, background=PAYLOAD), [], PAYLOAD)
+    assert drowned.verdict == "unknown"
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 1 << 40), st.integers(0, 1 << 40), st.integers(0, 1 << 20)), min_size=1
+    ),
+    st.booleans(),
+)
+def test_any_counts_have_a_verdict(counts: list[tuple[int, int, int]], on_device: bool) -> None:
+    """Protects a run from its own witnesses: no count breaks the judge, no share is negative."""
+    wires = [
+        Counted(
+            "nvlink" if n % 2 else "pcie", f"GPU {n}", "n1", moved, moved, noise, 1024, f"GPU-{n}", due, due
+        )
+        for n, (due, moved, noise) in enumerate(counts)
+    ]
+    assert all(share.least >= 0 and share.doubt >= 0 for share in shares(wires).values())
+    claim = AWARE if on_device else HOST
+    found = judge(claim, wires, [], sum(due for due, _, _ in counts))
+    assert found.text and "\n" not in found.text
+
+
+def test_what_must_cross_an_edge() -> None:
+    """Protects the expectation: bytes inside a GPU cross no link, bytes inside a host no network."""
+    places = [Place("a", "G0"), Place("a", "G0"), Place("a", "G1"), Place("b", "G0")]
+    each = [Traffic(tuple((peer, 10) for peer in range(4) if peer != rank)) for rank in range(4)]
+    found = Expected.of(places, each)
+    assert found.total == 120
+    assert found.sent[places[0]] == found.received[places[0]] == 2 * 20
+    assert found.sent[places[2]] == 30 and found.sent["a"] == 30 and found.received["b"] == 30

@@ -1,0 +1,303 @@
+"""Which wire carried the bytes: the verdict from counters that were read around a counted run.
+
+Nothing here reads or moves anything: it is told what was counted and what was to be expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+ENOUGH = 0.98
+"""A wire that carried so much of the payload carried it."""
+NOTHING = 0.02
+"""A wire that carried less than this carried nothing of it."""
+TOO_DOUBTFUL = 0.25
+"""Counters that may be wrong by so much of the payload say nothing."""
+WANTED_DOUBT = 0.02
+
+GPU_LINKS = ("nvlink", "xgmi")
+NETWORKS = ("infiniband", "roce", "network", "loopback")
+WORDS = {
+    "nvlink": "NVLink",
+    "xgmi": "xGMI",
+    "pcie": "PCIe",
+    "infiniband": "InfiniBand",
+    "roce": "RoCE",
+    "loopback": "the loopback interface (TCP)",
+}
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one wire's counters rose by, and by how much they should have, in bytes."""
+
+    kind: str
+    name: str
+    host: str
+    sent: int
+    received: int
+    background: int = 0
+    """Of sent and received together: what would have passed in that time anyway, measured before it."""
+    granularity: int = 1
+    device: str | None = None
+    expected_sent: int = 0
+    expected_received: int = 0
+    links: tuple[tuple[int, int], ...] = ()
+    """(sent, received) of each link of a bundle."""
+
+    def to_dict(self) -> dict[str, Any]:
+        found = dict(self.__dict__)
+        found["links"] = [list(link) for link in self.links]
+        return found
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """What a kind of wire carried, as a share of the payload that ranks exchanged."""
+
+    kind: str
+    sent: float | None
+    received: float | None
+    """None: nothing was to pass this way."""
+    doubt: float
+    names: tuple[str, ...] = ()
+    """The wires that carried something, most first."""
+
+    @property
+    def least(self) -> float:
+        """What is missing on one side did not pass."""
+        return min(share for share in (self.sent, self.received) if share is not None)
+
+    @property
+    def most(self) -> float:
+        return max(share for share in (self.sent, self.received) if share is not None)
+
+    @property
+    def told(self) -> bool:
+        return self.doubt <= TOO_DOUBTFUL
+
+    @property
+    def carried(self) -> bool:
+        return self.told and self.least >= ENOUGH - self.doubt
+
+    @property
+    def silent(self) -> bool:
+        return self.told and self.most <= NOTHING + self.doubt
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a path says of itself, and what its ranks are."""
+
+    path: str
+    on_device: bool
+    """Do the data lie on GPUs?"""
+    direct: bool
+    """Does it promise to leave the host's memory alone?"""
+    hosts: int
+    devices: int
+    """GPUs that take part; ranks may share one."""
+    within: bool = False
+    """Does it move bytes inside a rank only?"""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The wire, in one word and in a sentence."""
+
+    verdict: str
+    """direct, staged, network, loopback, shared memory, pcie, inside, mixed or unknown."""
+    text: str
+    suspicious: str | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
+
+
+def shares(wires: Sequence[Counted]) -> dict[str, Sharing]:
+    """Each kind of wire together: several ports or links share what they carry."""
+    found = {}
+    for kind in dict.fromkeys(wire.kind for wire in wires):
+        ours = [wire for wire in wires if wire.kind == kind]
+        # Network ports see the whole host's payload each; what they carried adds up.
+        hosts = {wire.host: wire for wire in ours} if kind in NETWORKS else dict(enumerate(ours))
+        sent = sum(wire.expected_sent for wire in hosts.values())
+        received = sum(wire.expected_received for wire in hosts.values())
+        if not sent and not received:
+            continue
+        background = sum(wire.background for wire in ours)
+        steps = 2 * sum(wire.granularity for wire in ours)
+        carried = sum(wire.sent + wire.received for wire in ours)
+        known = max(0.0, 1 - background / carried) if carried else 1.0
+        busy = sorted(ours, key=lambda wire: -(wire.sent + wire.received))
+        least = NOTHING * (sent + received) / max(1, len(ours))
+        found[kind] = Sharing(
+            kind,
+            known * sum(wire.sent for wire in ours) / sent if sent else None,
+            known * sum(wire.received for wire in ours) / received if received else None,
+            (background + steps) / (sent + received),
+            tuple(dict.fromkeys(wire.name for wire in busy if wire.sent + wire.received > least)),
+        )
+    return found
+
+
+def judge(
+    claim: Claim, wires: Sequence[Counted], copies: Sequence[Mapping[str, Any]], payload: int
+) -> Verdict:
+    """The verdict. `copies`: each rank's by kind, empty where nobody counted; `payload`: bytes expected."""
+    found = shares(wires)
+    sums = {kind: share.least for kind, share in found.items()}
+    verdict = _judge(claim, found, _Copies.of(copies, payload))
+    return Verdict(
+        verdict.verdict, verdict.text, verdict.suspicious or _suspicion(claim, verdict, found), sums
+    )
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """Bytes that the driver copied, as shares of the payload; None where nobody counted."""
+
+    counted: bool
+    down: float = 0.0
+    up: float = 0.0
+    peer: float = 0.0
+
+    @staticmethod
+    def of(copies: Sequence[Mapping[str, Any]], payload: int) -> _Copies:
+        if not copies or not payload:
+            return _Copies(False)
+
+        def share(kind: str) -> float:
+            return sum(int(one.get(kind, {}).get("bytes", 0)) for one in copies) / payload
+
+        return _Copies(True, share("device_to_host"), share("host_to_device"), share("peer"))
+
+    @property
+    def staged(self) -> bool:
+        return self.counted and min(self.down, self.up) >= ENOUGH
+
+    @property
+    def direct(self) -> bool:
+        return self.counted and self.peer >= ENOUGH and max(self.down, self.up) <= NOTHING
+
+
+def _judge(claim: Claim, found: Mapping[str, Sharing], copies: _Copies) -> Verdict:
+    if claim.within:
+        return _within(claim, found)
+    network = next((found[kind] for kind in NETWORKS if kind in found and found[kind].carried), None)
+    if claim.hosts > 1 or network:
+        return _over_network(claim, found, network, copies)
+    return _between_gpus(claim, found, copies) if claim.on_device else _in_memory(found)
+
+
+def _within(claim: Claim, found: Mapping[str, Sharing]) -> Verdict:
+    pcie = found.get("pcie")
+    if pcie and pcie.carried:
+        return Verdict("pcie", f"over PCIe ({_amount(pcie)})")
+    return Verdict("inside", "inside one memory") if not found else Verdict("unknown", _doubtful(found))
+
+
+def _over_network(
+    claim: Claim, found: Mapping[str, Sharing], network: Sharing | None, copies: _Copies
+) -> Verdict:
+    if network is None:
+        counted = [share for kind, share in found.items() if kind in NETWORKS and share.told]
+        if not counted:
+            return Verdict("unknown", _doubtful(found))
+        best = max(counted, key=lambda share: share.least)
+        return Verdict(
+            "unknown", f"no interface whose counters can be read carried them all ({_said(best)} at most)"
+        )
+    text = f"over {_wire(network)} ({_amount(network)})"
+    if network.kind == "loopback":
+        return Verdict("loopback", text)
+    if claim.on_device and copies.counted:
+        staged = copies.down >= ENOUGH or copies.up >= ENOUGH
+        text += ", staged through host memory" if staged else ", straight from and to the GPUs' memory"
+        return Verdict("staged" if staged else "network", text)
+    return Verdict("network", text)
+
+
+def _between_gpus(claim: Claim, found: Mapping[str, Sharing], copies: _Copies) -> Verdict:
+    if claim.devices < 2:
+        return Verdict("inside", "inside one GPU, which the ranks share")
+    link = next((found[kind] for kind in GPU_LINKS if kind in found), None)
+    pcie = found.get("pcie")
+    if link and link.carried and not (pcie and pcie.told and pcie.most > 0.5):
+        return Verdict("direct", f"direct over {_wire(link)} ({_amount(link)})")
+    if copies.direct:
+        return Verdict("direct", f"direct: copied from GPU to GPU ({100 * copies.peer:.0f} % of the bytes)")
+    if pcie and pcie.carried and (link is None or link.silent):
+        if copies.direct or (copies.counted and max(copies.down, copies.up) <= NOTHING and claim.direct):
+            return Verdict("direct", f"direct over PCIe ({_amount(pcie)})")
+        if copies.staged or not claim.direct:
+            return Verdict("staged", f"staged through host memory over PCIe ({_amount(pcie)})")
+        return Verdict(
+            "pcie",
+            f"over PCIe ({_amount(pcie)}): through host memory, or straight between the GPUs",
+        )
+    if copies.staged:
+        return Verdict(
+            "staged",
+            "staged through host memory: "
+            f"{100 * copies.down:.0f} % of the bytes copied to the host, {100 * copies.up:.0f} % from it",
+        )
+    moved = [share for share in (link, pcie) if share and share.told and not share.silent]
+    if moved:
+        return Verdict("mixed", "mixed: " + ", ".join(f"{_said(share)}" for share in moved))
+    return Verdict("unknown", _doubtful(found))
+
+
+def _in_memory(found: Mapping[str, Sharing]) -> Verdict:
+    networks = [share for kind, share in found.items() if kind in NETWORKS]
+    if not networks:
+        return Verdict("unknown", "nothing here counts bytes")
+    if all(share.silent for share in networks):
+        return Verdict("shared memory", "through shared memory: every network interface stayed silent")
+    busy = [share for share in networks if share.told and not share.silent]
+    if busy:
+        return Verdict("mixed", "mixed: " + ", ".join(map(_said, busy)) + ", the rest through shared memory")
+    return Verdict("unknown", _doubtful(found))
+
+
+def _suspicion(claim: Claim, verdict: Verdict, found: Mapping[str, Sharing]) -> str | None:
+    """What a path promises, and its wires deny."""
+    if not claim.direct or claim.devices < 2 or claim.hosts > 1:
+        return None
+    if verdict.verdict == "staged":
+        return f"{claim.path} was to go straight between the GPUs, but {verdict.text}"
+    link = next((found[kind] for kind in GPU_LINKS if kind in found), None)
+    if link and link.silent:
+        return f"{claim.path} was to go straight between the GPUs, but {WORDS[link.kind]} stayed silent"
+    return None
+
+
+def _wire(share: Sharing) -> str:
+    word = WORDS.get(share.kind, "")
+    if share.kind not in NETWORKS or share.kind == "loopback":
+        return word
+    return " ".join(filter(None, (word, " and ".join(share.names))))
+
+
+def _percent(share: Sharing) -> str:
+    doubt = "" if share.doubt <= WANTED_DOUBT else f", give or take {100 * share.doubt:.0f} %"
+    return f"{100 * share.least:.0f} %{doubt}"
+
+
+def _amount(share: Sharing) -> str:
+    """Small messages travel in larger packets, all of which is counted."""
+    if share.least >= 2:
+        return f"{share.least:.1f} bytes counted for each one sent"
+    return f"{_percent(share)} of the bytes"
+
+
+def _said(share: Sharing) -> str:
+    return f"{_percent(share)} over {_wire(share)}"
+
+
+def _doubtful(found: Mapping[str, Sharing]) -> str:
+    if not found:
+        return "nothing here counts bytes"
+    if all(share.told for share in found.values()):
+        return "no wire whose counters can be read carried them"
+    return "too few bytes for the counters' steps and for what else was on the wires"

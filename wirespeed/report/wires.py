@@ -1,0 +1,71 @@
+"""Which wires carried the bytes, a line a path, and what a path promised and its wires deny."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from rich.console import Console
+from rich.text import Text
+
+from wirespeed.report.records import Evidence, Run
+from wirespeed.report.say import say
+from wirespeed.units import format_size
+
+HEAD = "which wire carried the bytes, by its counters:"
+
+
+def print_wires(console: Console, run: Run) -> None:
+    """Nothing where nothing was counted."""
+    lines = wire_lines(run)
+    if lines:
+        console.print()
+        say(console, Text(HEAD, style="dim"))
+    for paths, text in lines:
+        say(console, Text(f"  {paths}: {text}"))
+    for text in suspicions(run):
+        say(console, Text(f"  {text}", style="bold red"))
+
+
+def wire_lines(run: Run) -> list[tuple[str, str]]:
+    """(paths, words) in table order; alike ones share a line."""
+    lines: dict[str, list[str]] = {}
+    for path in run.paths:
+        if text := _spans(of_path(run, path)):
+            lines.setdefault(text, []).append(path)
+    return [(", ".join(paths), text) for text, paths in lines.items()]
+
+
+def of_path(run: Run, path: str) -> list[Evidence]:
+    """Smallest size first; empty messages cross no wire that counts."""
+    found = [one for one in run.evidence.values() if one.path == path and one.bytes]
+    return sorted(found, key=lambda one: one.bytes)
+
+
+def _spans(found: Sequence[Evidence]) -> str:
+    """'direct over NVLink (100 % of the bytes) from 4 KiB; up to 2 KiB too few bytes ...'."""
+    spans = [list(span) for _, span in groupby(found, key=lambda one: one.verdict)]
+    if len(spans) == 1:
+        return spans[0][-1].text
+    parts = []
+    for number, span in enumerate(spans):
+        where = (
+            f"from {format_size(span[0].bytes)}"
+            if number == len(spans) - 1
+            else f"up to {format_size(span[-1].bytes)}"
+        )
+        parts.append(f"{where} {span[-1].text}")
+    return "; ".join(parts)
+
+
+def suspicions(run: Run) -> list[str]:
+    """Each said once, with the sizes it is true of."""
+    sizes: dict[str, list[int]] = {}
+    for one in run.evidence.values():
+        if one.suspicious and one.bytes:
+            sizes.setdefault(one.suspicious, []).append(one.bytes)
+    return [
+        f"{text} (at {format_size(min(found))}"
+        + (f" to {format_size(max(found))})" if len(found) > 1 else ")")
+        for text, found in sizes.items()
+    ]

@@ -1,0 +1,68 @@
+"""Network interfaces: bytes that the kernel sent and received over each, headers included, from sysfs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from wirespeed.witnesses import CannotRead, Reading, Wire, Witness
+
+FOLDER = Path("/sys/class/net")
+LOOPBACK = "772"
+"""ARPHRD_LOOPBACK, the interface's type (linux/if_arp.h)."""
+
+
+class Interfaces(Witness):
+    """Interfaces that are up, the loopback one too."""
+
+    def __init__(self, interfaces: Sequence[Path]) -> None:
+        self._interfaces = interfaces
+        self.wires = tuple(_wire(interface) for interface in interfaces)
+
+    def read(self) -> list[Reading]:
+        return [
+            Reading(_number(one / "statistics/tx_bytes"), _number(one / "statistics/rx_bytes"))
+            for one in self._interfaces
+        ]
+
+
+def _number(file: Path) -> int:
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError) as error:
+        raise CannotRead(f"{file}: {error}") from None
+
+
+def _text(file: Path) -> str:
+    # Some files of an interface refuse to be read while it is down.
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _wire(interface: Path) -> Wire:
+    """`speed` is in Mbit/s; 0 or -1 where the driver has none to tell."""
+    speed, mtu = _text(interface / "speed"), _text(interface / "mtu")
+    # What a virtual interface says of its speed is made up: nothing in it keeps to that.
+    virtual = not (interface / "device").exists()
+    known = speed.isdecimal() and int(speed) > 0 and not virtual
+    return Wire(
+        "loopback" if _text(interface / "type") == LOOPBACK else "network",
+        interface.name,
+        rate=int(speed) * 1e6 / 8 if known else None,
+        facts={"mtu": int(mtu)} if mtu.isdecimal() else {},
+    )
+
+
+def _carries(interface: Path) -> bool:
+    """Is it up, and does it not only pass on what another one carries, as a bridge or a bond does?"""
+    up = _text(interface / "operstate") in ("up", "unknown")
+    return up and not (interface / "bridge").exists() and not (interface / "bonding").exists()
+
+
+def find(devices: Sequence[Mapping[str, Any]], folder: Path = FOLDER) -> Witness | None:
+    """None where this process sees no interface."""
+    interfaces = [one for one in sorted(folder.glob("*")) if _carries(one)]
+    return Interfaces(interfaces) if interfaces else None
