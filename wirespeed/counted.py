@@ -11,10 +11,11 @@ from typing import Any
 
 from wirespeed.evidence import NETWORKS, WANTED_DOUBT, Claim, Counted, judge, shares
 from wirespeed.messages import Message
-from wirespeed.native import NativeError
+from wirespeed.native import Core, NativeError
 from wirespeed.paths import Path
 from wirespeed.patterns import Step
 from wirespeed.results import record
+from wirespeed.room import free_memory
 from wirespeed.setting import Setting
 from wirespeed.witnesses import CannotRead, Reading, Witness, find_witnesses
 
@@ -25,6 +26,8 @@ ATTEMPTS = (0.02, 0.2)
 MOST_ROUNDS = 200_000
 IDLE = (0.005, 0.05)
 """Seconds, least and most, in which nothing of ours moves: what passes then is background."""
+
+COPY_BYTES, COPY_TIMES = 128 << 20, 5
 
 Run = Callable[[int], None]
 
@@ -89,6 +92,7 @@ class CountedRuns:
         self._world, self._core = setting.world, setting.core
         self._witnesses: list[Witness] = []
         self._silent: list[str] = []
+        self._reads = False
         self._places: list[Place] = []
         self.able = self._world.size <= MOST_RANKS
         if self.able:
@@ -102,7 +106,8 @@ class CountedRuns:
         everyone = self._world.everyone((host, mine))
         self._places = [Place(name, None if one is None else str(one["id"])) for name, one in everyone]
         first = next(rank for rank, place in enumerate(self._places) if place.host == host)
-        if first == self._world.rank:
+        self._reads = first == self._world.rank
+        if self._reads:
             devices = {str(one["id"]): one for name, one in everyone if name == host and one}
             self._witnesses, self._silent = find_witnesses(list(devices.values()))
 
@@ -113,12 +118,19 @@ class CountedRuns:
 
     def wires(self) -> list[dict[str, Any]]:
         """What all hosts' drivers say of their wires, on rank 0."""
-        mine = [
-            {"host": os.uname().nodename, "kind": wire.kind, "name": wire.name, "device": wire.device}
+        host = os.uname().nodename
+        mine: list[dict[str, Any]] = [
+            {"host": host, "kind": wire.kind, "name": wire.name, "device": wire.device}
             | {"rate": wire.rate, **wire.facts}
             for witness in self._witnesses
             for wire in witness.wires
         ]
+        if self._reads and self._path.memory in ("pageable", "pinned") and (rate := copy_rate(self._core)):
+            mine.append({"host": host, "kind": "memory", "name": "memory", "device": None, "rate": rate})
+        for wire in mine:
+            for name, rate in self._set.plan.links:
+                if name in (wire["name"], wire["kind"], str(wire["name"]).split(" port ")[0]):
+                    wire |= {"rate": rate, "stated": True}
         return [wire for each in self._world.gather(mine) or () for wire in each]
 
     def evidence(self, size: int, steps: Sequence[Step], seconds: float, run: Run) -> Message | None:
@@ -278,6 +290,25 @@ class CountedRuns:
         leaves = self._path.memory == "device" and into != "device"
         enters = self._path.memory != "device" and into == "device"
         return each * leaves, each * enters
+
+
+def copy_rate(core: Core) -> float | None:
+    """Bytes per second that one core copies from memory to memory, caches left behind; the best of a few.
+
+    None where there is no room for two buffers of COPY_BYTES.
+    """
+    free = free_memory()
+    if free is not None and free < 8 * COPY_BYTES:
+        return None
+    source, target = core.ffi.new("char[]", COPY_BYTES), core.ffi.new("char[]", COPY_BYTES)
+    # Pages never written are all one page of zeros.
+    core.ffi.memmove(source, b"\x5a" * COPY_BYTES, COPY_BYTES)
+    seconds = []
+    for _ in range(COPY_TIMES):
+        began = time.perf_counter()
+        core.ffi.memmove(target, source, COPY_BYTES)
+        seconds.append(time.perf_counter() - began)
+    return float(COPY_BYTES / min(seconds))
 
 
 def _risen(wraps: int | None, before: int, after: int) -> int:

@@ -268,7 +268,7 @@ class _Recorder:
         elif message["kind"] == "entry":
             self._entries += 1
             self._write({**message, "run": self._id})
-        elif message["kind"] == "evidence":
+        elif message["kind"] in ("evidence", "wires"):
             self._write({**message, "run": self._id})
         elif message["kind"] == "failure":
             self._fail(Outcome(message["what"], message["text"], message.get("rank"), bytes=message["bytes"]))

@@ -15,6 +15,7 @@ from wirespeed.orders import startup_limit, stuck_after
 from wirespeed.paths import Path, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.plan import Plan
+from wirespeed.results import record
 from wirespeed.room import buffer_room
 from wirespeed.setting import Mismatch, Setting, Unusable
 from wirespeed.switches import without_effect
@@ -119,6 +120,7 @@ class Measurement:
         runs = CountedRuns(self._setting, path)
         try:
             if runs.able:
+                self._tell({**record.wires(path.name, runs.wires()), "step": step})
                 self._all_sizes(path, transport, step, sizes, runs=runs)
         finally:
             runs.close()

@@ -70,6 +70,8 @@ class Plan:
     resume: bool = False
     timeout: float | None = None
     """Seconds without progress that count as a hang; None: scaled to the message size."""
+    links: tuple[tuple[str, float], ...] = ()
+    """(wire, bytes per second one way) as the user states them: ("eth0", 125e6)."""
     evidence: bool = True
     """Read the wires' counters around counted rounds, after the figures."""
     debug: bool = False
@@ -86,6 +88,7 @@ class Plan:
         for name in ("paths", "sizes", "between", "hosts"):
             fields[name] = tuple(fields[name])
         fields["options"] = tuple((key, value) for key, value in fields.get("options", ()))
+        fields["links"] = tuple((name, rate) for name, rate in fields.get("links", ()))
         fields["test"] = tuple((key, value) for key, value in fields["test"])
         return Plan(**fields)
 

@@ -243,7 +243,7 @@ class Run:
         elif kind == "entry":
             self._entries += 1
             self._write({**message, "run": self._id})
-        elif kind == "evidence":
+        elif kind in ("evidence", "wires"):
             self._write({**message, "run": self._id})
         elif kind == "failure":
             outcome = Outcome(message["what"], message["text"], message.get("rank"), bytes=message["bytes"])

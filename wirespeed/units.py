@@ -43,6 +43,29 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     return tuple(sorted(sizes))
 
 
+_RATE = re.compile(r"^([\d.]+)\s*([kmgt]?)(bit|b)(it)?(/s|ps)?$", re.IGNORECASE)
+
+
+def parse_rate(text: str) -> float:
+    """Bytes per second of '25GB/s', '100Gbit/s', '100Gbit': k, M, G, T are powers of 1000 here, B is a byte.
+
+    Raises WirespeedError.
+    """
+    match = _RATE.match(text.strip())
+    try:
+        number = float(match[1]) if match else 0.0
+    except ValueError:
+        number = 0.0
+    if not match or not number:
+        raise WirespeedError(f"'{text}' is not a rate: write 25GB/s or 100Gbit/s (powers of 1000)")
+    power = {"": 0, "k": 3, "m": 6, "g": 9, "t": 12}[match[2].lower()]
+    # A small b alone is a bit in some places and a byte in others.
+    if match[3] == "b" and not match[4]:
+        raise WirespeedError(f"'{text}': write B for bytes or bit for bits")
+    bits = match[3].lower() == "bit" or bool(match[4])
+    return float(number * 10.0**power / (8 if bits else 1))
+
+
 def parse_share(text: str) -> float:
     """0.01 of '1%' or '0.01'. Raises WirespeedError."""
     word = text.strip()

@@ -25,7 +25,8 @@ from wirespeed.plan import Plan
 
 
 class TestPlan:
-    def test_defaults(self, fake: FakeRun) -> None:
+    def test_defaults(self, fake: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("WIRESPEED_NO_EVIDENCE")
         assert main(["pingpong", "--out", "f"]) == 0
         assert fake.plan == Plan(out="f")
 

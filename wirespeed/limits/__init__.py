@@ -1,5 +1,5 @@
 """What the wires under a figure can carry: rates with their sources, and the equations that use them."""
 
-from wirespeed.limits.ceilings import Ceiling, ceiling
+from wirespeed.limits.ceilings import Ceiling, Used, ceiling
 
-__all__ = ["Ceiling", "ceiling"]
+__all__ = ["Ceiling", "Used", "ceiling"]

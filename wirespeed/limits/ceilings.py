@@ -1,19 +1,22 @@
-"""The equations: from the rates of links to the most that a pair, a group or a copy can reach."""
+"""The equations: from the rates of the wires that were used to the most that a figure can be."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from wirespeed.toml import parse
+from wirespeed.limits import rates
+from wirespeed.limits.rates import Rate
 
 Record = dict[str, Any]
 
 PAIRWISE = ("pingpong", "exchange", "stream", "pairs")
+OUT_OF_A_RANK = ("ring", "halo")
+"""Their figures are what one rank sends, to whomever."""
 STAGED = ("staged", "pipelined")
 """Transports that go through host memory; all others on device memory may go straight."""
+PORTS = ("infiniband", "roce", "network")
 
 
 @dataclass(frozen=True)
@@ -24,58 +27,196 @@ class Ceiling:
     equation: str
     source: str
 
-
-@cache
-def _table() -> dict[str, Any]:
-    return parse(files("wirespeed.limits").joinpath("links.toml").read_text("utf-8"))
-
-
-def device_links(name: str) -> Record | None:
-    """A GPU's links, by the name that its driver gives it."""
-    return next((gpu for gpu in _table()["gpu"] if name in gpu["names"]), None)
+    @staticmethod
+    def of(rate: Rate, equation: str = "") -> Ceiling:
+        return Ceiling(rate.value, equation or rate.text, rate.source)
 
 
-def pcie_link(name: str) -> Record:
-    found: Record = next(link for link in _table()["pcie"] if link["name"] == name)
-    return found
+@dataclass(frozen=True)
+class Used:
+    """Where a figure was measured, and over what: records of one job step."""
 
+    pattern: str
+    step: Record
+    width: int = 1
+    """Ranks that send out of what is measured: a group's, 1 for a pair."""
+    wires: Sequence[Record] = ()
+    """What the hosts' drivers say of their wires; rates that the user has stated among them."""
+    evidence: Record = field(default_factory=dict)
+    """Which of them carried the bytes; empty: nobody counted."""
 
-def ceiling(pattern: str, step: Record, width: int = 1) -> Ceiling | None:
-    """The most that a figure of this job step can be; None where the wires are not known.
+    @property
+    def ranks(self) -> list[Record]:
+        return [rank for rank in self.step.get("ranks") or () if isinstance(rank, dict)]
 
-    `width`: processors that send out of what is measured: a group's, 1 for a pair.
-    """
-    ranks = [rank for rank in step.get("ranks") or () if isinstance(rank, dict)]
-    hosts = {rank.get("host") for rank in ranks}
-    devices = [rank.get("device") for rank in ranks]
-    if len(hosts) != 1 or step.get("memory") != "device" or not all(isinstance(d, dict) for d in devices):
+    @property
+    def hosts(self) -> list[str]:
+        return list(dict.fromkeys(str(rank.get("host")) for rank in self.ranks))
+
+    @property
+    def devices(self) -> list[Record]:
+        """Each rank's GPU; empty if one has none."""
+        found = [rank.get("device") for rank in self.ranks]
+        return [one for one in found if isinstance(one, dict)] if all(found) else []
+
+    @property
+    def device_name(self) -> str | None:
+        """The name of all GPUs; None where they differ, or where ranks share one."""
+        names = {str(one.get("name")) for one in self.devices}
+        ids = {str(one.get("id")) for one in self.devices}
+        return names.pop() if len(names) == 1 and len(ids) == len(self.ranks) else None
+
+    @property
+    def staged(self) -> bool:
+        """Did the bytes go through host memory? By what was counted, else by what the path does."""
+        verdict = self.evidence.get("verdict")
+        if verdict in ("direct", "staged", "pcie"):
+            return bool(verdict != "direct")
+        return str(self.step.get("transport")).startswith(STAGED)
+
+    def facts(self, kind: str, key: str) -> int | None:
+        """The least that the drivers of the wires of this kind say."""
+        said = [int(wire[key]) for wire in self.wires if wire.get("kind") == kind and wire.get(key)]
+        return min(said, default=None)
+
+    def stated(self, kind: str) -> Rate | None:
+        """What the user has stated for wires of this kind."""
+        for wire in self.wires:
+            if wire.get("kind") == kind and wire.get("stated"):
+                return Rate(float(wire["rate"]), f"{wire['rate'] / 1e9:g} GB/s, stated", "stated with --link")
         return None
-    names = {str(device["name"]) for device in devices if device}
-    ids = {str(device["id"]) for device in devices if device}
-    links = device_links(names.pop()) if len(names) == 1 and len(ids) == len(ranks) else None
-    if links is None:
+
+
+def ceiling(used: Used) -> Ceiling | None:
+    """The most that the figure can be; None where the wires, or what they carry, are not known."""
+    if used.step.get("transport") == "copy":
+        return _copies(used)
+    if used.pattern not in (*PAIRWISE, *OUT_OF_A_RANK, "groups") or not used.ranks:
         return None
-    if str(step.get("transport")).startswith(STAGED):
-        return _staged(links, width, pipelined="pipelined" in str(step.get("transport")))
-    rate = links["links"] * links["rate"]
-    each = f"{links['links']} {links['wire']} links x {links['rate'] / 1e9:g} GB/s"
-    if pattern in PAIRWISE:
-        return Ceiling(
-            rate, f"{each} = {rate / 1e9:g} GB/s, if all of a GPU's links lead to the other", links["source"]
-        )
-    total = width * rate
-    return Ceiling(
-        total,
-        f"{width} x {each} = {total / 1e9:g} GB/s out of a group, if every GPU reaches every other",
-        links["source"],
-    )
+    if len(used.hosts) > 1:
+        return _between_hosts(used)
+    if used.step.get("memory") == "device":
+        return _staged(used) if used.staged else _between_gpus(used)
+    return _in_memory(used)
 
 
-def _staged(links: Record, width: int, *, pipelined: bool) -> Ceiling:
+def _between_gpus(used: Used) -> Ceiling | None:
+    name = used.device_name
+    if name is None:
+        return None
+    known = rates.device_links(name)
+    kind = str(known["kind"]) if known else "nvlink"
+    if known and "pair" in known and used.pattern == "halo":
+        return None  # without a switch, each neighbour has links of its own
+    pair = used.pattern in (*PAIRWISE, "ring") or len(used.ranks) == 2
+    rate = used.stated(kind) or rates.gpu_links(name, used.facts(kind, "links"), pair=pair)
+    if rate is None:
+        return None
+    if used.pattern in PAIRWISE:
+        return Ceiling.of(rate, f"{rate.text}, if all of these links lead to the other GPU")
+    if used.pattern in OUT_OF_A_RANK:
+        return Ceiling.of(rate, f"{rate.text} out of a GPU, if every GPU reaches every other")
+    return _times(used.width, rate, "out of a group, if every GPU reaches every other")
+
+
+def _staged(used: Used) -> Ceiling | None:
     """1/b = 1/b_D2H + 1/b_H2D where one copy follows the other; the slower of both where they overlap."""
-    pcie = pcie_link(links["pcie"])
-    rate = pcie["rate"] if pipelined else 1 / (1 / pcie["rate"] + 1 / pcie["rate"])
-    how = "both copies at once" if pipelined else "1/b = 1/b_D2H + 1/b_H2D"
-    total = width * rate
-    text = f"{width} x PCIe {pcie['name']} ({pcie['rate'] / 1e9:.1f} GB/s), {how} = {total / 1e9:.1f} GB/s"
-    return Ceiling(total, text, pcie["source"])
+    down, up = _slot(used, to_device=False), _slot(used, to_device=True)
+    if down is None or up is None:
+        return None
+    source = down.source
+    if str(used.step.get("transport")) != "staged":
+        # A library may overlap them, whether it says so or not.
+        slower = min(down, up, key=lambda rate: rate.value)
+        return _times(used.width, Rate(slower.value, slower.text, source), "both copies at once")
+    value = 1 / (1 / down.value + 1 / up.value)
+    text = (
+        f"1/b = 1/b_D2H + 1/b_H2D of {down.value / 1e9:.1f} and {up.value / 1e9:.1f} GB/s "
+        f"({down.text.split(',')[0]}) = {value / 1e9:.1f} GB/s"
+    )
+    return _times(used.width, Rate(value, text, source), "one copy after the other")
+
+
+def _slot(used: Used, *, to_device: bool) -> Rate | None:
+    """By what the driver says of the slot; else by what the GPU is made for."""
+    if stated := used.stated("pcie"):
+        return stated
+    generation, width = used.facts("pcie", "generation"), used.facts("pcie", "width")
+    names = {str(one.get("name")) for one in used.devices}
+    if (not generation or not width) and len(names) == 1 and (made := rates.slot_of(names.pop())):
+        generation, width = made
+    return rates.pcie(generation, width, to_device=to_device) if generation and width else None
+
+
+def _copies(used: Used) -> Ceiling | None:
+    """Of one rank's copies inside itself, from `memory` into `into`."""
+    memory, into = used.step.get("memory"), used.step.get("into") or used.step.get("memory")
+    if not used.devices:
+        return None
+    if memory == into == "device":
+        names = {str(one.get("name")) for one in used.devices}
+        rate = rates.memory(names.pop()) if len(names) == 1 else None
+        if rate is None:
+            return None
+        half = rate.value / 2
+        return Ceiling(
+            half, f"{rate.text} / 2, each byte is read and written = {half / 1e9:g} GB/s", rate.source
+        )
+    if "device" in (memory, into) and "managed" not in (memory, into):
+        found = _slot(used, to_device=into == "device")
+        return Ceiling.of(found) if found else None
+    return None
+
+
+def _between_hosts(used: Used) -> Ceiling | None:
+    """The ports that carried the bytes: those of a host together, and of all hosts the slowest."""
+    per_host = len(used.ranks) // len(used.hosts)
+    whole_hosts = used.pattern == "groups" and used.width == per_host
+    if used.evidence.get("verdict") not in ("network", "staged") or not (per_host == 1 or whole_hosts):
+        return None
+    carried = {
+        (wire["host"], wire["name"])
+        for wire in used.evidence.get("wires") or ()
+        if wire["kind"] in PORTS and wire["sent"] > 0.1 * max(1, wire["expected_sent"])
+    }
+    sums: dict[str, float] = {}
+    for wire in used.wires:
+        if (wire.get("host"), wire.get("name")) in carried:
+            if not wire.get("rate"):
+                return None
+            sums[str(wire["host"])] = sums.get(str(wire["host"]), 0.0) + float(wire["rate"])
+    if len(sums) < len(used.hosts):
+        return None
+    host = min(sums, key=lambda name: sums[name])
+    names = sorted(name for where, name in carried if where == host)
+    stated = any(wire.get("stated") for wire in used.wires if wire.get("name") in names)
+    text = f"{' + '.join(names)} of {host} = {sums[host] / 1e9:g} GB/s, headers included"
+    source = "stated with --link" if stated else "as the interfaces' drivers state it"
+    return Ceiling(sums[host], text, source)
+
+
+def _in_memory(used: Used) -> Ceiling | None:
+    """Between two ranks of one host: somebody must copy each byte once."""
+    measured = next((wire for wire in used.wires if wire.get("kind") == "memory"), None)
+    if used.evidence.get("verdict") != "shared memory" or measured is None or len(used.ranks) != 2:
+        return None
+    rate = float(measured["rate"])
+    text = f"one core's copy from memory to memory = {rate / 1e9:.1f} GB/s"
+    return Ceiling(rate, text, "measured here before the counted rounds, with buffers beyond the caches")
+
+
+def _times(width: int, rate: Rate, how: str) -> Ceiling:
+    total = width * rate.value
+    text = f"{width} x {rate.text.split(' = ')[0]} = {total / 1e9:.4g} GB/s" if width > 1 else rate.text
+    return Ceiling(total, f"{text} {how}" if how.startswith("out") else f"{text}, {how}", rate.source)
+
+
+def impossible(share: float) -> bool:
+    """More than all of it: the figure or the limit is wrong. A rounding error is neither."""
+    return share > 1.005
+
+
+def facts_of(records: Sequence[Mapping[str, Any]], path: str) -> list[Record]:
+    """The wires that the last record for this path tells of."""
+    found = [record.get("wires") for record in records if record.get("path") == path]
+    return [dict(wire) for wire in found[-1] if isinstance(wire, dict)] if found and found[-1] else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
+from wirespeed.limits.ceilings import Ceiling, impossible
 from wirespeed.report import words
 from wirespeed.report.records import Entry, Run
 from wirespeed.report.table import add_columns, new_table
@@ -19,11 +20,20 @@ def build(run: Run) -> Table:
     table.add_column("\nway", no_wrap=True)
     add_columns(
         table,
-        ["\nsize", "  slowest\n  rank alone", "  slowest\n  with all", "  all\n  at once", "  share\n  kept"],
+        [
+            "\nsize",
+            "  slowest\n  rank alone",
+            "  slowest\n  with all",
+            "  all\n  at once",
+            "  share\n  kept",
+            "  of\n  limit",
+        ],
     )
     for path in run.paths:
+        limit = run.ceiling(path)
         for number, entry in enumerate(run.of_path(path)):
-            table.add_row(Text("" if number else path), Text(format_size(entry.bytes)), *_cells(entry))
+            cells = [*_cells(entry), _share(entry, limit)]
+            table.add_row(Text("" if number else path), Text(format_size(entry.bytes)), *cells)
     return table
 
 
@@ -42,6 +52,15 @@ def _cells(entry: Entry) -> list[Text]:
     ]
 
 
+def _share(entry: Entry, limit: Ceiling | None) -> Text:
+    """Of the slowest rank alone."""
+    alone = slowest(entry, ALONE)
+    if limit is None or alone is None or not entry.amount:
+        return Text("-", style="dim")
+    share = entry.amount / alone / limit.rate
+    return Text(f"  {100 * share:.0f} %", style="bold red" if impossible(share) else "dim")
+
+
 def slowest(entry: Entry, how: str) -> float | None:
     """Seconds of the slowest rank that copied so."""
     return max((member.seconds for member in entry.members if member.name.endswith(how)), default=None)
@@ -49,5 +68,5 @@ def slowest(entry: Entry, how: str) -> float | None:
 
 LEGEND = (
     "GB/s of one rank, the slowest one, alone and while all copy; all at once: ranks x the latter; share "
-    "kept: what is left of a rank's rate when all copy"
+    "kept: what is left of a rank's rate when all copy; of limit: the slowest rank alone"
 )

@@ -41,16 +41,14 @@ def legend(run: Run, layout: Layout) -> list[str]:
     lines += _intervals(run, entries, layout)
     lines += _fastest(run, layout)
     lines += _prices(run)
-    lines += _limits(run, layout)
+    lines += _limits(run)
     if layout.extremes:
         lines.append("min: fastest sample; p99: 99 of 100 samples were faster")
     return lines
 
 
-def _limits(run: Run, layout: Layout) -> list[str]:
+def _limits(run: Run) -> list[str]:
     """The equation behind each limit shown, and its source."""
-    if layout.compact:
-        return []
     found: dict[str, list[str]] = {}
     for path in run.paths:
         if limit := run.ceiling(path):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from wirespeed.limits.ceilings import PAIRWISE, Ceiling, ceiling
+from wirespeed.limits.ceilings import Ceiling, Used, ceiling, facts_of
 
 if TYPE_CHECKING:
     from wirespeed.patterns import Pattern
@@ -29,7 +29,7 @@ CONDITIONS = (
         "test",
     ),
 )
-RECORDED = ("run", "step", "entry", "evidence", "failure", "end")
+RECORDED = ("run", "step", "entry", "wires", "evidence", "failure", "end")
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,7 @@ class Run:
     end: Record | None = None
     entries: dict[tuple[str, int], Entry] = field(default_factory=dict)
     evidence: dict[tuple[str, int], Evidence] = field(default_factory=dict)
+    wires: list[Record] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     odd: int = 0
@@ -247,14 +248,16 @@ class Run:
 
     def ceiling(self, path: str) -> Ceiling | None:
         """What the wires under this path can carry, as far as they are known."""
-        plan = _object(self.head.get("plan"))
-        width = int(self.options.get("group") or 1)
-        return ceiling(str(plan.get("pattern")), self.step(path), width) if self._limited else None
-
-    @property
-    def _limited(self) -> bool:
-        """Are its figures rates over wires that have a known equation?"""
-        return _object(self.head.get("plan")).get("pattern") in (*PAIRWISE, "groups")
+        counted = [self.evidence[key] for key in sorted(self.evidence) if key[0] == path]
+        told = [one.record for one in counted if one.verdict != "unknown"]
+        used = Used(
+            pattern=str(_object(self.head.get("plan")).get("pattern")),
+            step=self.step(path),
+            width=int(self.options.get("group") or 1),
+            wires=facts_of(self.wires, path),
+            evidence=told[-1] if told else {},
+        )
+        return ceiling(used)
 
     def add(self, record: Record) -> None:
         """Takes one record; the last entry of a path and size counts."""
@@ -275,6 +278,8 @@ class Run:
             elif kind == "evidence":
                 proof = Evidence.from_record(record)
                 self.evidence[proof.path, proof.bytes] = proof
+            elif kind == "wires":
+                self.wires.append(record)
             else:
                 self.failures.append(Failure.from_record(record))
         except (KeyError, TypeError, ValueError, AttributeError):

@@ -13,7 +13,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from wirespeed.limits.ceilings import Ceiling
+from wirespeed.limits.ceilings import Ceiling, impossible
 from wirespeed.report import compact, words
 from wirespeed.report.marks import AS_FAST, FASTEST, mark
 from wirespeed.report.price import pairs
@@ -162,7 +162,7 @@ def _share(entry: Entry, limit: Ceiling) -> Text:
     if not entry.amount:
         return _NONE
     share = entry.rate / limit.rate
-    return Text(f"  {100 * share:.0f} %", style="bold red" if share > 1 else "dim")
+    return Text(f"  {100 * share:.0f} %", style="bold red" if impossible(share) else "dim")
 
 
 def further(run: Run, path: str) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from wirespeed.limits.ceilings import Ceiling, impossible
 from wirespeed.report import copies, table, words
 from wirespeed.report.choices import choices
 from wirespeed.report.failures import print_failures
@@ -21,7 +22,7 @@ from wirespeed.report.matrix import print_matrices
 from wirespeed.report.members import print_members
 from wirespeed.report.records import Entry, Run
 from wirespeed.report.say import say
-from wirespeed.report.wires import print_wires
+from wirespeed.report.wires import beyond, print_wires
 from wirespeed.units import format_size
 
 PIPE_WIDTH = 100
@@ -69,6 +70,8 @@ def print_run(console: Console, run: Run) -> None:
         print_curves(console, run)
         print_choices(console, run)
         print_wires(console, run)
+        for line in beyond(run):
+            say(console, Text(line, style="bold red"))
     print_failures(console, run)
     if run.end is None or run.end.get("status") == "interrupted":
         console.print(Text("This run was ended before all was measured.", style="yellow"))
@@ -108,12 +111,14 @@ def sparkline(values: Sequence[float | None], low: float, high: float, marks: st
     return line
 
 
-def curve_note(entries: Iterable[Entry], *, half: bool = True) -> str:
-    """'peak 394 GB/s at 1 GiB, half of it from 4 MiB'."""
+def curve_note(entries: Iterable[Entry], *, half: bool = True, limit: Ceiling | None = None) -> str:
+    """'peak 394 GB/s at 1 GiB, 88 % of limit, half of it from 4 MiB'."""
     ranked = sorted((e for e in entries if e.bytes), key=lambda e: e.bytes)
     peak = max(ranked, key=lambda e: e.rate)
     start = next(e for e in ranked if e.rate >= peak.rate / 2)
     note = f"peak {words.rate(peak.rate)} GB/s at {format_size(peak.bytes)}"
+    if limit:
+        note += f", {100 * peak.rate / limit.rate:.0f} % of limit"
     return f"{note}, half of it from {format_size(start.bytes)}" if half and start is not peak else note
 
 
@@ -131,6 +136,13 @@ def print_curves(console: Console, run: Run) -> None:
         console.print(grid)
 
 
+def _note(run: Run, path: str, entries: Iterable[Entry], *, half: bool) -> Text:
+    limit = run.ceiling(path)
+    found = list(entries)
+    too_much = limit and impossible(max(entry.rate for entry in found) / limit.rate)
+    return Text(curve_note(found, half=half, limit=limit), "bold red" if too_much else "")
+
+
 def _curves(console: Console, run: Run, sizes: Sequence[int], *, half: bool) -> Table:
     marks = _ASCII if console.options.ascii_only else _BLOCKS
     rates = [entry.rate for entry in run.entries.values() if entry.bytes]
@@ -142,5 +154,5 @@ def _curves(console: Console, run: Run, sizes: Sequence[int], *, half: bool) -> 
         if entries:
             values = [entries[size].rate if size in entries else None for size in sizes]
             line = sparkline(values, min(rates), max(rates), marks)
-            grid.add_row(Text(path), Text(line, style="cyan"), Text(curve_note(entries.values(), half=half)))
+            grid.add_row(Text(path), Text(line, style="cyan"), _note(run, path, entries.values(), half=half))
     return grid

@@ -8,7 +8,9 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.records import Evidence, Run
+from wirespeed.limits.ceilings import impossible
+from wirespeed.report import words
+from wirespeed.report.records import Entry, Evidence, Run
 from wirespeed.report.say import say
 from wirespeed.units import format_size
 
@@ -69,3 +71,27 @@ def suspicions(run: Run) -> list[str]:
         + (f" to {format_size(max(found))})" if len(found) > 1 else ")")
         for text, found in sizes.items()
     ]
+
+
+def beyond(run: Run) -> list[str]:
+    """Figures above their limit, a line a path: what is wrong with them, as far as one can tell."""
+    lines = []
+    for path in run.paths:
+        limit = run.ceiling(path)
+        over = [e for e in run.of_path(path) if limit and e.amount and impossible(e.rate / limit.rate)]
+        if not limit or not over:
+            continue
+        most = max(over, key=lambda entry: entry.rate)
+        lines.append(
+            f"{path}: {words.rate(most.rate)} GB/s at {format_size(most.bytes)} is "
+            f"{100 * most.rate / limit.rate:.0f} % of the limit, which cannot be: {_reason(run, path, over)}"
+        )
+    return lines
+
+
+def _reason(run: Run, path: str, over: Sequence[Entry]) -> str:
+    largest = run.of_path(path)[-1]
+    if over[0].memory in ("pageable", "pinned") and largest not in over:
+        size = format_size(over[-1].bytes)
+        return f"up to {size} the data stay in the CPU's caches, and the limit is that of memory"
+    return "the limit is wrong, or a wire that nobody counts helped (state the right one with --link)"

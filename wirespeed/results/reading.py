@@ -26,6 +26,7 @@ _NEEDED: dict[str, dict[str, tuple[type, ...]]] = {
     "entry": {"run": _TEXT, "pattern": _TEXT, "path": _TEXT, "bytes": _WHOLE, "seconds": _OBJECT},
     "failure": {"run": _TEXT, "path": _TEXT, "what": _TEXT},
     "evidence": {"run": _TEXT, "path": _TEXT, "bytes": _WHOLE, "verdict": _TEXT, "text": _TEXT},
+    "wires": {"run": _TEXT, "path": _TEXT},
     "end": {"run": _TEXT},
 }
 """Without these, a record says nothing. The whole truth is in schema.json."""
@@ -41,6 +42,7 @@ class Results:
     entries: list[Record] = field(default_factory=list)
     failures: list[Record] = field(default_factory=list)
     evidence: list[Record] = field(default_factory=list)
+    wires: list[Record] = field(default_factory=list)
     ends: list[Record] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     """All of the above together."""
@@ -73,7 +75,7 @@ class Results:
                 "read as far as it goes"
             )
         lists = {"run": self.runs, "step": self.steps, "entry": self.entries, "failure": self.failures}
-        lists["evidence"] = self.evidence
+        lists |= {"evidence": self.evidence, "wires": self.wires}
         lists.get(str(kind), self.ends).append(record)
         self.records.append(record)
 

@@ -110,6 +110,7 @@ def step(
         "path": path.name,
         "transport": path.transport,
         "memory": path.memory,
+        "into": path.into or path.memory,
         "mpi": mpi,
         "launcher": launcher,
         "variables": shareable(variables),
@@ -229,6 +230,11 @@ def evidence(
         "silent": list(silent),
         "at": now(),
     }
+
+
+def wires(path: str, found: Sequence[Record]) -> Record:
+    """What the drivers of all hosts say of the wires that ranks of this path can use."""
+    return {"kind": "wires", "run": "", "step": 0, "path": path, "wires": list(found), "at": now()}
 
 
 def failure(run: str, step: int | None, path: Path, outcome: Outcome, remedy: str | None = None) -> Record:

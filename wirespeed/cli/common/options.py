@@ -125,6 +125,14 @@ class Measuring(Where, Sampling):
         None
     )
     resume: Annotated[bool, flag("--resume", "Go on with --out's file: measure only what it lacks.")] = False
+    link: Annotated[
+        str | None,
+        option(
+            "--link",
+            "NAME=RATE,...",
+            "What a wire can carry one way, where its driver does not say: eth0=25Gbit/s, pcie=32GB/s.",
+        ),
+    ] = None
     no_evidence: Annotated[
         bool,
         flag("--no-evidence", "Do not count bytes on the wires after the figures.", "WIRESPEED_NO_EVIDENCE"),
@@ -145,6 +153,8 @@ class Measuring(Where, Sampling):
         """The plan in these words; `own`: the pattern's options. Raises WirespeedError with one line."""
         if self.resume and not self.out:
             raise WirespeedError("--resume goes on with a result file: name it with --out FILE")
+        if self.link and self.no_evidence:
+            raise WirespeedError("--link rates the wires that are counted: it does not go with --no-evidence")
         return Plan(
             pattern=pattern,
             paths=values.path_names(self.paths),
@@ -165,6 +175,7 @@ class Measuring(Where, Sampling):
             out=values.word("--out", self.out),
             resume=self.resume,
             timeout=None if self.timeout is None else values.number("--timeout", self.timeout),
+            links=values.links(self.link),
             evidence=not self.no_evidence,
             debug=debug,
             test=values.test_pairs(test),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from wirespeed.errors import WirespeedError
+from wirespeed.units import parse_rate
 
 Value = TypeVar("Value")
 
@@ -123,6 +124,17 @@ TEST_KEYS = (
     ),
     *("shared", "slots", "streams", "tell", "threads", "way"),
 )
+
+
+def links(text: str | None) -> tuple[tuple[str, float], ...]:
+    """(wire, bytes per second) of 'eth0=25Gbit/s,pcie=32GB/s'. Raises WirespeedError."""
+    found = []
+    for one in words("--link", text) if text is not None else ():
+        name, sign, rate = one.partition("=")
+        if not name or not sign:
+            raise WirespeedError(f"--link {shown(one)}: write NAME=RATE, as in eth0=25Gbit/s")
+        found.append((name, named("--link", rate, parse_rate)))
+    return tuple(found)
 
 
 def test_pairs(values: Sequence[str] | None) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,153 @@
+"""Limits: the equation that fits the wires that were used, and none where something is not known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from wirespeed.errors import WirespeedError
+from wirespeed.limits import Ceiling, Used, ceiling
+from wirespeed.units import parse_rate
+
+H200 = "NVIDIA H200"
+
+
+def ranks(count: int, name: str = H200, per_host: int | None = None) -> list[dict[str, Any]]:
+    return [
+        {
+            "rank": n,
+            "host": f"n{n // (per_host or count)}",
+            "device": {"kind": "cuda", "name": name, "id": f"G{n}"} if name else None,
+        }
+        for n in range(count)
+    ]
+
+
+def used(pattern: str = "pingpong", transport: str = "mpi", count: int = 2, **more: Any) -> Used:
+    step = {
+        "ranks": ranks(count, more.pop("name", H200), more.pop("per_host", None)),
+        "memory": more.pop("memory", "device"),
+        "transport": transport,
+        "into": more.pop("into", None),
+    }
+    return Used(pattern, step, **more)
+
+
+def rate(found: Ceiling | None) -> float:
+    """GB/s."""
+    assert found is not None
+    return round(found.rate / 1e9, 1)
+
+
+def wire(kind: str, name: str = "", host: str = "n0", **facts: Any) -> dict[str, Any]:
+    return {"kind": kind, "name": name, "host": host, "device": None, "rate": None, **facts}
+
+
+def test_links_between_gpus() -> None:
+    """Protects REQUIREMENTS' equations: a GPU's links, times the GPUs of a group."""
+    assert rate(ceiling(used())) == 450.0
+    assert rate(ceiling(used("groups", count=8, width=4))) == 1800.0
+    assert rate(ceiling(used("ring", count=8))) == rate(ceiling(used("halo", count=8))) == 450.0
+    found = ceiling(used("groups", count=8, width=4))
+    assert found and "4 x 18 NVLink 4 links x 25 GB/s = 1800 GB/s out of a group" in found.equation
+
+
+def test_links_that_are_down_carry_nothing() -> None:
+    """Protects from a limit that this machine cannot reach; says what is down."""
+    found = ceiling(used(wires=[wire("nvlink", links=18), wire("nvlink", links=12)]))
+    assert rate(found) == 300.0 and found and "12 of 18 NVLink 4 links, the others are down" in found.equation
+
+
+def test_a_mesh_has_one_link_to_each_other_gpu() -> None:
+    """Protects AMD's boxes from the limit of a switch."""
+    name = "AMD Instinct MI300X"
+    assert rate(ceiling(used(name=name))) == 64.0
+    assert rate(ceiling(used("groups", count=8, width=1, name=name))) == 448.0
+    assert ceiling(used("halo", count=8, name=name)) is None
+
+
+def test_staging() -> None:
+    """Protects 1/b = 1/b_D2H + 1/b_H2D; pipelined, the slower of both; payload, not packets."""
+    down, up = 63.015 * 256 / 280, 63.015 * 256 / 276
+    assert rate(ceiling(used(transport="staged"))) == round(1 / (1 / down + 1 / up), 1)
+    assert rate(ceiling(used(transport="pipelined"))) == round(down, 1)
+    slot = [wire("pcie", generation=4, width=8)]
+    assert rate(ceiling(used(transport="pipelined", wires=slot))) == round(8 * 1.969231 * 256 / 280, 1)
+
+
+def test_what_was_seen_counts_more_than_what_the_path_is_called() -> None:
+    """Protects the percentage of an MPI that stages in secret: it is that of the wire it used."""
+    secret = used(evidence={"verdict": "staged"})
+    assert rate(ceiling(secret)) == rate(ceiling(used(transport="pipelined")))
+    assert rate(ceiling(used(evidence={"verdict": "direct"}))) == 450.0
+
+
+def test_copies() -> None:
+    """Protects the direction: packets to a device carry less around them than packets from it."""
+    to, out = used("copy", "copy", 1, memory="pinned", into="device"), used("copy", "copy", 1, into="pinned")
+    assert (rate(ceiling(to)), rate(ceiling(out))) == (58.4, 57.6)
+    assert rate(ceiling(used("copy", "copy", 1, into="device"))) == 2400.0
+    assert ceiling(used("copy", "copy", 1, memory="pageable", into="pageable")) is None
+    assert ceiling(used("copy", "copy", 1, memory="managed", into="device")) is None
+
+
+def network(*, sent: int = 100, verdict: str = "network") -> dict[str, Any]:
+    wires = [
+        {"kind": "network", "host": host, "name": "eth0", "sent": sent, "expected_sent": 100}
+        for host in ("n0", "n1")
+    ]
+    return {"verdict": verdict, "wires": wires}
+
+
+def test_networks() -> None:
+    """Protects the limit across hosts: the ports that carried it, the slower host, and no guess."""
+    ports = [wire("network", "eth0", "n0", rate=125e6), wire("network", "eth0", "n1", rate=250e6)]
+    two: dict[str, Any] = {"memory": "pageable", "name": "", "per_host": 1}
+    assert rate(ceiling(used(**two, wires=ports, evidence=network()))) == 0.1
+    assert ceiling(used(**two, wires=ports, evidence=network(sent=1))) is None
+    assert ceiling(used(**two, wires=[wire("network", "eth0", "n0")], evidence=network())) is None
+    assert ceiling(used(**two, wires=ports)) is None
+    # Several ranks of a host share its ports: only whole hosts as groups have a limit.
+    four: dict[str, Any] = {**two, "per_host": 2, "count": 4, "wires": ports, "evidence": network()}
+    assert ceiling(used("pairs", **four)) is None
+    assert ceiling(used("groups", **four, width=1)) is None
+    assert rate(ceiling(used("groups", **four, width=2))) == 0.1
+
+
+def test_host_memory_is_measured_not_known() -> None:
+    """Protects the host path's percentage: only where it was seen to go through memory, between two ranks."""
+    memory = [wire("memory", "memory", rate=12e9)]
+    seen = {"verdict": "shared memory"}
+    host: dict[str, Any] = {"memory": "pageable", "name": ""}
+    found = ceiling(used(**host, wires=memory, evidence=seen))
+    assert rate(found) == 12.0 and found and "measured here" in found.source
+    assert ceiling(used(**host, wires=memory)) is None
+    assert ceiling(used(**host, evidence=seen)) is None
+    assert ceiling(used("exchange", count=4, **host, wires=memory, evidence=seen)) is None
+
+
+def test_a_stated_rate_wins() -> None:
+    """Protects --link: what the user states is the limit, and is said to be stated."""
+    found = ceiling(used(wires=[wire("nvlink", rate=100e9, stated=True, links=18)]))
+    assert rate(found) == 100.0 and found and "stated" in found.equation
+    assert rate(ceiling(used(transport="pipelined", wires=[wire("pcie", rate=32e9, stated=True)]))) == 32.0
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [("25GB/s", 25e9), ("100Gbit/s", 12.5e9), ("1Gbit", 125e6), ("12.5 GB/s", 12.5e9), ("10Gbps", 0)],
+)
+def test_rates(text: str, rate: float) -> None:
+    """Protects from a factor of eight: B is a byte, bit is a bit, and b alone is refused."""
+    if rate:
+        assert parse_rate(text) == rate
+        return
+    with pytest.raises(WirespeedError, match="write B for bytes or bit for bits"):
+        parse_rate(text)
+
+
+@pytest.mark.parametrize("text", ["", "fast", "1.2.3GB/s", "0GB/s", "-1GB/s", "25"])
+def test_what_is_no_rate(text: str) -> None:
+    with pytest.raises(WirespeedError, match="is not a rate"):
+        parse_rate(text)

@@ -1,0 +1,73 @@
+"""What single wires can carry, as wirespeed/limits/links.toml has it from its sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from wirespeed.toml import parse
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Bytes per second, one way, how it comes about, and who says so."""
+
+    value: float
+    text: str
+    source: str
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return parse(files("wirespeed.limits").joinpath("links.toml").read_text("utf-8"))
+
+
+def device_links(name: str) -> Record | None:
+    """A GPU's links, by the name that its driver gives it."""
+    return next((gpu for gpu in _table()["gpu"] if name in gpu["names"]), None)
+
+
+def gpu_links(name: str, up: int | None = None, *, pair: bool = False) -> Rate | None:
+    """All links of a GPU; with `pair`, those to one other. `up`: as many as the driver says are up."""
+    known = device_links(name)
+    if known is None:
+        return None
+    links = int(known.get("pair") or known["links"]) if pair else int(known["links"])
+    count = links if up is None else min(links, up)
+    which = f"{count} {known['wire']} links"
+    if count < links:
+        which = f"{count} of {links} {known['wire']} links, the others are down:"
+    text = f"{which} x {known['rate'] / 1e9:g} GB/s"
+    return Rate(count * known["rate"], f"{text} = {count * known['rate'] / 1e9:g} GB/s", known["source"])
+
+
+def memory(name: str) -> Rate | None:
+    """A GPU's own memory, reads and writes together."""
+    known = next((one for one in _table()["memory"] if name in one["names"]), None)
+    return known and Rate(known["rate"], f"{known['rate'] / 1e9:g} GB/s", known["source"])
+
+
+def pcie(generation: int, width: int, *, to_device: bool) -> Rate | None:
+    """A slot's payload: lanes x rate of one x share of a packet that is payload."""
+    known = next((one for one in _table()["pcie"] if one["generation"] == generation), None)
+    if known is None:
+        return None
+    packets = _table()["pcie_packets"]
+    around = packets["to_device" if to_device else "to_host"]
+    value = width * known["lane"] * packets["payload"] / around
+    raw = f"PCIe {generation}.0 x{width}, {width * known['lane'] / 1e9:.1f} GB/s"
+    text = f"{raw} x {packets['payload']}/{around} = {value / 1e9:.1f} GB/s"
+    return Rate(value, text, f"{known['source']}; {packets['source']}")
+
+
+def slot_of(name: str) -> tuple[int, int] | None:
+    """(generation, width) of the slot that a GPU is made for."""
+    known = device_links(name)
+    if known is None:
+        return None
+    generation, _, width = str(known["pcie"]).partition(" x")
+    return int(float(generation)), int(width)
