@@ -92,9 +92,11 @@ def test_copies() -> None:
     assert ceiling(used("copy", "copy", 1, memory="managed", into="device")) is None
 
 
-def network(*, sent: int = 100, verdict: str = "network") -> dict[str, Any]:
+def counted(kind: str, *, moved: int = 125, verdict: str = "network") -> dict[str, Any]:
+    """Of each 100 bytes of payload that a host exchanged."""
     wires = [
-        {"kind": "network", "host": host, "name": "eth0", "sent": sent, "expected_sent": 100}
+        {"kind": kind, "host": host, "name": "port", "sent": moved, "received": 0}
+        | {"expected_sent": 100, "expected_received": 0}
         for host in ("n0", "n1")
     ]
     return {"verdict": verdict, "wires": wires}
@@ -102,17 +104,31 @@ def network(*, sent: int = 100, verdict: str = "network") -> dict[str, Any]:
 
 def test_networks() -> None:
     """Protects the limit across hosts: the ports that carried it, the slower host, and no guess."""
-    ports = [wire("network", "eth0", "n0", rate=125e6), wire("network", "eth0", "n1", rate=250e6)]
+    ports = [wire("infiniband", "port", "n0", rate=50e9), wire("infiniband", "port", "n1", rate=25e9)]
     two: dict[str, Any] = {"memory": "pageable", "name": "", "per_host": 1}
-    assert rate(ceiling(used(**two, wires=ports, evidence=network()))) == 0.1
-    assert ceiling(used(**two, wires=ports, evidence=network(sent=1))) is None
-    assert ceiling(used(**two, wires=[wire("network", "eth0", "n0")], evidence=network())) is None
+    seen = counted("infiniband")
+    # These ports count headers: 1.25 bytes for each byte of payload.
+    assert rate(ceiling(used(**two, wires=ports, evidence=seen))) == 20.0
+    assert ceiling(used(**two, wires=ports, evidence=counted("infiniband", moved=1))) is None
+    assert ceiling(used(**two, wires=[wire("infiniband", "port", "n0")], evidence=seen)) is None
     assert ceiling(used(**two, wires=ports)) is None
     # Several ranks of a host share its ports: only whole hosts as groups have a limit.
-    four: dict[str, Any] = {**two, "per_host": 2, "count": 4, "wires": ports, "evidence": network()}
+    four: dict[str, Any] = {**two, "per_host": 2, "count": 4, "wires": ports, "evidence": seen}
     assert ceiling(used("pairs", **four)) is None
     assert ceiling(used("groups", **four, width=1)) is None
-    assert rate(ceiling(used("groups", **four, width=2))) == 0.1
+    assert rate(ceiling(used("groups", **four, width=2))) == 20.0
+
+
+@pytest.mark.parametrize(("mtu", "share"), [(1500, 1448 / 1538), (9000, 8948 / 9038)])
+def test_tcp_over_ethernet(mtu: int, share: float) -> None:
+    """Protects the percent of a network: headers take their part of each packet, the wire's own gap too."""
+    ports = [wire("network", "port", host, rate=125e8, mtu=mtu) for host in ("n0", "n1")]
+    two: dict[str, Any] = {"memory": "pageable", "name": "", "per_host": 1}
+    found = ceiling(used(**two, wires=ports, evidence=counted("network")))
+    assert found and found.rate == pytest.approx(125e8 * share)
+    stated = [port | {"stated": True} for port in ports]
+    found = ceiling(used(**two, wires=stated, evidence=counted("network")))
+    assert found and found.rate == pytest.approx(125e8 * (mtu - 52) / (mtu + 14))
 
 
 def test_host_memory_is_measured_not_known() -> None:

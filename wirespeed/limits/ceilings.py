@@ -174,25 +174,59 @@ def _between_hosts(used: Used) -> Ceiling | None:
     whole_hosts = used.pattern == "groups" and used.width == per_host
     if used.evidence.get("verdict") not in ("network", "staged") or not (per_host == 1 or whole_hosts):
         return None
-    carried = {
-        (wire["host"], wire["name"])
+    found = [_of_host(used, host) for host in used.hosts]
+    known = [one for one in found if one]
+    return min(known, key=lambda one: one.rate) if len(known) == len(found) else None
+
+
+def _of_host(used: Used, host: str) -> Ceiling | None:
+    """What its busy ports can carry of payload."""
+    busy = [
+        wire
         for wire in used.evidence.get("wires") or ()
-        if wire["kind"] in PORTS and wire["sent"] > 0.1 * max(1, wire["expected_sent"])
-    }
-    sums: dict[str, float] = {}
-    for wire in used.wires:
-        if (wire.get("host"), wire.get("name")) in carried:
-            if not wire.get("rate"):
-                return None
-            sums[str(wire["host"])] = sums.get(str(wire["host"]), 0.0) + float(wire["rate"])
-    if len(sums) < len(used.hosts):
+        if wire["kind"] in PORTS and wire["host"] == host and _moved(wire) > 0.1 * max(1, _expected(wire))
+    ]
+    told = {wire.get("name"): wire for wire in used.wires if wire.get("host") == host}
+    ports = [told.get(wire["name"], {}) for wire in busy]
+    if not busy or not all(port.get("rate") for port in ports):
         return None
-    host = min(sums, key=lambda name: sums[name])
-    names = sorted(name for where, name in carried if where == host)
-    stated = any(wire.get("stated") for wire in used.wires if wire.get("name") in names)
-    text = f"{' + '.join(names)} of {host} = {sums[host] / 1e9:g} GB/s, headers included"
-    source = "stated with --link" if stated else "as the interfaces' drivers state it"
-    return Ceiling(sums[host], text, source)
+    payload = min(1.0, max(map(_expected, busy)) / sum(map(_moved, busy)))
+    parts = []
+    total = 0.0
+    for port in ports:
+        share = _tcp_payload(port) if port["kind"] == "network" else payload
+        total += float(port["rate"]) * share
+        parts.append(f"{port['name']} {float(port['rate']) / 1e9:g} GB/s x {share:.3f} payload")
+    stated = any(port.get("stated") for port in ports)
+    return Ceiling(
+        total,
+        f"{' + '.join(parts)} = {total / 1e9:.4g} GB/s out of {host}",
+        "rate stated with --link" if stated else "rate as the driver states it",
+    )
+
+
+def _moved(wire: Record) -> int:
+    return int(wire["sent"]) + int(wire["received"])
+
+
+def _expected(wire: Record) -> int:
+    return int(wire["expected_sent"]) + int(wire["expected_received"])
+
+
+TCP_HEADERS, ETHERNET_HEADER, ETHERNET_FRAME = 52, 14, 24
+"""Bytes a packet: IP, TCP and its time stamp; Ethernet's; on a real wire checksum, preamble and gap."""
+
+
+def _tcp_payload(port: Record) -> float:
+    """What of an interface's rate is left for payload in whole TCP packets.
+
+    Its counters do not say: segments are cut, and given headers, after they were counted.
+    """
+    mtu = int(port.get("mtu") or 0)
+    if mtu <= TCP_HEADERS:
+        return 1.0
+    frame = 0 if port.get("stated") else ETHERNET_FRAME
+    return (mtu - TCP_HEADERS) / (mtu + ETHERNET_HEADER + frame)
 
 
 def _in_memory(used: Used) -> Ceiling | None:

@@ -25,6 +25,8 @@ def print_wires(console: Console, run: Run) -> None:
         say(console, Text(HEAD, style="dim"))
     for paths, text in lines:
         say(console, Text(f"  {paths}: {text}"))
+    for text in copy_lines(run):
+        say(console, Text(f"  {text}", style="dim"))
     for text in suspicions(run):
         say(console, Text(f"  {text}", style="bold red"))
 
@@ -58,6 +60,34 @@ def _spans(found: Sequence[Evidence]) -> str:
         )
         parts.append(f"{where} {span[-1].text}")
     return "; ".join(parts)
+
+
+COPIES = {
+    "device_to_host": "to the host",
+    "host_to_device": "from it",
+    "on_device": "on a GPU",
+    "peer": "to a peer",
+}
+"""What the record calls them, and what people do."""
+
+
+def copy_lines(run: Run) -> list[str]:
+    """How many copies the driver did in a round, on the rank that did most: at each path's largest size."""
+    parts = []
+    for path in run.paths:
+        found = of_path(run, path)
+        ranks = (found[-1].record.get("copies") or []) if found else []
+        rounds = int(found[-1].record.get("rounds") or 0) if found else 0
+        if not ranks or not rounds or not any(len(one) > 1 for one in ranks):
+            continue
+        told = []
+        for kind, words_ in COPIES.items():
+            most = max(int(one.get(kind, {}).get("count", 0)) for one in ranks) / rounds
+            # A few more than none are set-up.
+            if most >= 0.5:
+                told.append(f"{most:.3g} {words_}")
+        parts.append(f"{path} {', '.join(told) or 'none'}")
+    return [f"copies a round and rank: {'; '.join(parts)}"] if parts else []
 
 
 def suspicions(run: Run) -> list[str]:

@@ -1,0 +1,52 @@
+"""A link of a known rate between two hosts: counters, limit and percent agree with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import hosts
+from support.command import wirespeed
+from support.hosts import Hosts
+from support.mpis import InstalledMpi
+
+RATE = 1e9 / 8
+SHAPED = ("root", "tbf", "rate", "1gbit", "burst", "128kb", "latency", "20ms")
+
+
+@pytest.fixture(scope="module")
+def shaped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    try:
+        with hosts.hosts(["n1", "n2"], tmp_path_factory.mktemp("hosts")) as there:
+            for host in there:
+                host.run("tc", "qdisc", "replace", "dev", "eth0", *SHAPED)
+            yield there
+    except hosts.HostsError as why:
+        pytest.skip(str(why))
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_a_shaped_link(shaped: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the percent of limit across hosts, and the count of bytes that it stands on."""
+    done = wirespeed(
+        *("stream", "--window", "4", "--hosts", shaped.names, "--mpi", mpi.mpiexec, "--paths", "host"),
+        *("--sizes", "8M", "--max-time", "0.5", "--warmup", "0", "--link", "eth0=1Gbit/s"),
+        out=tmp_path / "r.jsonl",
+        before=shaped["n1"].enter(),
+        environment=shaped.environment | {"WIRESPEED_NO_EVIDENCE": ""},
+    )
+    assert done.code == 0, done.err + done.out
+    (evidence,), (entry,) = done.of("evidence"), done.entries
+    assert evidence["verdict"] == "network" and evidence["text"].startswith("over eth0 (10")
+    wires = {wire["host"]: wire for wire in evidence["wires"] if wire["name"] == "eth0"}
+    assert wires["n1"]["expected_sent"] == wires["n2"]["expected_received"] == evidence["payload"]
+    # Segments are cut, and given most of their headers, after they were counted here.
+    assert 1 <= wires["n1"]["sent"] / evidence["payload"] < 1.02
+    assert 1 <= wires["n2"]["received"] / evidence["payload"] < 1.02
+    share = entry["bytes_per_second"]["median"] / (RATE * 1448 / 1514)
+    assert share == pytest.approx(1, abs=0.02)
+    shown = " ".join(done.out.split())
+    assert f" {100 * share:.0f} %" in shown
+    assert "eth0 0.125 GB/s x 0.956 payload = 0.1196 GB/s out of n" in shown
