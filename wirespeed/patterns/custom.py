@@ -101,7 +101,8 @@ class Custom(Pattern):
         total = sum(line.bytes for line in lines)
         steps = max(line.step for line in lines) + 1
         text = (
-            f"whole round: {len(lines)} transfers, {format_size(total)}, in {steps} steps; GB/s of all bytes"
+            f"whole round: {_several(len(lines), 'transfer')}, {format_size(total)}, in "
+            f"{_several(steps, 'step')}; GB/s of all bytes"
         )
         return Figure(1, total, text, (Derived("messages", len(lines), "messages/s"),))
 
@@ -132,6 +133,10 @@ def read(name: str) -> tuple[Line, ...]:
     if missing is not None:
         raise WirespeedError(f"{name}: step {missing} has no transfers; number the steps 0, 1, 2, ...")
     return tuple(lines)
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _csv_rows(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:

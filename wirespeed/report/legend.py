@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from wirespeed.report import words
 from wirespeed.report.marks import (
     AS_FAST,
@@ -18,14 +20,15 @@ from wirespeed.report.price import Pair, pairs
 from wirespeed.report.records import Entry, Run
 from wirespeed.report.table import Layout
 
+FEWER = " (memory holds no more)"
+"""How a definition says that a size had to do with less than was asked for."""
 _COLUMN = "95 % = half width of the 95 % interval of the median"
 
 
 def legend(run: Run, layout: Layout) -> list[str]:
     """Definition, unit, interval, marks: a line each."""
     entries = list(run.entries.values())
-    definitions = dict.fromkeys(entry.definition for entry in entries if entry.definition)
-    what = "; ".join(definitions) or "one way: half of a round trip"
+    what = "; ".join(_definitions(entries)) or "one way: half of a round trip"
     plain = all(entry.amount == entry.bytes for entry in entries)
     rate = f", GB/s = bytes / {run.way}" if layout.compact and plain else ""
     if all(entry.stopped == "fixed" for entry in entries):
@@ -45,6 +48,21 @@ def legend(run: Run, layout: Layout) -> list[str]:
     if layout.extremes:
         lines.append("min: fastest sample; p99: 99 of 100 samples were faster")
     return lines
+
+
+def _definitions(entries: list[Entry]) -> list[str]:
+    """Each once; those that differ in nothing but a number are one, as the smallest size has it."""
+    found: dict[str, str] = {}
+    fewer = False
+    for entry in sorted(entries, key=lambda entry: entry.bytes):
+        text = entry.definition.replace(FEWER, "")
+        fewer = fewer or text != entry.definition
+        if text:
+            found.setdefault(re.sub(r"\d+", "#", text), text)
+    texts = list(found.values())
+    if fewer and texts:
+        texts[-1] += "; fewer messages where memory holds no more"
+    return texts
 
 
 def _limits(run: Run) -> list[str]:

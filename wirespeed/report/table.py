@@ -57,7 +57,9 @@ def lay_out(console: Console, run: Run) -> Layout:
             tables = [build(run, part, spread=True) for part in parts]
             if all(fits(console, table) for table in tables):
                 return Layout([*tables], spread=True, stars=True)
-    for extremes in (True, False):
+    # One elapsed time over fixed rounds has no extremes.
+    fixed = all(entry.stopped == "fixed" for entry in run.entries.values())
+    for extremes in (False,) if fixed else (True, False):
         tables = [build(run, [path], spread=True, extremes=extremes) for path in paths]
         if all(fits(console, table) for table in tables):
             return Layout([*tables], spread=True, stars=True, extremes=extremes)
