@@ -174,6 +174,9 @@ class Run:
             outcome = self._job_step(step, sizes)
             if outcome.what == "ok":
                 return
+            if step.counting:
+                outcome.text = f"after all figures, while bytes were counted: {outcome.text}"
+                outcome.bytes = None
             if step.accepted or not path.gpu_aware_mpi:
                 self._fail(path, outcome, step.number if step.accepted else None)
                 return
@@ -244,6 +247,7 @@ class Run:
             self._entries += 1
             self._write({**message, "run": self._id})
         elif kind in ("evidence", "wires"):
+            step.counting = True
             self._write({**message, "run": self._id})
         elif kind == "failure":
             outcome = Outcome(message["what"], message["text"], message.get("rank"), bytes=message["bytes"])
@@ -275,6 +279,8 @@ class _Step:
     launcher: str
     accepted: bool = False
     """The ranks have met, and the path moves bytes at all."""
+    counting: bool = False
+    """All figures are there."""
     variables: dict[str, str] = field(default_factory=dict)
     hello: Event = field(default_factory=dict)
 
