@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wirespeed.errors import WirespeedError
+from wirespeed.page import process_state
 from wirespeed.paths import find_path
 from wirespeed.patterns import find_pattern
 from wirespeed.plan import Plan
@@ -21,6 +23,7 @@ from wirespeed.selection import select
 from wirespeed.units import format_size, parse_size
 
 DEFAULT_SIZE = 16 << 20
+FOLDER = "wirespeed-beside-"
 START_SECONDS = 120.0
 """It must move bytes by then."""
 
@@ -76,7 +79,8 @@ def running(plan: Plan) -> Iterator[None]:
     if not plan.beside:
         yield
         return
-    with tempfile.TemporaryDirectory(prefix="wirespeed-beside-") as folder:
+    _sweep()
+    with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
         out, log = Path(folder, "beside.jsonl"), Path(folder, "log")
         with log.open("wb") as written:
             process = subprocess.Popen(
@@ -93,6 +97,14 @@ def running(plan: Plan) -> Iterator[None]:
                 raise WirespeedError(f"--with {plan.beside} ended before the measurement: {_last(log)}")
         finally:
             _stop(process)
+
+
+def _sweep() -> None:
+    """Removes the folders of front ends that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
+        pid = folder.name.removeprefix(FOLDER).partition("-")[0]
+        if pid.isdecimal() and not process_state(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _wait_until_it_moves(process: subprocess.Popen[bytes], name: str, out: Path, log: Path) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from wirespeed import beside
 from wirespeed.page import read_pages
 from wirespeed.watch import JobStep
 
@@ -66,3 +69,15 @@ def test_an_error_that_a_death_caused(tmp_path: Path) -> None:
     step = JobStep([sys.executable, str(script), str(folder)], dict(os.environ), folder, 2, 10.0)
     assert list(step.messages()) == []
     assert (step.outcome.what, step.outcome.rank) == ("death", 0), step.outcome.log
+
+
+def test_folders_of_killed_front_ends_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects /tmp from what SIGKILL leaves of --with, and a running front end from losing its own."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    mine, theirs = (tmp_path / f"{beside.FOLDER}{pid}-x" for pid in (os.getpid(), gone.pid))
+    for folder in (mine, theirs, tmp_path / f"{beside.FOLDER}y"):
+        folder.mkdir()
+    beside._sweep()
+    assert mine.exists() and not theirs.exists() and (tmp_path / f"{beside.FOLDER}y").exists()
