@@ -9,6 +9,8 @@ from typing import Any
 Gpu = Any
 """A device handle of the library."""
 MOST_LINKS = 36
+REMOTE_IS_GPU = 0
+"""NVML_NVLINK_DEVICE_TYPE_GPU (nvml.h)."""
 
 
 class NvmlError(Exception):
@@ -51,15 +53,32 @@ class Nvml:
         values = self._call("nvmlDeviceGetFieldValues", gpu, list(asked))
         return [_whole(value) if value.nvmlReturn == 0 else None for value in values]
 
-    def active_links(self, gpu: Gpu) -> int:
-        """NVLinks that are up."""
-        up = 0
+    def active_links(self, gpu: Gpu) -> list[int]:
+        """Numbers of the NVLinks that are up."""
+        up = []
         for link in range(MOST_LINKS):
             try:
-                up += int(self._call("nvmlDeviceGetNvLinkState", gpu, link) == 1)
+                if self._call("nvmlDeviceGetNvLinkState", gpu, link) == 1:
+                    up.append(link)
             except NvmlError:
                 break
         return up
+
+    def link_ends(self, gpu: Gpu, links: Sequence[int]) -> dict[str, int]:
+        """How many of the links lead to the GPU at each PCI address; empty where some lead to switches.
+
+        Empty as well where the driver does not say, as in some virtual machines.
+        """
+        ends: dict[str, int] = {}
+        try:
+            for link in links:
+                if self._call("nvmlDeviceGetNvLinkRemoteDeviceType", gpu, link) != REMOTE_IS_GPU:
+                    return {}
+                pci = _pci(self._call("nvmlDeviceGetNvLinkRemotePciInfo", gpu, link).busId)
+                ends[pci] = ends.get(pci, 0) + 1
+        except NvmlError:
+            return {}
+        return ends
 
     def pcie(self, gpu: Gpu) -> dict[str, int]:
         """The most that GPU and slot can do, generation and width; empty where it is not said.
@@ -78,6 +97,13 @@ class Nvml:
             return getattr(self._nvml, name)(*arguments)
         except self._nvml.NVMLError as error:
             raise NvmlError(f"{name}: {error}") from None
+
+
+def _pci(text: str | bytes) -> str:
+    """'0000:0f:00.0' of '00000000:0F:00.0'."""
+    word = text.decode() if isinstance(text, bytes) else str(text)
+    domain, _, rest = word.lower().partition(":")
+    return f"{int(domain, 16):04x}:{rest}"
 
 
 def _whole(value: Any) -> int:

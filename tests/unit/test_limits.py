@@ -56,7 +56,7 @@ def test_links_between_gpus() -> None:
 def test_links_that_are_down_carry_nothing() -> None:
     """Protects from a limit that this machine cannot reach; says what is down."""
     found = ceiling(used(wires=[wire("nvlink", links=18), wire("nvlink", links=12)]))
-    assert rate(found) == 300.0 and found and "12 of 18 NVLink 4 links, the others are down" in found.equation
+    assert rate(found) == 300.0 and found and "12 of 18 NVLink 4 links x 25 GB/s" in found.equation
 
 
 def test_a_mesh_has_one_link_to_each_other_gpu() -> None:
@@ -65,6 +65,26 @@ def test_a_mesh_has_one_link_to_each_other_gpu() -> None:
     assert rate(ceiling(used(name=name))) == 64.0
     assert rate(ceiling(used("groups", count=8, width=1, name=name))) == 448.0
     assert ceiling(used("halo", count=8, name=name)) is None
+
+
+def test_a_mesh_that_the_driver_tells() -> None:
+    """Protects boxes of four A100 without a switch: four links lead from one to each other."""
+    name = "NVIDIA A100-SXM4-40GB"
+    pci = [f"0000:0{n}:00.0" for n in range(4)]
+    ends = [
+        wire("nvlink", links=12, device=f"G{n}", ends={pci[peer]: 4 for peer in range(4) if peer != n})
+        for n in range(4)
+    ]
+    four = used("pairs", count=4, name=name, wires=ends)
+    for rank, address in zip(four.step["ranks"], pci, strict=True):
+        rank["device"]["pci"] = address
+    assert rate(ceiling(four)) == 100.0
+    assert rate(ceiling(Used("ring", four.step, wires=ends))) == 100.0
+    assert rate(ceiling(Used("groups", four.step, 1, ends))) == 300.0
+    assert rate(ceiling(Used("groups", four.step, 2, ends))) == 200.0
+    # One pair without a link of its own: what carries its bytes is not known.
+    ends[0]["ends"].pop(pci[3])
+    assert ceiling(Used("pairs", four.step, wires=ends)) is None
 
 
 def test_staging() -> None:

@@ -84,8 +84,8 @@ class FakeNvml:
 
     NVMLError = pynvml.NVMLError
 
-    def __init__(self, missing: int | None = None) -> None:
-        self.missing, self.ended = missing, 0
+    def __init__(self, missing: int | None = None, remote: int = 0) -> None:
+        self.missing, self.remote, self.ended = missing, remote, 0
 
     def nvmlInit(self) -> None:
         pass
@@ -101,7 +101,13 @@ class FakeNvml:
     def nvmlDeviceGetNvLinkState(self, gpu: int, link: int) -> int:
         if link >= 3:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_INVALID_ARGUMENT)
-        return int(link < 2)
+        return int(link in (0, 2))
+
+    def nvmlDeviceGetNvLinkRemoteDeviceType(self, gpu: int, link: int) -> int:
+        return self.remote
+
+    def nvmlDeviceGetNvLinkRemotePciInfo(self, gpu: int, link: int) -> Any:
+        return SimpleNamespace(busId=f"00000000:0{1 - gpu}:00.0".upper())
 
     def nvmlDeviceGetFieldValues(self, gpu: int, asked: list[tuple[int, int]]) -> Any:
         values = (pynvml.c_nvmlFieldValue_t * len(asked))()
@@ -128,8 +134,8 @@ def test_nvlink_counts_kib_of_data(monkeypatch: pytest.MonkeyPatch) -> None:
     found = nvlink.find(GPUS)
     assert found
     assert [(wire.name, wire.device, wire.granularity, wire.facts) for wire in found.wires] == [
-        ("GPU 0", "GPU-0", 1024, {"links": 2}),
-        ("GPU 1", "GPU-1", 1024, {"links": 2}),
+        ("GPU 0", "GPU-0", 1024, {"links": 2, "ends": {"0000:01:00.0": 2}}),
+        ("GPU 1", "GPU-1", 1024, {"links": 2, "ends": {"0000:00:00.0": 2}}),
     ]
     assert (nvlink.DATA_SENT, nvlink.DATA_RECEIVED) == (
         pynvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX,
@@ -137,7 +143,15 @@ def test_nvlink_counts_kib_of_data(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     one, _ = found.read()
     assert (one.sent, one.received) == (nvlink.DATA_SENT * 1024, nvlink.DATA_RECEIVED * 1024)
-    assert one.parts == ((0, 0), (1024, 1024))
+    assert one.parts == ((0, 0), (2048, 2048)), "the links that are up, by their numbers"
+
+
+def test_links_to_switches_lead_to_every_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the limit of a pair: only links that lead from GPU to GPU are told apart."""
+    switch = FakeNvml(remote=pynvml.NVML_NVLINK_DEVICE_TYPE_SWITCH)
+    monkeypatch.setattr(Nvml, "open_for", lambda devices: opened(switch))
+    found = nvlink.find(GPUS)
+    assert found and found.wires[0].facts == {"links": 2, "ends": {}}
 
 
 def test_a_gpu_without_such_counters(monkeypatch: pytest.MonkeyPatch) -> None:

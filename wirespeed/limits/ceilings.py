@@ -106,10 +106,10 @@ def _between_gpus(used: Used) -> Ceiling | None:
         return None
     known = rates.device_links(name)
     kind = str(known["kind"]) if known else "nvlink"
-    if known and "pair" in known and used.pattern == "halo":
-        return None  # without a switch, each neighbour has links of its own
-    pair = used.pattern in (*PAIRWISE, "ring") or len(used.ranks) == 2
-    rate = used.stated(kind) or rates.gpu_links(name, used.facts(kind, "links"), pair=pair)
+    mesh = _mesh(used, kind)
+    if mesh is not None:
+        return _in_a_mesh(used, name, kind, mesh)
+    rate = used.stated(kind) or rates.gpu_links(name, used.facts(kind, "links"))
     if rate is None:
         return None
     if used.pattern in PAIRWISE:
@@ -117,6 +117,37 @@ def _between_gpus(used: Used) -> Ceiling | None:
     if used.pattern in OUT_OF_A_RANK:
         return Ceiling.of(rate, f"{rate.text} out of a GPU, if every GPU reaches every other")
     return _times(used.width, rate, "out of a group, if every GPU reaches every other")
+
+
+def _mesh(used: Used, kind: str) -> int | None:
+    """Links from each GPU to each other one, the least of all pairs; None where a switch joins them."""
+    ends = {
+        wire.get("device"): wire["ends"]
+        for wire in used.wires
+        if wire.get("kind") == kind and isinstance(wire.get("ends"), dict) and wire["ends"]
+    }
+    if ends:
+        all_pci = {str(one.get("id")): str(one.get("pci")) for one in used.devices}
+        return min(
+            int(ends.get(one, {}).get(pci, 0))
+            for one in all_pci
+            for other, pci in all_pci.items()
+            if one != other
+        )
+    known = rates.device_links(used.device_name or "")
+    return int(known["pair"]) if known and "pair" in known else None
+
+
+def _in_a_mesh(used: Used, name: str, kind: str, links: int) -> Ceiling | None:
+    """Each pair of GPUs has links of its own, and a message to another GPU can take no others."""
+    rate = used.stated(kind) or rates.gpu_links(name, links)
+    if rate is None or not links or used.pattern == "halo":
+        return None
+    if used.pattern in (*PAIRWISE, "ring"):
+        return Ceiling.of(rate, f"{rate.text} from one GPU to the next")
+    peers = len(used.ranks) // used.width - 1
+    how = f"out of a group: each of its {used.width} to {peers} other GPUs over links of their own"
+    return _times(used.width * peers, rate, how)
 
 
 def _staged(used: Used) -> Ceiling | None:

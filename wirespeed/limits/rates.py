@@ -31,17 +31,15 @@ def device_links(name: str) -> Record | None:
     return next((gpu for gpu in _table()["gpu"] if name in gpu["names"]), None)
 
 
-def gpu_links(name: str, up: int | None = None, *, pair: bool = False) -> Rate | None:
-    """All links of a GPU; with `pair`, those to one other. `up`: as many as the driver says are up."""
+def gpu_links(name: str, count: int | None = None) -> Rate | None:
+    """So many links of a GPU; None: all that it has. More than it has cannot be."""
     known = device_links(name)
     if known is None:
         return None
-    links = int(known.get("pair") or known["links"]) if pair else int(known["links"])
-    count = links if up is None else min(links, up)
-    which = f"{count} {known['wire']} links"
-    if count < links:
-        which = f"{count} of {links} {known['wire']} links, the others are down:"
-    text = f"{which} x {known['rate'] / 1e9:g} GB/s"
+    links = int(known["links"])
+    count = links if count is None else min(links, count)
+    of_all = f" of {links}" if count < links else ""
+    text = f"{count}{of_all} {known['wire']} link{'s' if count != 1 else ''} x {known['rate'] / 1e9:g} GB/s"
     return Rate(count * known["rate"], f"{text} = {count * known['rate'] / 1e9:g} GB/s", known["source"])
 
 

@@ -18,8 +18,8 @@ UNIT = 1024
 class NvLink(Witness):
     """The GPUs' own counters; reading them takes no privilege."""
 
-    def __init__(self, nvml: Nvml, gpus: Sequence[tuple[Gpu, Mapping[str, Any], int]]) -> None:
-        """`gpus`: handle, identity and number of active links of each."""
+    def __init__(self, nvml: Nvml, gpus: Sequence[tuple[Gpu, Mapping[str, Any], list[int]]]) -> None:
+        """`gpus`: handle, identity and active links of each."""
         self._nvml, self._gpus = nvml, gpus
         self.wires = tuple(
             Wire(
@@ -27,16 +27,16 @@ class NvLink(Witness):
                 f"GPU {identity['index']}",
                 str(identity["id"]),
                 granularity=UNIT,
-                facts={"links": links},
+                facts={"links": len(links), "ends": nvml.link_ends(gpu, links)},
             )
-            for _, identity, links in gpus
+            for gpu, identity, links in gpus
         )
 
     def read(self) -> list[Reading]:
         return [self._read(gpu, links) for gpu, _, links in self._gpus]
 
-    def _read(self, gpu: Gpu, links: int) -> Reading:
-        scopes = [ALL_LINKS, *range(links)]
+    def _read(self, gpu: Gpu, links: list[int]) -> Reading:
+        scopes = [ALL_LINKS, *links]
         asked = [(field, scope) for scope in scopes for field in (DATA_SENT, DATA_RECEIVED)]
         try:
             values = self._nvml.fields(gpu, asked)
@@ -46,7 +46,7 @@ class NvLink(Witness):
             raise CannotRead("the driver does not count the bytes of this GPU's links")
         pairs = list(zip(values[2::2], values[3::2], strict=True))
         parts = tuple((s * UNIT, r * UNIT) for s, r in pairs if s is not None and r is not None)
-        return Reading(values[0] * UNIT, values[1] * UNIT, parts if len(parts) == links else ())
+        return Reading(values[0] * UNIT, values[1] * UNIT, parts if len(parts) == len(links) else ())
 
     def close(self) -> None:
         self._nvml.close()
