@@ -84,7 +84,7 @@ class Sharing:
 
     @property
     def silent(self) -> bool:
-        return self.told and self.most <= NOTHING + self.doubt
+        return self.most == 0 or (self.told and self.most <= NOTHING + self.doubt)
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,11 @@ class _Copies:
     down: float = 0.0
     up: float = 0.0
     peer: float = 0.0
+    on_device: float = 0.0
+
+    @property
+    def all(self) -> float:
+        return self.down + self.up + self.peer + self.on_device
 
     @staticmethod
     def of(copies: Sequence[Mapping[str, Any]], payload: int) -> _Copies:
@@ -170,7 +175,8 @@ class _Copies:
         def share(kind: str) -> float:
             return sum(int(one.get(kind, {}).get("bytes", 0)) for one in copies) / payload
 
-        return _Copies(True, share("device_to_host"), share("host_to_device"), share("peer"))
+        kinds = ("device_to_host", "host_to_device", "peer", "on_device")
+        return _Copies(True, *map(share, kinds))
 
     @property
     def staged(self) -> bool:
@@ -183,18 +189,22 @@ class _Copies:
 
 def _judge(claim: Claim, found: Mapping[str, Sharing], copies: _Copies) -> Verdict:
     if claim.within:
-        return _within(claim, found)
+        return _within(found, copies)
     network = next((found[kind] for kind in NETWORKS if kind in found and found[kind].carried), None)
     if claim.hosts > 1 or network:
         return _over_network(claim, found, network, copies)
     return _between_gpus(claim, found, copies) if claim.on_device else _in_memory(found)
 
 
-def _within(claim: Claim, found: Mapping[str, Sharing]) -> Verdict:
+def _within(found: Mapping[str, Sharing], copies: _Copies) -> Verdict:
     pcie = found.get("pcie")
     if pcie and pcie.carried:
         return Verdict("pcie", f"over PCIe ({_amount(pcie)})")
-    return Verdict("inside", "inside one memory") if not found else Verdict("unknown", _doubtful(found))
+    if copies.all >= ENOUGH:
+        return Verdict("inside", f"copied by the driver ({100 * copies.all:.0f} % of the bytes)")
+    if not pcie or pcie.silent:
+        return Verdict("inside", "inside one memory")
+    return Verdict("unknown", _doubtful(found))
 
 
 def _over_network(

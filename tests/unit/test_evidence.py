@@ -138,6 +138,23 @@ def test_few_bytes_say_nothing() -> None:
     assert (found.verdict, found.suspicious) == ("unknown", None) and "too few bytes" in found.text
 
 
+def test_one_foreign_packet_is_no_traffic_of_ours() -> None:
+    """Protects few small messages from being called TCP, because somebody else sent a packet."""
+    noisy = Counted("loopback", "lo", "n1", 200, 200, 0, 65536, None, 240, 240)
+    assert judge(HOST, [noisy], [], 240).verdict == "unknown"
+    quiet = replace(noisy, sent=0, received=0)
+    assert judge(HOST, [quiet], [], 240).verdict == "shared memory"
+
+
+def test_copies_inside_a_rank() -> None:
+    """Protects the verdict of copies: over the slot where it counts, by the driver's own count elsewhere."""
+    inside = replace(AWARE, path="d2h", within=True, direct=False)
+    slot = [Counted("pcie", "GPU 0", "n1", int(PAYLOAD * 1.09), 0, 0, 1, "GPU-0", PAYLOAD, 0)]
+    assert judge(inside, slot, [], PAYLOAD).text == "over PCIe (109 % of the bytes)"
+    assert judge(inside, [], copies(device_to_host=1), PAYLOAD).text.startswith("copied by the driver (100 %")
+    assert judge(inside, [], [], PAYLOAD).verdict == "inside"
+
+
 def test_a_busy_wire_says_less() -> None:
     """Protects from other people's traffic: it is taken off, and what is left in doubt is said."""
     quiet = judge(AWARE, gpu_wires("nvlink", 1), [], PAYLOAD)

@@ -77,6 +77,7 @@ def test_interfaces(tmp_path: Path) -> None:
         ("network", "veth1", None),
     ]
     assert all((one.sent, one.received) == (12, 12) for one in found.read())
+    assert {wire.granularity for wire in found.wires} == {1500}, "one foreign packet is not a verdict"
 
 
 class FakeNvml:

@@ -48,9 +48,12 @@ def _wire(interface: Path) -> Wire:
     # What a virtual interface says of its speed is made up: nothing in it keeps to that.
     virtual = not (interface / "device").exists()
     known = speed.isdecimal() and int(speed) > 0 and not virtual
+    # Other people's traffic comes in packets: one more or less is what the counters leave open.
+    packet = int(mtu) if mtu.isdecimal() else 1500
     return Wire(
         "loopback" if _text(interface / "type") == LOOPBACK else "network",
         interface.name,
+        granularity=packet,
         rate=int(speed) * 1e6 / 8 if known else None,
         facts={"mtu": int(mtu)} if mtu.isdecimal() else {},
     )
