@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,67 +10,51 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from wirespeed import systems
 from wirespeed.errors import WirespeedError
 from wirespeed.report import words
 from wirespeed.report.records import Run
 from wirespeed.report.say import say
 from wirespeed.report.table import GAP, add_columns, fits, new_table
-from wirespeed.toml import parse
+from wirespeed.systems import FOLDER, Point
+from wirespeed.systems.model import Curves
 from wirespeed.units import format_size
 
-FOLDER = Path(__file__).parent.parent / "systems"
-
 
 @dataclass(frozen=True)
-class Point:
-    """One size of a published curve."""
-
-    seconds: float
-    gib_per_second: float
-
-    @property
-    def rate(self) -> float:
-        """Bytes per second, from the bandwidth as published."""
-        return self.gib_per_second * 2**30
-
-
-@dataclass(frozen=True)
-class System:
-    """A machine whose figures were published."""
+class Reference:
+    """A machine whose figures were published as curves."""
 
     name: str
-    node: str
-    source: str
-    definition: str
+    published: Curves
     curves: dict[str, dict[int, Point]]
     """Path -> size -> point, under our names of the paths."""
 
 
 def known_systems(folder: Path = FOLDER) -> list[str]:
-    """Names that `--against` takes."""
-    return sorted(path.stem for path in folder.glob("*.toml"))
+    """Names that `--against` takes: of systems with published curves."""
+    return [name for name, system in systems.all_systems(folder).items() if system.curves]
 
 
-def load_system(name: str, folder: Path = FOLDER) -> System:
+def load_system(name: str, folder: Path = FOLDER) -> Reference:
     """Raises WirespeedError that lists the systems there are."""
-    if name.lower() not in known_systems(folder):
-        known = ", ".join(known_systems(folder))
-        raise WirespeedError(f"--against {name}: no curves of such a system are known; there are: {known}")
-    data = parse((folder / f"{name.lower()}.toml").read_text(encoding="utf-8"))
-    renamed = data.get("paths", {})
-    curves: dict[str, dict[int, Point]] = {}
-    with (folder / data["curves"]).open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            curve = curves.setdefault(renamed.get(row["path"], row["path"]), {})
-            curve[int(row["bytes"])] = Point(float(row["seconds_one_way"]), float(row["GiB_per_s"]))
-    return System(data["name"], data["node"], data["source"], data["definition"], curves)
+    there = f"there are: {', '.join(known_systems(folder))}"
+    if name.lower() not in systems.names(folder):
+        raise WirespeedError(f"--against {name}: no curves of such a system are known; {there}")
+    system = systems.load(name.lower(), folder)
+    if system.curves is None:
+        raise WirespeedError(f"--against {name}: no published curves of {system.name} are known; {there}")
+    return Reference(system.name, system.curves, systems.load_curves(system, folder))
 
 
-def print_against(console: Console, run: Run, system: System) -> None:
+def print_against(console: Console, run: Run, system: Reference) -> None:
     """Our figures, theirs, and the ratio, for each path that both have."""
     console.print()
     console.print(Text(f"Beside {system.name}, as published", style="bold"))
-    say(console, Text(f"{system.name}: {system.node}. Source: {system.source}", style="dim"))
+    say(
+        console,
+        Text(f"{system.name}: {system.published.setting}. Source: {system.published.source}", style="dim"),
+    )
     paths = [path for path in run.paths if common_sizes(run, system, path)]
     if not paths:
         have = ", ".join(system.curves)
@@ -87,19 +70,19 @@ def print_against(console: Console, run: Run, system: System) -> None:
         console,
         Text(
             f"GB/s = 1e9 bytes per second; {system.name} published GiB/s (2^30), converted here; "
-            f"{system.definition}; ratio = ours / {system.name}",
+            f"{system.published.definition}; ratio = ours / {system.name}",
             style="dim",
         ),
     )
 
 
-def common_sizes(run: Run, system: System, path: str) -> list[int]:
+def common_sizes(run: Run, system: Reference, path: str) -> list[int]:
     """Sizes of the path that both measured."""
     curve = system.curves.get(path, {})
     return [entry.bytes for entry in run.of_path(path) if entry.bytes in curve]
 
 
-def _tables(console: Console, run: Run, system: System, paths: Sequence[str]) -> list[Table]:
+def _tables(console: Console, run: Run, system: Reference, paths: Sequence[str]) -> list[Table]:
     whole = _build(run, system, paths, published=True)
     if fits(console, whole):
         return [whole]
@@ -113,7 +96,7 @@ def _tables(console: Console, run: Run, system: System, paths: Sequence[str]) ->
     return tables
 
 
-def _build(run: Run, system: System, paths: Sequence[str], *, published: bool) -> Table:
+def _build(run: Run, system: Reference, paths: Sequence[str], *, published: bool) -> Table:
     table = new_table()
     heads = ["\nsize"]
     units = ("GB/s", "GiB/s") if published else ("GB/s",)

@@ -1,0 +1,69 @@
+"""Published machines: what their nodes are made of, what must be set, where it stands. One TOML file each.
+
+A new one is found by being there; its file's name is what `--system` takes.
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from wirespeed.errors import WirespeedError
+from wirespeed.systems.model import System
+from wirespeed.systems.reading import read
+from wirespeed.systems.recognition import recognise
+
+__all__ = ["FOLDER", "Point", "System", "all_systems", "load", "load_curves", "names", "recognise"]
+
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Point:
+    """One size of a published curve."""
+
+    seconds: float
+    gib_per_second: float
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second, from the bandwidth as published."""
+        return self.gib_per_second * 2**30
+
+
+def names(folder: Path = FOLDER) -> list[str]:
+    """What `--system` takes."""
+    return sorted(path.stem for path in folder.glob("*.toml"))
+
+
+@cache
+def load(name: str, folder: Path = FOLDER) -> System:
+    """The system of that name, large or small. Raises WirespeedError that lists those there are."""
+    known = names(folder)
+    if name.lower() not in known:
+        from difflib import get_close_matches
+
+        close = get_close_matches(name.lower(), known, n=1)
+        hint = f"did you mean {close[0]}? " if close else ""
+        raise WirespeedError(f"--system {name}: there is no such system; {hint}there are: {', '.join(known)}")
+    file = folder / f"{name.lower()}.toml"
+    return read(file.read_text(encoding="utf-8"), file.name)
+
+
+def all_systems(folder: Path = FOLDER) -> dict[str, System]:
+    """Every system, by what `--system` takes."""
+    return {name: load(name, folder) for name in names(folder)}
+
+
+def load_curves(system: System, folder: Path = FOLDER) -> dict[str, dict[int, Point]]:
+    """Path -> size in bytes -> point, under our names of the paths; empty where nothing was published."""
+    found: dict[str, dict[int, Point]] = {}
+    if system.curves is None:
+        return found
+    with (folder / system.curves.file).open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            curve = found.setdefault(system.curves.paths.get(row["path"], row["path"]), {})
+            curve[int(row["bytes"])] = Point(float(row["seconds_one_way"]), float(row["GiB_per_s"]))
+    return found

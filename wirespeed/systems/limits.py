@@ -1,0 +1,157 @@
+"""The equations of a published machine: what a pair of GPUs, a group of them and a node can send, at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from wirespeed.limits.ceilings import device_links, pcie_link
+from wirespeed.systems.model import GpuLinks, System
+
+STAGED = "1/b = 1/b_D2H + 1/b_H2D"
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Bytes per second, one way, and how they come about."""
+
+    rate: float
+    equation: str
+    source: str
+    least: float = 0.0
+    """Where links differ in width: `rate` is the widest one's, this the narrowest. 0: they are alike."""
+
+
+def _known_links(system: System) -> dict[str, Any] | None:
+    """What limits/links.toml has about the system's GPU."""
+    found = (device_links(name) for name in system.node.driver_names)
+    return next((links for links in found if links is not None), None)
+
+
+def _wires(system: System) -> tuple[float, str, str] | None:
+    """Rate of all links of a GPU, how it comes about, and its source."""
+    links = _known_links(system)
+    if links is None:
+        return None
+    rate = links["links"] * links["rate"]
+    return rate, f"{links['links']} {links['wire']} links x {_gb(links['rate'])}", links["source"]
+
+
+def _pair_of_direct(system: System, links: GpuLinks) -> tuple[float, str, str] | None:
+    if links.pair_rate:
+        return links.pair_rate, _gb(links.pair_rate), links.source
+    known = _known_links(system)
+    if known is None:
+        return None
+    rate = links.links_per_pair * known["rate"]
+    return (
+        rate,
+        f"{links.links_per_pair} {known['wire']} links x {_gb(known['rate'])}",
+        f"{links.source}; {known['source']}",
+    )
+
+
+def between_two(system: System) -> Limit | None:
+    """Between two GPUs of a node that have a link, or a switch, between them."""
+    links = system.gpu_links
+    if links is None:
+        return None
+    if links.joined == "uneven":
+        text = f"{_gb(links.least_pair_rate)} to {_gb(links.most_pair_rate)}, by which GPUs they are"
+        return Limit(links.most_pair_rate, text, links.source, least=links.least_pair_rate)
+    found = _wires(system) if links.joined == "switch" else _pair_of_direct(system, links)
+    if found is None:
+        return None
+    rate, text, source = found
+    return Limit(rate, f"{text} = {_gb(rate)}", source)
+
+
+def out_of_group(system: System, size: int) -> Limit | None:
+    """Out of `size` GPUs to all other ones of their node; None where it depends on which ones they are."""
+    links = system.gpu_links
+    others = system.node.gpus - size
+    if links is None or links.joined == "uneven" or size < 1 or others < 1:
+        return None
+    if links.joined == "switch":
+        # Wires into the others are as scarce as those out of the group.
+        found, wires = _wires(system), min(size, others)
+        if found is None:
+            return None
+        total = wires * found[0]
+        return Limit(total, f"{wires} x {found[1]} = {_gb(total)}", found[2])
+    if size > 1 and links.peers < system.node.gpus - 1:
+        return None
+    pair = _pair_of_direct(system, links)
+    if pair is None:
+        return None
+    reached = min(others, links.peers)
+    total = size * reached * pair[0]
+    return Limit(total, f"{size} x {reached} x {pair[1]} = {_gb(total)}", pair[2])
+
+
+def to_host(system: System) -> Limit | None:
+    """Between a CPU and one GPU."""
+    link = system.host_link
+    if link and link.rate:
+        return Limit(link.rate, f"{link.text}: {_gb(link.rate)}", link.source)
+    known = _known_links(system)
+    name = link.pcie if link else str(known["pcie"]) if known else ""
+    if not name:
+        return None
+    pcie = pcie_link(name)
+    source = f"{link.source}; {pcie['source']}" if link else pcie["source"]
+    return Limit(pcie["rate"], f"PCIe {name}: {_gb(pcie['rate'])}", source)
+
+
+def staged(system: System) -> Limit | None:
+    """From a GPU to another one of its node through host memory, one copy after the other."""
+    host = to_host(system)
+    if host is None:
+        return None
+    rate = host.rate / 2
+    return Limit(rate, f"{STAGED}, both {_gb(host.rate)} = {_gb(rate)}", host.source)
+
+
+def out_of_node(system: System) -> Limit | None:
+    """Into the network."""
+    network = system.network
+    if network is None:
+        return None
+    if network.node_rate:
+        return Limit(
+            network.node_rate, f"{network.text}: {_gb(network.node_rate)} as published", network.source
+        )
+    if not network.nic_rate:
+        return None
+    total = network.nics * network.nic_rate
+    return Limit(total, f"{network.nics} adapters x {_gb(network.nic_rate)} = {_gb(total)}", network.source)
+
+
+def of_figure(system: System, pattern: str, path: str, group: int, ranks: int) -> Limit | None:
+    """What bounds a figure, out of one team, that was measured with one rank a GPU; None if not known."""
+    if path.startswith("host"):
+        return None
+    if pattern == "groups":
+        if ranks > system.node.gpus:
+            return out_of_node(system) if group == system.node.gpus else None
+        return _out_of_group_of_figure(system, group, ranks // group - 1)
+    return staged(system) if path.startswith("staged") else between_two(system)
+
+
+def _out_of_group_of_figure(system: System, group: int, meets: int) -> Limit | None:
+    """Each member of the group exchanges with `meets` GPUs of its node, one in each other group."""
+    links, pair = system.gpu_links, between_two(system)
+    if links is None or pair is None or pair.least or meets < 1:
+        return None
+    if links.joined == "switch":
+        total = group * pair.rate
+        return Limit(total, f"{group} x {pair.equation.split(' = ')[0]} = {_gb(total)}", pair.source)
+    if links.peers < system.node.gpus - 1:
+        return None
+    total = group * meets * pair.rate
+    wires = pair.equation.split(" = ")[0]
+    return Limit(total, f"{group} x {meets} x {wires} = {_gb(total)}", pair.source)
+
+
+def _gb(rate: float) -> str:
+    return f"{rate / 1e9:.4g} GB/s"

@@ -1,0 +1,70 @@
+"""Figures that others published about these machines: systems/published.csv, each line with its source."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+from wirespeed.errors import WirespeedError
+from wirespeed.systems import FOLDER
+
+DIRECTIONS = {"one way": 1, "out of a group": 1, "out of a group and into it": 2}
+"""What a figure's definition begins with -> how many directions it adds up."""
+COLUMNS = ("system", "pattern", "path", "group", "ranks", "bytes", "GB/s", "definition", "source")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One published figure."""
+
+    system: str
+    pattern: str
+    path: str
+    group: int
+    """Ranks in a group; 0: the pattern has none."""
+    ranks: int
+    bytes: int
+    published: float
+    """GB/s as published, 1e9 bytes per second."""
+    definition: str
+    source: str
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second, of one direction."""
+        return self.published * 1e9 / DIRECTIONS[self.definition.split(":")[0]]
+
+
+def load_published(folder: Path = FOLDER) -> list[Figure]:
+    """Every line. Raises WirespeedError that names the line which cannot be read."""
+    file = folder / "published.csv"
+    if not file.exists():
+        return []
+    with file.open(encoding="utf-8", newline="") as lines:
+        reader = csv.DictReader(lines)
+        if tuple(reader.fieldnames or ()) != COLUMNS:
+            raise WirespeedError(f"{file.name}: the columns are {','.join(COLUMNS)}")
+        return [_figure(row, f"{file.name}, line {number}") for number, row in enumerate(reader, 2)]
+
+
+def _figure(row: dict[str, str], where: str) -> Figure:
+    try:
+        figure = Figure(
+            system=row["system"],
+            pattern=row["pattern"],
+            path=row["path"],
+            group=int(row["group"] or 0),
+            ranks=int(row["ranks"]),
+            bytes=int(row["bytes"]),
+            published=float(row["GB/s"]),
+            definition=row["definition"],
+            source=row["source"],
+        )
+    except (TypeError, ValueError) as error:
+        raise WirespeedError(f"{where}: {error}") from None
+    if figure.definition.split(":")[0] not in DIRECTIONS:
+        raise WirespeedError(f"{where}: a definition begins with one of {', '.join(DIRECTIONS)}, and ':'")
+    if "https://" not in figure.source:
+        raise WirespeedError(f"{where}: write where the figure stands, with its https:// address")
+    return figure

@@ -1,0 +1,88 @@
+"""Which published machine this is, by what it says of itself; None where that is not sure."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from wirespeed.systems.model import Sign, System
+
+
+@dataclass(frozen=True)
+class Here:
+    """What can be seen of this machine without opening a device."""
+
+    environment: Mapping[str, str]
+    hostname: str
+    devices: tuple[str, ...]
+    """Names of its GPUs, one for each."""
+    product: str
+
+
+def recognise(
+    environment: Mapping[str, str],
+    hostname: str,
+    devices: Sequence[str],
+    product: str = "",
+    systems: Mapping[str, System] | None = None,
+) -> str | None:
+    """The key of the one system whose signs are all about; None when there is none, or more than one.
+
+    devices: names that the driver gives the GPUs, one for each. product: the DMI product name.
+    """
+    if systems is None:
+        from wirespeed.systems import all_systems
+
+        systems = all_systems()
+    found = [
+        key
+        for key, system in systems.items()
+        if any(_shows(sign, system, environment, hostname, devices, product) for sign in system.signs)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _shows(
+    sign: Sign,
+    system: System,
+    environment: Mapping[str, str],
+    hostname: str,
+    devices: Sequence[str],
+    product: str,
+) -> bool:
+    if sign.variable:
+        return re.fullmatch(sign.value, environment.get(sign.variable, "")) is not None
+    if sign.host:
+        return re.fullmatch(sign.host, hostname) is not None
+    known = system.node.driver_names
+    return (
+        re.fullmatch(sign.product, product.strip()) is not None
+        and len(devices) == system.node.gpus
+        and all(name in known for name in devices)
+    )
+
+
+def look() -> Here:
+    """This machine, as files show it: no driver is opened, so that a login node stays as it was."""
+    return Here(
+        os.environ, socket.gethostname(), _nvidia_gpus(), _text(Path("/sys/class/dmi/id/product_name"))
+    )
+
+
+def _nvidia_gpus() -> tuple[str, ...]:
+    names = []
+    for file in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
+        if match := re.search(r"^Model:\s*(.+?)\s*$", _text(file), re.MULTILINE):
+            names.append(match[1])
+    return tuple(names)
+
+
+def _text(file: Path) -> str:
+    with suppress(OSError):
+        return file.read_text(encoding="utf-8", errors="replace")
+    return ""
