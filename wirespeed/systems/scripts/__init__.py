@@ -1,0 +1,104 @@
+"""Job scripts: the measurement, its placement and the machine's switches, for the batch system that is there.
+
+One template a batch system (NAME.sh.j2), all of them on top of job.sh.j2.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from wirespeed.systems.model import System
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to run, and on how much of the machine."""
+
+    pattern: str
+    words: tuple[str, ...]
+    """The pattern's own and common options, as on a command line; without --paths and --out."""
+    paths: tuple[str, ...]
+    """Each is a job step of its own."""
+    out: str
+    """Result file; '': named after the job."""
+    nodes: int
+    ranks_per_node: int
+    gpus_per_node: int
+    minutes: int
+    choose_ranks: bool = True
+    """Does the pattern take any number of ranks, so that it has to be told?"""
+    account: str = ""
+    queue: str = ""
+    setup: str = ""
+    """A line of shell to run first."""
+    command: str = ""
+    """How the script came about: stands in its head."""
+
+    @property
+    def ranks(self) -> int:
+        return self.nodes * self.ranks_per_node
+
+    @property
+    def name(self) -> str:
+        return f"wirespeed-{self.pattern}"
+
+    @property
+    def clock(self) -> str:
+        """'01:30:00'."""
+        return f"{self.minutes // 60:02}:{self.minutes % 60:02}:00"
+
+
+def between(job: Job, system: System | None) -> tuple[int, ...]:
+    """The GPU nearest to each rank, for --between; empty where they are in order anyway, or not known.
+
+    One for each rank of the pair, or of a node.
+    """
+    if system is None or system.affinity is None:
+        return ()
+    order = system.affinity.gpus
+    count = job.ranks if not job.choose_ranks else job.ranks_per_node
+    found = tuple(order[rank % job.ranks_per_node % len(order)] for rank in range(count))
+    return () if found == tuple(rank % job.ranks_per_node % len(order) for rank in range(count)) else found
+
+
+def write(job: Job, batch: str, system: System | None = None) -> str:
+    """The script. What `system` says of its own batch system holds for that one alone."""
+    own = system.batch if system and system.batch.system == batch else None
+    switches = system.switches if system else ()
+    jsrun = [switch.option for switch in switches if switch.option and switch.active]
+    template = _templates().get_template(f"{batch}.sh.j2")
+    return template.render(
+        job=job,
+        system=system,
+        directives=own.directives if own else (),
+        queue=job.queue or (own.queue if own else ""),
+        queue_option=(own.queue_option if own else "") or "--partition",
+        chunk=own.chunk if own else "",
+        cores_per_rank=own.cores_per_rank if own and job.ranks_per_node == job.gpus_per_node else 0,
+        cores=system.node.cores if system else 0,
+        launcher_options=jsrun,
+        modules=[switch for switch in switches if switch.module],
+        variables=[switch for switch in switches if switch.variable and not switch.ranks_only],
+        ranks_only=[switch for switch in switches if switch.ranks_only and switch.active],
+    )
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=PackageLoader("wirespeed.systems.scripts", "."),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        # It is shell, not HTML: what comes from outside is quoted for the shell.
+        autoescape=False,
+    )
+    made.filters["quote"] = shlex.quote
+    made.filters["join_words"] = shlex.join
+    made.filters["capitalise"] = lambda text: text[:1].upper() + text[1:]
+    return made
