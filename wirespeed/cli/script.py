@@ -49,9 +49,10 @@ class Options:
 def run(options: Options) -> ExitCode:
     """Writes the script, or the list of systems."""
     if options.listed:
-        from wirespeed.cli import systems
+        from wirespeed.cli.systems import Options as Listed
+        from wirespeed.cli.systems import run as listing
 
-        return systems.run(systems.Options())
+        return listing(Listed())
     text = script(options)
     if options.output is None:
         sys.stdout.write(text)
@@ -97,14 +98,13 @@ def _pattern(name: str | None) -> Pattern:
 
 def _where(options: Options) -> tuple[System | None, str]:
     """The machine, if it is a known one, and the batch system."""
-    from wirespeed.systems import load, names, recognise
-    from wirespeed.systems.recognition import look
+    from wirespeed.systems import load, names
+    from wirespeed.systems.recognition import recognised_here
 
     batch = values.one_of("--batch", options.batch, BATCH) if options.batch else None
     name = options.system
     if name is None and batch is None:
-        here = look()
-        name = recognise(here.environment, here.hostname, here.devices, here.product)
+        name = recognised_here()
         if name is None:
             raise WirespeedError(
                 f"this machine is none of those known: name one with --system ({', '.join(names())}), or "
@@ -178,7 +178,7 @@ def _ranks_per_node(options: Options, pattern: Pattern, plan: Plan, nodes: int, 
         each = values.count("--ranks-per-node", options.ranks_per_node, least=1, most=100_000)
         if total and nodes * each != total:
             raise WirespeedError(
-                f"{pattern.name}: {total} ranks, but --nodes {nodes} x --ranks-per-node {each} = {nodes * each}"
+                f"{pattern.name}: {total} ranks, not --nodes {nodes} x --ranks-per-node {each}"
             )
         return each
     if total:
