@@ -81,8 +81,8 @@ def script(options: Options) -> str:
             from dataclasses import replace
 
             job = replace(job, words=(*job.words, "--between", ",".join(map(str, gpus))))
-    # Once more, as the ranks will read it.
-    _measurement(pattern, job.words)
+            # Once more, as the ranks will read it.
+            _measurement(pattern, job.words)
     return write(job, batch, system)
 
 
@@ -120,11 +120,12 @@ def _where(options: Options) -> tuple[System | None, str]:
 
 def _measurement(pattern: Pattern, words: Sequence[str]) -> tuple[Any, Plan]:
     """The pattern's options as its own command reads them, and the plan they make."""
-    from wirespeed.cli.main import build_app
-    from wirespeed.cli.patterns import _plans, options_of
+    from wirespeed.cli.common.command import add_command
+    from wirespeed.cli.patterns import _plans, command_of, options_of
 
-    command = typer.main.get_command(build_app()).commands[pattern.name]  # type: ignore[attr-defined]
-    context = command.make_context(f"wirespeed {pattern.name}", list(words))
+    app = typer.Typer(add_completion=False)
+    add_command(app, pattern.name, options_of(pattern), command_of(pattern))
+    context = typer.main.get_command(app).make_context(f"wirespeed {pattern.name}", list(words))
     given = options_of(pattern)(**context.params)
     if given.with_ is not None:
         raise WirespeedError("--with starts a job of its own: it does not go into a script")

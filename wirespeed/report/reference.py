@@ -16,7 +16,7 @@ from wirespeed.report import words
 from wirespeed.report.records import Run
 from wirespeed.report.say import say
 from wirespeed.report.table import GAP, add_columns, fits, new_table
-from wirespeed.systems import FOLDER, Point
+from wirespeed.systems import Point
 from wirespeed.systems.model import Curves
 from wirespeed.units import format_size
 
@@ -31,12 +31,12 @@ class Reference:
     """Path -> size -> point, under our names of the paths."""
 
 
-def known_systems(folder: Path = FOLDER) -> list[str]:
+def known_systems(folder: Path | None = None) -> list[str]:
     """Names that `--against` takes: of systems with published curves."""
     return [name for name, system in systems.all_systems(folder).items() if system.curves]
 
 
-def load_system(name: str, folder: Path = FOLDER) -> Reference:
+def load_system(name: str, folder: Path | None = None) -> Reference:
     """Raises WirespeedError that lists the systems there are."""
     there = f"there are: {', '.join(known_systems(folder))}"
     if name.lower() not in systems.names(folder):

@@ -6,37 +6,42 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.say import say
-from wirespeed.report.systems import print_equations
+from wirespeed.report.systems import Sources, print_equations
 from wirespeed.systems.model import Switch, System
 
 
 def print_system(console: Console, key: str, system: System) -> None:
     """Node, wires, limits, batch system, switches and breakages, a line each."""
+    sources = Sources()
+
+    def fact(label: str, text: str, source: str) -> None:
+        say(console, Text.assemble((f"{label:<11}", "bold"), text, sources.mark(source)), indent=11)
+
     console.print(Text(f"{system.name}, {system.site}", style="bold"))
     node = system.node
-    _fact(console, "node", f"{node.gpus} x {node.gpu}; {node.cpus}", node.source)
+    fact("node", f"{node.gpus} x {node.gpu}; {node.cpus}", node.source)
     if system.gpu_links:
-        _fact(console, "GPU to GPU", system.gpu_links.text, system.gpu_links.source)
+        fact("GPU to GPU", system.gpu_links.text, system.gpu_links.source)
     if system.host_link:
-        _fact(console, "CPU to GPU", system.host_link.text, system.host_link.source)
+        fact("CPU to GPU", system.host_link.text, system.host_link.source)
     if system.network:
         nics = f"{system.network.nics} x " if system.network.nics > 1 else ""
-        _fact(console, "network", f"{nics}{system.network.text}", system.network.source)
+        fact("network", f"{nics}{system.network.text}", system.network.source)
     batch = system.batch
     name = "no batch system" if batch.system == "none" else batch.system
-    _fact(console, "jobs", f"{name}, {batch.launcher}", batch.source)
+    fact("jobs", f"{name}, {batch.launcher}", batch.source)
     if system.affinity:
-        _fact(console, "near", system.affinity.text, system.affinity.source)
+        fact("near", system.affinity.text, system.affinity.source)
     for switch in system.switches:
-        _fact(
-            console, "set" if switch.active else "may set", f"{_setting(switch)}: {switch.why}", switch.source
-        )
+        when = "set" if switch.active else "may set"
+        fact(when, f"{_setting(switch)}: {switch.why}", switch.source)
     for breakage in system.breakages:
         remedy = f"; remedy: {breakage.remedy}" if breakage.remedy else ""
-        _fact(console, "breaks", f"{breakage.what}{remedy}", breakage.source)
+        fact("breaks", f"{breakage.what}{remedy}", breakage.source)
     if system.curves:
-        _fact(console, "curves", f"{', '.join(_paths(system))}: --against {key}", system.curves.source)
-    print_equations(console, {"limits": system})
+        fact("curves", f"{', '.join(_paths(system))}: --against {key}", system.curves.source)
+    print_equations(console, {"limits": system}, sources=sources)
+    sources.print_list(console)
 
 
 def _setting(switch: Switch) -> str:
@@ -49,7 +54,3 @@ def _paths(system: System) -> list[str]:
     from wirespeed.systems import load_curves
 
     return list(load_curves(system))
-
-
-def _fact(console: Console, label: str, text: str, source: str) -> None:
-    say(console, Text.assemble((f"{label:<11}", "bold"), text, (f"  ({source})", "dim")), indent=11)

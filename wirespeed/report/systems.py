@@ -12,7 +12,7 @@ from rich.text import Text
 from wirespeed.report import words
 from wirespeed.report.records import Run
 from wirespeed.report.say import say
-from wirespeed.report.table import GAP, add_columns, fits, new_table
+from wirespeed.report.table import add_columns, fits, new_table
 from wirespeed.systems.limits import (
     Limit,
     between_two,
@@ -25,6 +25,24 @@ from wirespeed.systems.limits import (
 from wirespeed.systems.model import System
 from wirespeed.systems.published import Figure
 from wirespeed.units import format_size
+
+
+class Sources:
+    """Where facts stand, as numbers with a list below."""
+
+    def __init__(self) -> None:
+        self._listed: list[str] = []
+
+    def mark(self, source: str) -> tuple[str, str]:
+        """' [1]', dim."""
+        if source not in self._listed:
+            self._listed.append(source)
+        return f" [{self._listed.index(source) + 1}]", "dim"
+
+    def print_list(self, console: Console) -> None:
+        console.print()
+        for number, source in enumerate(self._listed, 1):
+            say(console, Text(f"[{number}] {source}", style="dim"), indent=4)
 
 
 @dataclass(frozen=True)
@@ -129,8 +147,8 @@ def print_systems(
         console,
         Text(
             "GB/s = 1e9 bytes per second, one way, at most. a pair: between two GPUs of a node; one GPU: "
-            f"out of it to all others of its node; {many} to all others; CPU-GPU: between a CPU and a GPU; staged: "
-            "GPU to GPU through host memory, one copy after the other; node: into the network. "
+            f"out of it to all others of its node; {many} to all others; CPU-GPU: between a CPU and a GPU; "
+            "staged: GPU to GPU through host memory, one copy after the other; node: into the network. "
             "-: not published, or it depends on which GPUs",
             style="dim",
         ),
@@ -162,14 +180,19 @@ def _rate(limit: Limit | None) -> Text:
     return Text(f"  {least}{words.rate(limit.rate)}")
 
 
-def print_equations(console: Console, systems: Mapping[str, System], group: int | None = None) -> None:
-    """How each limit comes about, and where its rates stand."""
+def print_equations(
+    console: Console, systems: Mapping[str, System], group: int | None = None, sources: Sources | None = None
+) -> None:
+    """How each limit comes about, and where its rates stand; a list of sources that is given goes on."""
+    own = sources or Sources()
     for key, system in systems.items():
         console.print()
         console.print(Text(key, style="bold"))
         for head, limit in limits_of(system, group).items():
             if limit is not None:
-                say(console, Text.assemble(f"{head}: {limit.equation}", (f"  ({limit.source})", "dim")))
+                say(console, Text.assemble(f"  {head}: {limit.equation}", own.mark(limit.source)), indent=4)
+    if sources is None:
+        own.print_list(console)
 
 
 def print_reached(console: Console, title: str, rows: Sequence[Reached], *, equations: bool = False) -> None:
@@ -177,8 +200,8 @@ def print_reached(console: Console, title: str, rows: Sequence[Reached], *, equa
     if not rows:
         return
     sources = list(dict.fromkeys(row.source for row in rows))
-    for teams in (True, False):
-        table = _reached_table(rows, sources, teams)
+    for wide in (2, 1, 0):
+        table = _reached_table(rows, sources, wide)
         if fits(console, table):
             break
     console.print()
@@ -189,7 +212,7 @@ def print_reached(console: Console, title: str, rows: Sequence[Reached], *, equa
     say(
         console,
         Text(
-            "GB/s of one direction, out of one rank or group: what was published as the sum of both is halved",
+            "GB/s of one direction, out of one rank or group: a sum of both, as published, is halved",
             style="dim",
         ),
     )
@@ -201,23 +224,25 @@ def print_reached(console: Console, title: str, rows: Sequence[Reached], *, equa
                 say(console, Text(f"{row.where}, {row.pattern} {row.path}: limit = {row.equation}", "dim"))
 
 
-def _reached_table(rows: Sequence[Reached], sources: Sequence[str], teams: bool) -> Table:
+def _reached_table(rows: Sequence[Reached], sources: Sequence[str], wide: int) -> Table:
+    """wide: 2 with all columns; 1 without those of ranks and groups; 0 with the most needed ones."""
     table = new_table()
-    for head in ("", "  pattern", "  path"):
+    for head in ("", "  figure"):
         table.add_column(head, no_wrap=True)
-    add_columns(table, ["  ranks", "  group"] if teams else [])
-    add_columns(table, ["  size", f"{GAP}GB/s", "  limit", "  of limit", "  source"])
+    add_columns(table, ["  ranks", "  group"] if wide == 2 else [])
+    add_columns(table, ["  size", "  GB/s", *(["  limit"] if wide else []), "  of limit"])
+    add_columns(table, ["  source"] if wide else [])
     for row in rows:
         share = row.share
-        table.add_row(
-            Text(row.where),
-            Text(f"  {row.pattern}"),
-            Text(f"  {row.path}"),
-            *([Text(str(row.ranks or "-")), Text(str(row.group or "-"))] if teams else []),
-            Text(f"  {format_size(row.bytes)}"),
-            Text(words.rate(row.rate)),
-            Text("-" if row.limit is None else f"  {words.rate(row.limit)}"),
-            Text("-") if share is None else Text(f"{100 * share:.0f} %", "bold red" if share > 1 else ""),
-            Text(f"[{sources.index(row.source) + 1}]", style="dim"),
-        )
+        cells = [Text(row.where), Text(f"  {row.pattern} {row.path}")]
+        if wide == 2:
+            cells += [Text(str(row.ranks or "-")), Text(str(row.group or "-"))]
+        cells += [Text(f"  {format_size(row.bytes)}"), Text(f"  {words.rate(row.rate)}")]
+        if wide:
+            cells.append(Text("-" if row.limit is None else f"  {words.rate(row.limit)}"))
+        style = "bold red" if share and share > 1 else ""
+        cells.append(Text("-") if share is None else Text(f"  {100 * share:.0f} %", style))
+        if wide:
+            cells.append(Text(f"[{sources.index(row.source) + 1}]", style="dim"))
+        table.add_row(*cells)
     return table

@@ -33,13 +33,12 @@ class Point:
         return self.gib_per_second * 2**30
 
 
-def names(folder: Path = FOLDER) -> list[str]:
+def names(folder: Path | None = None) -> list[str]:
     """What `--system` takes."""
-    return sorted(path.stem for path in folder.glob("*.toml"))
+    return sorted(path.stem for path in (folder or FOLDER).glob("*.toml"))
 
 
-@cache
-def load(name: str, folder: Path = FOLDER) -> System:
+def load(name: str, folder: Path | None = None) -> System:
     """The system of that name, large or small. Raises WirespeedError that lists those there are."""
     known = names(folder)
     if name.lower() not in known:
@@ -48,21 +47,25 @@ def load(name: str, folder: Path = FOLDER) -> System:
         close = get_close_matches(name.lower(), known, n=1)
         hint = f"did you mean {close[0]}? " if close else ""
         raise WirespeedError(f"--system {name}: there is no such system; {hint}there are: {', '.join(known)}")
-    file = folder / f"{name.lower()}.toml"
+    return _read((folder or FOLDER) / f"{name.lower()}.toml")
+
+
+@cache
+def _read(file: Path) -> System:
     return read(file.read_text(encoding="utf-8"), file.name)
 
 
-def all_systems(folder: Path = FOLDER) -> dict[str, System]:
+def all_systems(folder: Path | None = None) -> dict[str, System]:
     """Every system, by what `--system` takes."""
     return {name: load(name, folder) for name in names(folder)}
 
 
-def load_curves(system: System, folder: Path = FOLDER) -> dict[str, dict[int, Point]]:
+def load_curves(system: System, folder: Path | None = None) -> dict[str, dict[int, Point]]:
     """Path -> size in bytes -> point, under our names of the paths; empty where nothing was published."""
     found: dict[str, dict[int, Point]] = {}
     if system.curves is None:
         return found
-    with (folder / system.curves.file).open(encoding="utf-8", newline="") as file:
+    with ((folder or FOLDER) / system.curves.file).open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             curve = found.setdefault(system.curves.paths.get(row["path"], row["path"]), {})
             curve[int(row["bytes"])] = Point(float(row["seconds_one_way"]), float(row["GiB_per_s"]))

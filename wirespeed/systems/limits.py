@@ -63,7 +63,7 @@ def between_two(system: System) -> Limit | None:
     if found is None:
         return None
     rate, text, source = found
-    return Limit(rate, f"{text} = {_gb(rate)}", source)
+    return Limit(rate, text if text == _gb(rate) else f"{text} = {_gb(rate)}", source)
 
 
 def out_of_group(system: System, size: int) -> Limit | None:
@@ -119,7 +119,9 @@ def out_of_node(system: System) -> Limit | None:
         return None
     if network.node_rate:
         return Limit(
-            network.node_rate, f"{network.text}: {_gb(network.node_rate)} as published", network.source
+            network.node_rate,
+            f"{network.nics} x {network.text}: {_gb(network.node_rate)} as published",
+            network.source,
         )
     if not network.nic_rate:
         return None

@@ -6,8 +6,8 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
+from wirespeed import systems
 from wirespeed.errors import WirespeedError
-from wirespeed.systems import FOLDER
 
 DIRECTIONS = {"one way": 1, "out of a group": 1, "out of a group and into it": 2}
 """What a figure's definition begins with -> how many directions it adds up."""
@@ -36,9 +36,9 @@ class Figure:
         return self.published * 1e9 / DIRECTIONS[self.definition.split(":")[0]]
 
 
-def load_published(folder: Path = FOLDER) -> list[Figure]:
+def load_published(folder: Path | None = None) -> list[Figure]:
     """Every line. Raises WirespeedError that names the line which cannot be read."""
-    file = folder / "published.csv"
+    file = (folder or systems.FOLDER) / "published.csv"
     if not file.exists():
         return []
     with file.open(encoding="utf-8", newline="") as lines:

@@ -31,7 +31,7 @@ def recognise(
     product: str = "",
     systems: Mapping[str, System] | None = None,
 ) -> str | None:
-    """The key of the one system whose signs are all about; None when there is none, or more than one.
+    """The key of the one system that shows a sign of its own; None when there is none, or more than one.
 
     devices: names that the driver gives the GPUs, one for each. product: the DMI product name.
     """
@@ -39,11 +39,13 @@ def recognise(
         from wirespeed.systems import all_systems
 
         systems = all_systems()
-    found = [
-        key
+    shown = {
+        key: [sign for sign in system.signs if _shows(sign, system, environment, hostname, devices, product)]
         for key, system in systems.items()
-        if any(_shows(sign, system, environment, hostname, devices, product) for sign in system.signs)
-    ]
+    }
+    # A site's name for its machine says more than what kind of box it is.
+    named = [key for key, signs in shown.items() if any(not sign.product for sign in signs)]
+    found = named or [key for key, signs in shown.items() if signs]
     return found[0] if len(found) == 1 else None
 
 
@@ -67,11 +69,10 @@ def _shows(
     )
 
 
-def look() -> Here:
+def look(root: Path = Path("/")) -> Here:
     """This machine, as files show it: no driver is opened, so that a login node stays as it was."""
-    return Here(
-        os.environ, socket.gethostname(), _nvidia_gpus(), _text(Path("/sys/class/dmi/id/product_name"))
-    )
+    product = _text(root / "sys/class/dmi/id/product_name")
+    return Here(os.environ, socket.gethostname(), _nvidia_gpus(root), product)
 
 
 def recognised_here() -> str | None:
@@ -80,9 +81,9 @@ def recognised_here() -> str | None:
     return recognise(here.environment, here.hostname, here.devices, here.product)
 
 
-def _nvidia_gpus() -> tuple[str, ...]:
+def _nvidia_gpus(root: Path) -> tuple[str, ...]:
     names = []
-    for file in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
+    for file in sorted((root / "proc/driver/nvidia/gpus").glob("*/information")):
         if match := re.search(r"^Model:\s*(.+?)\s*$", _text(file), re.MULTILINE):
             names.append(match[1])
     return tuple(names)

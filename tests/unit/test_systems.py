@@ -1,0 +1,329 @@
+"""Published machines: their files, the limits that follow, and how a machine is recognised."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wirespeed import systems
+from wirespeed.errors import WirespeedError
+from wirespeed.limits.ceilings import device_links, pcie_link
+from wirespeed.systems import all_systems, load, load_curves, names, recognise
+from wirespeed.systems.limits import (
+    Limit,
+    between_two,
+    of_figure,
+    out_of_group,
+    out_of_node,
+    staged,
+    to_host,
+)
+from wirespeed.systems.published import COLUMNS, load_published
+from wirespeed.systems.reading import read
+
+KNOWN = names()
+WANTED = {
+    *("summit", "frontier", "crusher", "perlmutter", "delta", "spock", "thetagpu"),
+    *("dgx-a100", "dgx-h100", "dgx-h200"),
+}
+
+SMALL = """
+name = "Small"
+site = "a desk"
+[node]
+cpus = "1 CPU"
+gpu = "NVIDIA H200"
+gpus = 2
+driver_names = ["NVIDIA H200"]
+source = "its page, https://example.org/small"
+[batch]
+system = "slurm"
+launcher = "srun"
+source = "https://example.org/small"
+"""
+LINKS = '[gpu_links]\ntext = "wires"\nsource = "https://example.org"\n'
+SWITCH = '[[switches]]\nwhy = "speed"\nsource = "https://example.org"\n'
+
+
+class TestFiles:
+    def test_the_known_machines_are_there(self) -> None:
+        """A file that is lost is a machine whose users get no script."""
+        assert set(KNOWN) >= WANTED
+
+    @pytest.mark.parametrize("name", KNOWN)
+    def test_every_file_is_valid(self, name: str) -> None:
+        """Unknown keys, wrong types and facts without a source are errors of the reader."""
+        system = load(name)
+        assert system.name and system.site
+        assert system.node.gpus >= 1
+        assert load(name.upper()) == system
+
+    @pytest.mark.parametrize("name", KNOWN)
+    def test_rates_of_gpus_are_referred_to_not_repeated(self, name: str) -> None:
+        """What the driver calls a GPU must be a name of links.toml, or have its own source and rate."""
+        system = load(name)
+        for gpu in system.node.driver_names:
+            assert device_links(gpu) is not None or system.node.names_source, gpu
+        if system.host_link and system.host_link.pcie:
+            assert pcie_link(system.host_link.pcie)
+        if system.gpu_links:
+            assert between_two(system) is not None
+
+    @pytest.mark.parametrize("name", KNOWN)
+    def test_published_curves_are_there(self, name: str) -> None:
+        system = load(name)
+        curves = load_curves(system)
+        assert bool(curves) == bool(system.curves)
+
+    def test_unknown_systems_are_answered_with_the_known_ones(self) -> None:
+        with pytest.raises(WirespeedError, match=r"did you mean summit\? there are: .*frontier"):
+            load("sumit")
+
+    def test_a_newcomer_is_found_by_being_there(self, tmp_path: Path) -> None:
+        """One file, no other edit: CONTRIBUTING's promise."""
+        (tmp_path / "small.toml").write_text(SMALL)
+        assert names(tmp_path) == ["small"]
+        assert all_systems(tmp_path)["small"].node.gpus == 2
+
+    @pytest.mark.parametrize(
+        ("text", "complaint"),
+        [
+            ("colour = 'red'\n" + SMALL, r"nothing is called colour here; allowed: name, site"),
+            (SMALL.replace("gpus = 2", "gpus = 2\nspeed = 3"), r"node: nothing is called speed here"),
+            (
+                SMALL.replace('source = "its page, https://example.org/small"', ""),
+                r"node: source must be given",
+            ),
+            (SMALL.replace("its page, https://example.org/small", "trust me"), r"node: source: write where"),
+            (SMALL.replace("gpus = 2", 'gpus = "two"'), r"node: gpus: a whole number is expected"),
+            (SMALL.replace("gpus = 2", "gpus = true"), r"node: gpus: a whole number is expected"),
+            (SMALL.replace("gpus = 2", "gpus = 0"), r"node: gpus: at least 1"),
+            (SMALL.replace('["NVIDIA H200"]', '"NVIDIA H200"'), r"driver_names: a list is expected"),
+            (SMALL.replace('"slurm"', '"pigeons"'), r"batch: system: allowed are slurm, lsf"),
+            (SMALL.replace("[node]", "[node"), r"this is no TOML"),
+            ('node = 3\nname = "x"\nsite = "y"\nbatch = 4', r"node: a table is expected"),
+            (SMALL + LINKS + 'joined = "string"', r"joined: allowed are switch, direct, uneven"),
+            (SMALL + LINKS + 'joined = "direct"\npeers = 1', r"one of links_per_pair and pair_rate"),
+            (SMALL + LINKS + 'joined = "uneven"', r"least_pair_rate and most_pair_rate"),
+            (SMALL + SWITCH, r"switches 1: exactly one of module, variable and option"),
+            (SMALL + SWITCH + 'module = "a"\noption = "-b"', r"exactly one of module, variable and option"),
+            (SMALL + SWITCH + 'variable = "A"', r"a variable and its value"),
+            (SMALL + SWITCH + 'variable = "A B"\nvalue = "1"', r"'A B' is no variable's name"),
+            (SMALL + SWITCH + 'variable = "A"\nvalue = "$(rm -r /)"', r"no quotes, backslashes or commands"),
+            (SMALL + SWITCH + "variable = 'A'\nvalue = '\"; rm'", r"no quotes, backslashes or commands"),
+            (
+                SMALL + '[[signs]]\nsource = "https://example.org"',
+                r"exactly one of variable, host and product",
+            ),
+            (SMALL + '[[signs]]\nhost = "("\nsource = "https://example.org"', r"is no regular expression"),
+            (
+                SMALL + '[affinity]\ngpus = [1, 1]\ntext = "x"\nsource = "https://example.org"',
+                r"each of the node's GPUs once",
+            ),
+        ],
+    )
+    def test_a_wrong_file_is_told_where(self, text: str, complaint: str) -> None:
+        """Nothing is passed over: a misspelt key would be a fact that silently does not count."""
+        with pytest.raises(WirespeedError, match=complaint) as caught:
+            read(text, "small.toml")
+        assert str(caught.value).startswith("small.toml: ")
+
+
+def gigabytes(limit: Limit | None) -> float | None:
+    return None if limit is None else limit.rate / 1e9
+
+
+class TestLimits:
+    """Each by hand, from the machine's own documentation."""
+
+    def test_summit(self) -> None:
+        """Two links of 25 GB/s between any two of three GPUs and their CPU; 23 GB/s a node."""
+        summit = load("summit")
+        assert gigabytes(between_two(summit)) == 50
+        assert gigabytes(out_of_group(summit, 1)) == 100
+        assert out_of_group(summit, 3) is None  # between sockets it is the CPUs' wires
+        assert gigabytes(to_host(summit)) == 50
+        assert gigabytes(staged(summit)) == 25
+        assert gigabytes(out_of_node(summit)) == 23
+
+    def test_switched(self) -> None:
+        """DGX A100: 600 GB/s a GPU both ways, 300 g out of g of them; the other side may be narrower."""
+        dgx = load("dgx-a100")
+        assert [gigabytes(out_of_group(dgx, size)) for size in (1, 2, 4, 6, 7)] == [300, 600, 1200, 600, 300]
+        assert out_of_group(dgx, 8) is None
+        assert gigabytes(out_of_node(dgx)) == 200
+
+    def test_fully_joined_by_links(self) -> None:
+        """Perlmutter: 12 links a GPU, four to each of three others."""
+        perlmutter = load("perlmutter")
+        assert gigabytes(between_two(perlmutter)) == 100
+        assert [gigabytes(out_of_group(perlmutter, size)) for size in (1, 2, 3)] == [300, 400, 300]
+
+    def test_uneven(self) -> None:
+        """Frontier: 50 to 200 GB/s between two GPUs; a group's limit depends on which ones they are."""
+        frontier = load("frontier")
+        pair = between_two(frontier)
+        assert pair is not None and (pair.least, pair.rate) == (50e9, 200e9)
+        assert out_of_group(frontier, 4) is None
+        assert of_figure(frontier, "pingpong", "staged", 0, 2) == staged(frontier)
+
+    @pytest.mark.parametrize("name", KNOWN)
+    def test_equations_say_what_the_rates_say(self, name: str) -> None:
+        """An equation that ends in another number than the rate would be a lie in print."""
+        system = load(name)
+        found = [between_two(system), to_host(system), staged(system), out_of_node(system)]
+        found += [out_of_group(system, size) for size in range(1, system.node.gpus)]
+        for limit in found:
+            if limit is not None:
+                assert f"{limit.rate / 1e9:.4g} GB/s" in limit.equation
+                assert "://" in limit.source or limit.source.startswith(("NVIDIA", "PCI"))
+
+    @given(st.sampled_from(KNOWN), st.integers(1, 8))
+    def test_a_cut_is_as_wide_from_both_sides(self, name: str, size: int) -> None:
+        """What leaves a group enters the rest: both have the same limit, one way."""
+        system = load(name)
+        rest = system.node.gpus - size
+        mine, theirs = out_of_group(system, size), out_of_group(system, rest)
+        if mine and theirs:
+            assert mine.rate == pytest.approx(theirs.rate)
+
+    def test_groups_within_a_switched_node(self) -> None:
+        assert gigabytes(of_figure(load("thetagpu"), "groups", "nccl", 4, 8)) == 1200
+        assert gigabytes(of_figure(load("thetagpu"), "groups", "nccl", 8, 16)) == 200
+        assert gigabytes(of_figure(load("perlmutter"), "groups", "nccl", 2, 4)) == 200
+        assert of_figure(load("thetagpu"), "groups", "nccl", 4, 16) is None
+
+
+class TestPublished:
+    def test_every_line_names_a_known_machine_and_pattern(self) -> None:
+        from wirespeed.paths import all_paths
+        from wirespeed.patterns import all_patterns
+
+        paths = {path.name for path in all_paths()}
+        for figure in load_published():
+            assert figure.system in KNOWN
+            assert figure.pattern in all_patterns()
+            assert figure.path in paths
+
+    def test_summit_s_lines_are_those_of_its_curve(self) -> None:
+        curves = load_curves(load("summit"))
+        found = [figure for figure in load_published() if figure.system == "summit"]
+        assert {figure.path for figure in found} == set(curves)
+        for figure in found:
+            assert figure.rate == pytest.approx(curves[figure.path][figure.bytes].rate, rel=1e-4)
+
+    def test_both_ways_are_halved(self) -> None:
+        """Crusher: 6.96 GB a rank in 0.5400805 s, eight ranks, both ways: 103.1 GB/s, 51.5 out of a node."""
+        crusher = next(figure for figure in load_published() if figure.system == "crusher")
+        assert crusher.published == pytest.approx(8 * 6.96 / 0.5400805, rel=1e-4)
+        assert crusher.rate == pytest.approx(51.55e9, rel=1e-3)
+
+    def test_nothing_published_is_above_its_limit(self) -> None:
+        for figure in load_published():
+            limit = of_figure(load(figure.system), figure.pattern, figure.path, figure.group, figure.ranks)
+            assert limit is None or figure.rate < limit.rate
+
+    @pytest.mark.parametrize(
+        ("change", "complaint"),
+        [
+            ({"GB/s": "fast"}, "line 2: could not convert"),
+            ({"definition": "somehow"}, "line 2: a definition begins with one of one way, out of a group"),
+            ({"source": "a talk"}, "line 2: write where the figure stands"),
+        ],
+    )
+    def test_a_wrong_line_is_told(self, tmp_path: Path, change: dict[str, str], complaint: str) -> None:
+        row = {
+            **dict.fromkeys(COLUMNS, "2"),
+            "system": "summit",
+            "definition": "one way: x",
+            "source": "https://example.org",
+            **change,
+        }
+        with (tmp_path / "published.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, COLUMNS)
+            writer.writeheader()
+            writer.writerow(row)
+        with pytest.raises(WirespeedError, match=complaint):
+            load_published(tmp_path)
+
+
+A100 = ["NVIDIA A100-SXM4-40GB"] * 8
+H200 = ["NVIDIA H200"] * 8
+
+
+class TestRecognition:
+    @pytest.mark.parametrize(
+        ("environment", "hostname", "devices", "product", "found"),
+        [
+            ({"LMOD_SYSTEM_NAME": "frontier"}, "login05", [], "", "frontier"),
+            ({"LMOD_SYSTEM_NAME": "summit"}, "batch3", [], "", "summit"),
+            ({"LMOD_SYSTEM_NAME": "crusher"}, "crusher062", [], "HPE Cray EX235a", "crusher"),
+            ({"LMOD_SYSTEM_NAME": "spock"}, "spock13", [], "", "spock"),
+            ({"NERSC_HOST": "perlmutter"}, "nid004434", ["NVIDIA A100-SXM4-40GB"] * 4, "", "perlmutter"),
+            ({}, "dt-login03.delta.ncsa.illinois.edu", [], "", "delta"),
+            ({}, "dt-login03", [], "", "delta"),
+            # A DGX A100 by its box, ThetaGPU by its name: the name says more.
+            ({}, "thetagpu07", A100, "DGXA100 920-23687-2530-000", "thetagpu"),
+            ({}, "thetagpusn1", [], "", None),
+            ({}, "anywhere", A100, "DGXA100 920-23687-2530-000", "dgx-a100"),
+            ({}, "anywhere", ["NVIDIA H100 80GB HBM3"] * 8, "DGXH100", "dgx-h100"),
+            ({}, "anywhere", H200, "NVIDIA DGX H200\n", "dgx-h200"),
+            ({}, "anywhere", H200[:4], "DGXH200", None),  # not all of its GPUs are to be seen
+            ({}, "anywhere", H200, "PowerEdge XE9680", None),  # the same GPUs in another box
+            ({}, "anywhere", [], "DGXH200", None),
+            ({"LMOD_SYSTEM_NAME": "frontier2"}, "login05", [], "", None),
+            ({"LMOD_SYSTEM_NAME": "frontier", "NERSC_HOST": "perlmutter"}, "x", [], "", None),
+            ({}, "dtai-login.delta.ncsa.illinois.edu", [], "", None),  # DeltaAI is another machine
+            ({}, "", [], "", None),
+        ],
+    )
+    def test_by_its_own_signs(
+        self, environment: dict[str, str], hostname: str, devices: list[str], product: str, found: str | None
+    ) -> None:
+        """A wrong guess would put another machine's switches into a job: where unsure, None."""
+        assert recognise(environment, hostname, devices, product) == found
+
+    @given(st.dictionaries(st.text(max_size=8), st.text(max_size=8)), st.text(max_size=20))
+    def test_strangers_are_not_recognised(self, environment: dict[str, str], hostname: str) -> None:
+        assert recognise(environment, hostname, ["NVIDIA H200"] * 2, "vm") is None
+
+    def test_what_is_seen_without_a_driver(self, tmp_path: Path) -> None:
+        """On a login node there may be none of these files; on a GPU node they name the box and its GPUs."""
+        from wirespeed.systems.recognition import look
+
+        assert (look(tmp_path).devices, look(tmp_path).product) == ((), "")
+        (tmp_path / "sys/class/dmi/id").mkdir(parents=True)
+        (tmp_path / "sys/class/dmi/id/product_name").write_text("DGXH200\n")
+        for number in range(8):
+            folder = tmp_path / f"proc/driver/nvidia/gpus/0000:0{number}:00.0"
+            folder.mkdir(parents=True)
+            (folder / "information").write_text("Model: \t\t NVIDIA H200\nIRQ:   \t\t 42\n")
+        here = look(tmp_path)
+        assert recognise({}, "n1", here.devices, here.product) == "dgx-h200"
+
+    def test_a_newcomer_is_recognised(self, tmp_path: Path) -> None:
+        sign = '[[signs]]\nvariable = "SITE"\nvalue = "desk"\nsource = "https://example.org"\n'
+        (tmp_path / "small.toml").write_text(SMALL + sign)
+        assert recognise({"SITE": "desk"}, "n1", [], systems=all_systems(tmp_path)) == "small"
+
+
+def test_the_reader_takes_whole_numbers_as_rates() -> None:
+    """200000000000 and 200e9 are the same rate."""
+    links = LINKS + 'joined = "uneven"\nleast_pair_rate = 50000000000\nmost_pair_rate = 200e9'
+    made: Any = read(SMALL + links, "small.toml").gpu_links
+    assert (made.least_pair_rate, made.most_pair_rate) == (50e9, 200e9)
+
+
+def test_summit_alone_has_curves() -> None:
+    """`--against` offers those systems whose curves were published, and says so of the others."""
+    from wirespeed.report.reference import known_systems, load_system
+
+    assert known_systems() == ["summit"]
+    with pytest.raises(WirespeedError, match="no published curves of Frontier are known; there are: summit"):
+        load_system("frontier")
+    assert systems.FOLDER.joinpath("published.csv").exists()

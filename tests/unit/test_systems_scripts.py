@@ -1,0 +1,381 @@
+"""Job scripts: every one is a shell script whose directives and whose wirespeed commands are right."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pytest
+import typer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.fake_run import FakeRun, one_line
+
+from wirespeed import systems
+from wirespeed.cli.main import build_app, main
+from wirespeed.cli.script import minutes
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.systems import load, names
+from wirespeed.systems.model import System
+from wirespeed.systems.scripts import Job, write
+
+DIRECTIVES = {
+    "slurm": (
+        "#SBATCH ",
+        ("--job-name --output --time --nodes --ntasks-per-node --gpus-per-node --cpus-per-task --account"),
+        "--partition --qos --constraint --mem",
+        "--exclusive",
+    ),
+    "lsf": ("#BSUB ", "-J -o -W -nnodes -P -q", "-alloc_flags", ""),
+    "pbs": ("#PBS ", "-N -j -l -A -q", "", "-V"),
+    "flux": ("#flux: ", "--job-name --output --time-limit --nodes --bank --queue", "", "--exclusive"),
+    "cobalt": ("#COBALT ", "-n -t --mode -O -A -q", "--attrs", ""),
+}
+"""Of each batch system, from its own manual: the word of its directives, options with a value, and flags."""
+FAKE = {
+    # A launcher: passes its own options over, and starts one rank.
+    "srun jsrun mpiexec mpirun flux": """#!/bin/sh
+[ "$1" = --version ] && exit 0
+echo "$0 $*" >> "$CALLS.launches"
+while [ "$1" != wirespeed ] && [ "$1" != env ]; do shift; done
+exec "$@"
+""",
+    "wirespeed": """#!/bin/sh
+printf '%s\\n' "$*" >> "$CALLS"
+case " $* " in *" --paths host "*) exit "${HOST_FAILS:-0}" ;; esac
+""",
+    "module": """#!/bin/sh
+echo "module $*" >> "$CALLS.modules"
+""",
+}
+
+
+@dataclass
+class Ran:
+    """What a script did when it was run with made-up launchers."""
+
+    code: int
+    calls: list[list[str]] = field(default_factory=list)
+    launches: list[str] = field(default_factory=list)
+    modules: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def fakes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fakes")
+    for programs, text in FAKE.items():
+        for program in programs.split():
+            (folder / program).write_text(text)
+            (folder / program).chmod(0o755)
+    return folder
+
+
+def written(*words: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """The script that the command prints."""
+    assert main(["script", *words]) == ExitCode.OK
+    return capsys.readouterr().out
+
+
+def ran(script: str, fakes: Path, folder: Path, **variables: str) -> Ran:
+    file = folder / "job.sh"
+    file.write_text(script)
+    checked = subprocess.run(["bash", "-n", str(file)], capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    calls = folder / "calls"
+    environment = {"PATH": f"{fakes}:{os.environ['PATH']}", "CALLS": str(calls), "HOME": str(folder)}
+    done = subprocess.run(
+        # Not as a login shell: what its profile does to PATH is not ours to test.
+        ["bash", str(file)],
+        env={**environment, "HOSTS": "n1,n2", "COBALT_NODEFILE": "nodes", **variables},
+        cwd=folder,
+        capture_output=True,
+        check=False,
+    )
+
+    def lines(name: str) -> list[str]:
+        found = folder / name
+        return found.read_text().splitlines() if found.exists() else []
+
+    return Ran(
+        done.returncode,
+        [line.split() for line in lines("calls")],
+        lines("calls.launches"),
+        lines("calls.modules"),
+    )
+
+
+def parsed(script: str, batch: str) -> list[tuple[str, str | None]]:
+    """The script's directives as (option, value): read as strictly as the batch system reads them."""
+    word, needed, further, flags = DIRECTIVES[batch]
+    lines = script.splitlines()
+    assert lines[0].startswith("#!/bin/bash")
+    # They count up to the first line that is no comment; Cobalt's up to the first other line.
+    head = lines[1 : next(number for number, line in enumerate(lines) if not line.startswith("#"))]
+    own = [line for line in lines if line.startswith(word)]
+    assert [line for line in head if line.startswith(word)] == own
+    assert head[: len(own)] == own
+    found: list[tuple[str, str | None]] = []
+    parser = argparse.ArgumentParser(exit_on_error=False, allow_abbrev=False, prefix_chars="-")
+    for option in (*needed.split(), *further.split()):
+        parser.add_argument(option, dest=option, action="append")
+    for option in flags.split():
+        parser.add_argument(option, dest=option, action="store_true")
+    for line in own:
+        given, rest = parser.parse_known_args(shlex.split(line.removeprefix(word)))
+        assert not rest, line
+        found += [(name, value[0]) for name, value in vars(given).items() if isinstance(value, list)]
+        found += [(name, None) for name, value in vars(given).items() if value is True]
+    return found
+
+
+JOBS = [
+    "groups --nodes 2 --group 4 --sizes 8:1G --paths host,aware --account ABC123",
+    "pingpong --nodes 2 --time 1:30 --queue debug --loops 50 --out own.jsonl",
+]
+
+
+@pytest.fixture(autouse=True)
+def one_app(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands are gathered once: this is about one of them, a hundred times."""
+    monkeypatch.setattr("wirespeed.cli.main.build_app", _built)
+
+
+@cache
+def _built() -> typer.Typer:
+    return build_app()
+
+
+class TestEverySystem:
+    @pytest.mark.parametrize("job", JOBS, ids=[job.split()[0] for job in JOBS])
+    @pytest.mark.parametrize("name", names())
+    def test_its_script(
+        self,
+        name: str,
+        job: str,
+        fakes: Path,
+        fake: FakeRun,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        """A job that waits a day in a queue must not end at once: shell, directives, commands are right."""
+        system = load(name)
+        if name == "summit":
+            job = job.replace("--group 4", "--group 6")
+        script = written(*job.split(), "--system", name, capsys=capsys)
+        if system.batch.system != "none":
+            options = dict(parsed(script, system.batch.system))
+            assert ("ABC123" in options.values()) == ("--account" in job)
+            assert ("debug" in options.values()) == ("debug" in job or system.batch.queue == "debug")
+        did = ran(script, fakes, tmp_path)
+        assert did.code == 0
+        pattern = job.split()[0]
+        nodes = int(re.findall(r"--nodes (\d+)", job)[0]) if "--nodes" in job else 1
+        paths = [call[call.index("--paths") + 1] for call in did.calls]
+        # But for the path all calls are alike: one is read by the command itself.
+        alike = {
+            " ".join(call).replace(f"--paths {path} ", "")
+            for call, path in zip(did.calls, paths, strict=True)
+        }
+        assert len(alike) == 1
+        assert main(did.calls[-1]) == ExitCode.OK
+        plan = fake.plan
+        paths = [name for path in paths for name in path.split(",")]
+        assert (plan.pattern, plan.paths[-1]) == (pattern, paths[-1])
+        assert plan.out is not None and plan.out.endswith(".jsonl")
+        assert (plan.out == "own.jsonl") == ("own.jsonl" in job)
+        if plan.between:
+            assert set(plan.between) <= set(range(system.node.gpus))
+            assert len(plan.between) == (2 if pattern == "pingpong" else system.node.gpus)
+        if system.batch.system == "none":
+            assert plan.ranks == (2 if pattern == "pingpong" else nodes * system.node.gpus)
+            assert plan.hosts == ("n1", "n2")
+        if "--paths" in job:
+            assert paths == job.split("--paths ")[1].split()[0].split(",")
+        assert len(paths) == len(set(paths)) >= 2
+        self.check_switches(system, script, did)
+
+    def check_switches(self, system: System, script: str, did: Ran) -> None:
+        """Each active switch is set, those that are not stand as comments; each with its source."""
+        shell = "\n".join(line for line in script.splitlines() if not line.startswith("#"))
+        for switch in system.switches:
+            setting = switch.module or switch.option or f"{switch.variable}="
+            assert (setting in shell) == switch.active
+            assert switch.option or (setting in script and switch.source in script)
+            if switch.ranks_only:
+                assert f"export {switch.variable}" not in script
+        wanted = [switch.module for switch in system.switches if switch.module and switch.active]
+        assert did.modules == [f"module load {module}" for module in wanted]
+        for breakage in system.breakages:
+            assert breakage.what in script
+
+    def test_the_nearest_gpu_of_each_rank(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Frontier's first cores are near GPU 4; two ranks on two nodes both get that one."""
+        one = written("pingpong", "--system", "frontier", "--paths", "aware", capsys=capsys)
+        assert "--between 4,5 " in one
+        two = written("pingpong", "--system", "frontier", "--nodes", "2", "--paths", "aware", capsys=capsys)
+        assert "--between 4,4 " in two
+        many = written("ring", "--system", "frontier", "--nodes", "2", "--paths", "aware", capsys=capsys)
+        assert "--between 4,5,2,3,6,7,0,1 " in many
+        own = written("ring", "--system", "frontier", "--between", "0,1", "--paths", "aware", capsys=capsys)
+        assert "--between 0,1 " in own and own.count("--between") == 2  # in the command, and in the head
+        on_cpus = written("ring", "--system", "frontier", "--device", "cpu", "--paths", "host", capsys=capsys)
+        assert "--between" not in on_cpus
+        assert "--between" not in written("ring", "--system", "summit", capsys=capsys)
+
+
+class TestEveryBatchSystem:
+    @pytest.mark.parametrize("batch", ["slurm", "lsf", "pbs", "flux"])
+    def test_a_machine_that_is_not_known(
+        self, batch: str, fakes: Path, fake: FakeRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        words = f"groups --batch {batch} --gpus-per-node 4 --nodes 3 --group 4 --paths host,nccl"
+        script = written(*words.split(), "--queue", "q", "--account", "a", "--time", "90", capsys=capsys)
+        options = parsed(script, batch)
+        assert {"q", "a"} <= {value for _, value in options}
+        clock = {"slurm": "01:30:00", "lsf": "1:30", "pbs": "walltime=01:30:00", "flux": "90m"}[batch]
+        assert clock in [value for _, value in options]
+        did = ran(script, fakes, tmp_path)
+        assert did.code == 0 and len(did.launches) == 2
+        assert [main(call) for call in did.calls] == [0, 0]
+        assert [plan.paths for plan in fake.plans] == [("host",), ("nccl",)]
+        assert re.search(r"(-n|--ntasks=|--nrs|--nodes=)\s*(12|3)\b", did.launches[0])
+
+    @pytest.mark.parametrize("batch", ["slurm", "lsf", "pbs", "flux"])
+    def test_a_path_that_fails_costs_its_own_figures(
+        self, batch: str, fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Each path is a job step: after one that crashed the others go on, and the job ends as failed."""
+        words = f"pingpong --batch {batch} --gpus-per-node 2 --paths host,staged,aware"
+        did = ran(written(*words.split(), capsys=capsys), fakes, tmp_path, HOST_FAILS="139")
+        assert did.code == 139
+        assert [call[call.index("--paths") + 1] for call in did.calls] == ["host", "staged", "aware"]
+        assert all("--resume" in call for call in did.calls)
+
+    def test_open_mpi_s_mpiexec_is_told_in_its_own_words(
+        self, fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        script = written("groups", "--batch", "pbs", "--gpus-per-node", "4", "--paths", "host", capsys=capsys)
+        assert "--ppn 4" in ran(script, fakes, tmp_path).launches[0]
+        own = tmp_path / "openmpi"
+        own.mkdir()
+        text = FAKE["srun jsrun mpiexec mpirun flux"].replace(
+            "&& exit 0", "&& echo 'mpiexec (Open MPI) 5.0.11' && exit 0"
+        )
+        (own / "mpiexec").write_text(text)
+        (own / "mpiexec").chmod(0o755)
+        did = ran(script, fakes, tmp_path, PATH=f"{own}:{fakes}:{os.environ['PATH']}")
+        assert "--map-by ppr:4:node" in did.launches[-1]
+
+    def test_another_batch_system_than_the_machine_s_own(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """What a machine says of its own batch system is not put into the script of another one."""
+        script = written("ring", "--system", "perlmutter", "--batch", "flux", capsys=capsys)
+        assert parsed(script, "flux") and "constraint" not in script and "regular" not in script
+
+    def test_without_wirespeed_the_job_says_so(
+        self, fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        script = written("pingpong", "--batch", "slurm", "--gpus-per-node", "2", capsys=capsys)
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin" / "bash").symlink_to("/bin/bash")
+        assert ran(script, fakes, tmp_path, PATH=str(tmp_path / "bin")).code == 3
+
+    def test_setup_comes_before_all_else(self, capsys: pytest.CaptureFixture[str]) -> None:
+        line = "source $HOME/venv/bin/activate"
+        script = written("ring", "--system", "frontier", "--setup", line, capsys=capsys)
+        assert script.index(line) < script.index("\nmodule load") < script.index("command -v")
+
+
+PATTERN_WORDS = [
+    ["script"],
+    ["script", "nothing", "--system", "summit"],
+    ["script", "groups", "--system", "nowhere"],
+    ["script", "groups", "--batch", "slurm"],
+    ["script", "groups", "--batch", "pigeons", "--gpus-per-node", "4"],
+    ["script", "groups", "--system", "summit", "--group", "4"],
+    ["script", "groups", "--system", "summit", "--group", "1,2"],
+    ["script", "groups", "--system", "summit", "--grupo", "2"],
+    ["script", "groups", "--system", "summit", "--sizes", "8X"],
+    ["script", "groups", "--system", "summit", "--paths", "nowhere"],
+    ["script", "groups", "--system", "summit", "--nodes", "0"],
+    ["script", "groups", "--system", "summit", "--nodes", "2", "--ranks", "5"],
+    ["script", "groups", "--system", "summit", "--ranks", "4", "--ranks-per-node", "3"],
+    ["script", "groups", "--system", "summit", "--time", "soon"],
+    ["script", "groups", "--system", "summit", "--time", "0"],
+    ["script", "groups", "--system", "summit", "--account", "a b"],
+    ["script", "groups", "--system", "summit", "--queue", "q\n#SBATCH --mem=0"],
+    ["script", "groups", "--system", "summit", "--setup", "a\nb"],
+    ["script", "groups", "--system", "summit", "--with", "stream:host"],
+    ["script", "groups", "--system", "summit", "--device", "cpu", "--paths", "nccl*"],
+    ["script", "groups", "--system", "summit", "stray"],
+    ["script", "pingpong", "--system", "summit", "--nodes", "3"],
+    ["script", "groups", "--batch", "slurm", "--gpus-per-node", "0"],
+    ["script", "groups", "--system", "summit", "-o", "/nowhere/at/all"],
+]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("words", PATTERN_WORDS, ids=[shlex.join(words) for words in PATTERN_WORDS])
+    def test_one_line(self, words: Sequence[str], capsys: pytest.CaptureFixture[str]) -> None:
+        """What could not run is told before the job waits in a queue: one line, nothing written."""
+        assert main(words) in (ExitCode.USAGE, ExitCode.CANNOT_WRITE)
+        one_line(capsys.readouterr().err)
+
+    def test_where_this_machine_is_not_known(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for variable in ("LMOD_SYSTEM_NAME", "NERSC_HOST"):
+            monkeypatch.delenv(variable, raising=False)
+        assert main(["script", "groups"]) == ExitCode.USAGE
+        assert "--system (crusher" in one_line(capsys.readouterr().err)
+        monkeypatch.setenv("LMOD_SYSTEM_NAME", "spock")
+        assert "# Spock (OLCF" in written("groups", capsys=capsys)
+
+    def test_a_file_is_never_overwritten(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        file = tmp_path / "job.sh"
+        assert main(["script", "ring", "--system", "summit", "-o", str(file)]) == 0
+        text = file.read_text()
+        assert text.startswith("#!/bin/bash\n#BSUB")
+        assert main(["script", "pairs", "--system", "summit", "-o", str(file)]) == ExitCode.USAGE
+        assert file.read_text() == text
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=30))
+@settings(max_examples=20, deadline=None)
+def test_file_names_are_quoted(name: str) -> None:
+    """Whatever a result file is called, the shell sees one word: no text of a user's is run as a command."""
+    job = Job("pingpong", ("--sizes", "8"), ("host",), name, 1, 2, 2, minutes=30, choose_ranks=False)
+    script = write(job, "lsf")
+    assignment = script[script.index("\nresults=") : script.index("\n# One resource set")]
+    shell = f'set -u{assignment}\nprintf %s "$results"'
+    shown = subprocess.run(["bash", "-c", shell], capture_output=True, check=True)
+    assert shown.stdout.decode() == name
+
+
+@pytest.mark.parametrize(
+    ("word", "found"), [("30", 30), ("0:30", 30), ("1:30", 90), ("1:30:01", 91), ("24:00:00", 1440)]
+)
+def test_minutes(word: str, found: int) -> None:
+    assert minutes(word) == found
+
+
+@pytest.mark.parametrize("word", ["", "0", "0:00", "1:2:3:4", "1h", "-5", "99999", "1:-2"])
+def test_no_minutes(word: str) -> None:
+    with pytest.raises(WirespeedError, match="--time"):
+        minutes(word)
+
+
+def test_a_newcomer_s_script(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A machine that is one new file has its script with no other edit."""
+    text = (systems.FOLDER / "delta.toml").read_text().replace('name = "Delta"', 'name = "Gamma"')
+    (tmp_path / "gamma.toml").write_text(text)
+    monkeypatch.setattr(systems, "FOLDER", tmp_path)
+    assert "# Gamma (NCSA" in written("groups", "--system", "gamma", capsys=capsys)
