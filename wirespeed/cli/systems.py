@@ -27,7 +27,7 @@ FORMATS = ("table", "json")
 class _Own:
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILE]...", help="Result files: their fastest figures beside the limits."),
+        typer.Argument(metavar="FILE", help="Result files: their fastest figures beside the limits."),
     ] = None
     system: Annotated[
         str | None, option("--system", "NAME", "All that is known of one machine, with the sources.")

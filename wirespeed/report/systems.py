@@ -136,8 +136,8 @@ def print_systems(
     console: Console, systems: Mapping[str, System], here: str | None = None, group: int | None = None
 ) -> None:
     """A line for each machine: its node, and what its wires can carry."""
-    for nodes in (True, False):
-        table = _limits_table(systems, here, group, nodes)
+    for wide in (2, 1, 0):
+        table = _limits_table(systems, here, group, wide)
         if fits(console, table):
             break
     console.print(table, crop=False, no_wrap=True)
@@ -157,19 +157,24 @@ def print_systems(
         say(console, Text(f"* this machine, by its own signs ({systems[here].name})", style="dim"))
 
 
-def _limits_table(systems: Mapping[str, System], here: str | None, group: int | None, nodes: bool) -> Table:
+HOST_COLUMNS = ("CPU-GPU", "staged")
+
+
+def _limits_table(systems: Mapping[str, System], here: str | None, group: int | None, wide: int) -> Table:
+    """wide: 2 with what a node has; 1 with all limits; 0 without those of host memory."""
     table = new_table()
-    heads = list(limits_of(next(iter(systems.values())), group))
+    heads = limits_of(next(iter(systems.values())), group)
+    shown = [head for head in heads if wide or head not in HOST_COLUMNS]
     table.add_column("system", no_wrap=True)
-    if nodes:
+    if wide == 2:
         table.add_column("  a node", no_wrap=True)
-    add_columns(table, [f"  {head}" for head in heads])
+    add_columns(table, [f"  {head}" for head in shown])
     for key, system in systems.items():
         cells = [Text(f"{key}{' *' if key == here else ''}", style="bold" if key == here else "")]
-        if nodes:
+        if wide == 2:
             cells.append(Text(f"  {system.node.gpus} x {system.node.gpu.split(',')[0]}"))
-        cells += [_rate(limit) for limit in limits_of(system, group).values()]
-        table.add_row(*cells)
+        limits = limits_of(system, group)
+        table.add_row(*cells, *(_rate(limits[head]) for head in shown))
     return table
 
 
