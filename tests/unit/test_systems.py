@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from wirespeed import systems
 from wirespeed.errors import WirespeedError
-from wirespeed.limits.ceilings import device_links, pcie_link
+from wirespeed.limits.rates import device_links, pcie
 from wirespeed.systems import all_systems, load, load_curves, names, recognise
 from wirespeed.systems.limits import (
     Limit,
@@ -69,8 +70,8 @@ class TestFiles:
         system = load(name)
         for gpu in system.node.driver_names:
             assert device_links(gpu) is not None or system.node.names_source, gpu
-        if system.host_link and system.host_link.pcie:
-            assert pcie_link(system.host_link.pcie)
+        if system.host_link:
+            assert to_host(system) is not None
         if system.gpu_links:
             assert between_two(system) is not None
 
@@ -158,6 +159,15 @@ class TestLimits:
         assert out_of_group(dgx, 8) is None
         assert gigabytes(out_of_node(dgx)) == 200
 
+    def test_of_pcie_the_payload(self) -> None:
+        """One copy after the other: 1/b = 1/b_D2H + 1/b_H2D, less what packets add."""
+        dgx = load("dgx-h200")
+        down, up = pcie(5, 16, to_device=False), pcie(5, 16, to_device=True)
+        slot, both = to_host(dgx), staged(dgx)
+        assert down and up and slot and both
+        assert slot.rate == down.value < up.value
+        assert both.rate == pytest.approx(down.value * up.value / (down.value + up.value))
+
     def test_fully_joined_by_links(self) -> None:
         """Perlmutter: 12 links a GPU, four to each of three others."""
         perlmutter = load("perlmutter")
@@ -180,7 +190,7 @@ class TestLimits:
         found += [out_of_group(system, size) for size in range(1, system.node.gpus)]
         for limit in found:
             if limit is not None:
-                assert f"{limit.rate / 1e9:.4g} GB/s" in limit.equation
+                assert re.search(rf"\b{limit.rate / 1e9:.1f}".removesuffix(".0") + " GB/s", limit.equation)
                 assert "://" in limit.source or limit.source.startswith(("NVIDIA", "PCI"))
 
     @given(st.sampled_from(KNOWN), st.integers(1, 8))

@@ -64,7 +64,7 @@ class TestTable:
     def test_equations_with_their_sources(self, capsys: pytest.CaptureFixture[str]) -> None:
         text = " ".join(shown(capsys, "--equations").split())
         assert "4 x 18 NVLink 4 links x 25 GB/s = 1800 GB/s" in text
-        assert "1/b = 1/b_D2H + 1/b_H2D, both 50 GB/s = 25 GB/s" in text
+        assert "1/b = 1/b_D2H + 1/b_H2D: 50 GB/s and 50 GB/s = 25 GB/s" in text
         assert "4 adapters x 25 GB/s = 100 GB/s" in text
 
     def test_script_lists_them_too(self, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,11 +75,14 @@ class TestTable:
 class TestOneMachine:
     @pytest.mark.parametrize("name", names())
     def test_all_that_is_known(self, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-        """Each switch and breakage of the file is shown, each with the number of its source."""
-        text = " ".join(shown(capsys, "--system", name).split())
+        """Each switch and breakage of the file is shown, with its source: on one line, to be copied."""
+        printed = shown(capsys, "--system", name)
+        text = " ".join(printed.split())
         system = load(name)
         for fact in (*(one.why for one in system.switches), *(one.what for one in system.breakages)):
             assert fact in text
+        for one in (*system.switches, *system.breakages):
+            assert re.search(rf"^\[\d+\] {re.escape(one.source)}$", printed, re.MULTILINE)
         for number in set(re.findall(r" \[(\d+)\]", text)):
             assert text.count(f"[{number}]") >= 2  # at a fact, and in the list
 

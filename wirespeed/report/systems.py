@@ -41,8 +41,13 @@ class Sources:
 
     def print_list(self, console: Console) -> None:
         console.print()
-        for number, source in enumerate(self._listed, 1):
-            say(console, Text(f"[{number}] {source}", style="dim"), indent=4)
+        _list(console, self._listed)
+
+
+def _list(console: Console, sources: Sequence[str]) -> None:
+    """One a line, whole: an address that a table broke could not be copied."""
+    for number, source in enumerate(sources, 1):
+        console.print(Text(f"[{number}] {source}", style="dim"), soft_wrap=True)
 
 
 @dataclass(frozen=True)
@@ -147,9 +152,9 @@ def print_systems(
         console,
         Text(
             "GB/s = 1e9 bytes per second, one way, at most. a pair: between two GPUs of a node; one GPU: "
-            f"out of it to all others of its node; {many} to all others; CPU-GPU: between a CPU and a GPU; "
-            "staged: GPU to GPU through host memory, one copy after the other; node: into the network. "
-            "-: not published, or it depends on which GPUs",
+            f"out of it to all others of its node; {many} to all others; CPU-GPU: a CPU and a GPU, of PCIe "
+            "the payload; staged: GPU to GPU through host memory, one copy after the other; node: into the "
+            "network. -: not published, or it depends on which GPUs",
             style="dim",
         ),
     )
@@ -221,8 +226,7 @@ def print_reached(console: Console, title: str, rows: Sequence[Reached], *, equa
             style="dim",
         ),
     )
-    for number, source in enumerate(sources, 1):
-        say(console, Text(f"[{number}] {source}", style="dim"), indent=4)
+    _list(console, sources)
     if equations:
         for row in rows:
             if row.limit is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from wirespeed.limits.ceilings import device_links, pcie_link
+from wirespeed.limits.rates import Rate, device_links, pcie
 from wirespeed.systems.model import GpuLinks, System
 
 STAGED = "1/b = 1/b_D2H + 1/b_H2D"
@@ -90,26 +90,39 @@ def out_of_group(system: System, size: int) -> Limit | None:
 
 
 def to_host(system: System) -> Limit | None:
-    """Between a CPU and one GPU."""
-    link = system.host_link
-    if link and link.rate:
-        return Limit(link.rate, f"{link.text}: {_gb(link.rate)}", link.source)
-    known = _known_links(system)
-    name = link.pcie if link else str(known["pcie"]) if known else ""
-    if not name:
+    """Between a CPU and one GPU; of PCIe the payload, in the direction that has less of it."""
+    copies = _copies(system)
+    if copies is None:
         return None
-    pcie = pcie_link(name)
-    source = f"{link.source}; {pcie['source']}" if link else pcie["source"]
-    return Limit(pcie["rate"], f"PCIe {name}: {_gb(pcie['rate'])}", source)
+    slower = min(copies, key=lambda rate: rate.value)
+    return Limit(slower.value, slower.text, slower.source)
 
 
 def staged(system: System) -> Limit | None:
     """From a GPU to another one of its node through host memory, one copy after the other."""
-    host = to_host(system)
-    if host is None:
+    copies = _copies(system)
+    if copies is None:
         return None
-    rate = host.rate / 2
-    return Limit(rate, f"{STAGED}, both {_gb(host.rate)} = {_gb(rate)}", host.source)
+    down, up = copies
+    rate = 1 / (1 / down.value + 1 / up.value)
+    return Limit(rate, f"{STAGED}: {_gb(down.value)} and {_gb(up.value)} = {_gb(rate)}", down.source)
+
+
+def _copies(system: System) -> tuple[Rate, Rate] | None:
+    """From a GPU to its CPU, and back."""
+    link = system.host_link
+    if link and link.rate:
+        both = Rate(link.rate, f"{link.text}: {_gb(link.rate)}", link.source)
+        return both, both
+    known = _known_links(system)
+    generation, _, width = (link.pcie if link else str(known["pcie"]) if known else "").partition(" x")
+    if not width:
+        return None
+    down, up = (pcie(int(float(generation)), int(width), to_device=way) for way in (False, True))
+    if down is None or up is None:
+        return None
+    source = f"{link.source}; {down.source}" if link else down.source
+    return Rate(down.value, down.text, source), Rate(up.value, up.text, source)
 
 
 def out_of_node(system: System) -> Limit | None:
@@ -156,4 +169,4 @@ def _out_of_group_of_figure(system: System, group: int, meets: int) -> Limit | N
 
 
 def _gb(rate: float) -> str:
-    return f"{rate / 1e9:.4g} GB/s"
+    return f"{rate / 1e9:.1f}".removesuffix(".0") + " GB/s"

@@ -55,7 +55,7 @@ class HostLink:
     source: str
     rate: float = 0.0
     pcie: str = ""
-    """Instead of a rate: a name in limits/links.toml, as '4.0 x16'."""
+    """Instead of a rate: generation and lanes, as '4.0 x16'; limits/links.toml has what one carries."""
 
 
 @dataclass(frozen=True)
