@@ -81,8 +81,8 @@ class TestOneMachine:
         system = load(name)
         for fact in (*(one.why for one in system.switches), *(one.what for one in system.breakages)):
             assert fact in text
-        for one in (*system.switches, *system.breakages):
-            assert re.search(rf"^\[\d+\] {re.escape(one.source)}$", printed, re.MULTILINE)
+        for source in (*(one.source for one in system.switches), *(one.source for one in system.breakages)):
+            assert re.search(rf"^\[\d+\] {re.escape(source)}$", printed, re.MULTILINE)
         for number in set(re.findall(r" \[(\d+)\]", text)):
             assert text.count(f"[{number}]") >= 2  # at a fact, and in the list
 
