@@ -208,6 +208,7 @@ class TestEverySystem:
             setting = switch.module or switch.option or f"{switch.variable}="
             assert (setting in shell) == switch.active
             assert switch.option or (setting in script and switch.source in script)
+            assert not switch.option or all(switch.option in launch for launch in did.launches)
             if switch.ranks_only:
                 assert f"export {switch.variable}" not in script
         wanted = [switch.module for switch in system.switches if switch.module and switch.active]
@@ -224,6 +225,8 @@ class TestEverySystem:
         many = written("ring", "--system", "frontier", "--nodes", "2", "--paths", "aware", capsys=capsys)
         assert "--between 4,5,2,3,6,7,0,1 " in many
         own = written("ring", "--system", "frontier", "--between", "0,1", "--paths", "aware", capsys=capsys)
+        # Each with the cores that are near that GPU.
+        assert all(text.count("--cpus-per-task=7") == 2 for text in (one, two, many))
         assert "--between 0,1 " in own and own.count("--between") == 2  # in the command, and in the head
         on_cpus = written("ring", "--system", "frontier", "--device", "cpu", "--paths", "host", capsys=capsys)
         assert "--between" not in on_cpus
@@ -277,6 +280,8 @@ class TestEveryBatchSystem:
         """What a machine says of its own batch system is not put into the script of another one."""
         script = written("ring", "--system", "perlmutter", "--batch", "flux", capsys=capsys)
         assert parsed(script, "flux") and "constraint" not in script and "regular" not in script
+        script = written("ring", "--system", "summit", "--batch", "slurm", capsys=capsys)
+        assert parsed(script, "slurm") and "--smpiargs=-gpu" not in script
 
     def test_without_wirespeed_the_job_says_so(
         self, fakes: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -69,7 +69,7 @@ def write(job: Job, batch: str, system: System | None = None) -> str:
     """The script. What `system` says of its own batch system holds for that one alone."""
     own = system.batch if system and system.batch.system == batch else None
     switches = system.switches if system else ()
-    jsrun = [switch.option for switch in switches if switch.option and switch.active]
+    options = [switch.option for switch in switches if switch.option and switch.active]
     template = _templates().get_template(f"{batch}.sh.j2")
     return template.render(
         job=job,
@@ -78,9 +78,9 @@ def write(job: Job, batch: str, system: System | None = None) -> str:
         queue=job.queue or (own.queue if own else ""),
         queue_option=(own.queue_option if own else "") or "--partition",
         chunk=own.chunk if own else "",
-        cores_per_rank=own.cores_per_rank if own and job.ranks_per_node == job.gpus_per_node else 0,
+        cores_per_rank=own.cores_per_rank if own and job.ranks_per_node <= job.gpus_per_node else 0,
         cores=system.node.cores if system else 0,
-        launcher_options=jsrun,
+        launcher_options=options if own else (),
         modules=[switch for switch in switches if switch.module],
         variables=[switch for switch in switches if switch.variable and not switch.ranks_only],
         ranks_only=[switch for switch in switches if switch.ranks_only and switch.active],
