@@ -103,6 +103,13 @@ def test_what_was_seen_counts_more_than_what_the_path_is_called() -> None:
     assert rate(ceiling(used(evidence={"verdict": "direct"}))) == 450.0
 
 
+def test_with_gpudirect_switched_off_nothing_goes_straight() -> None:
+    """Protects the percent of what GPUDirect is compared with, in files where nobody counted."""
+    plain = used()
+    switched = Used(plain.pattern, {**plain.step, "without": "aware"})
+    assert rate(ceiling(switched)) == rate(ceiling(used(transport="pipelined")))
+
+
 def test_copies() -> None:
     """Protects the direction: packets to a device carry less around them than packets from it."""
     to, out = used("copy", "copy", 1, memory="pinned", into="device"), used("copy", "copy", 1, into="pinned")

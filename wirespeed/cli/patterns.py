@@ -78,7 +78,7 @@ def _run(pattern: Pattern, given: Any) -> ExitCode:
     if not pattern.published and (given.against or given.format == "tutorial"):
         word = f"--against {given.against}" if given.against else "--format tutorial"
         raise WirespeedError(f"{word}: those figures are of ping-pongs, not of {pattern.name}")
-    plan, *further = _plans(pattern, given)
+    plan, *further = plans(pattern, given)
     fixed = pattern.fixed_sizes(Shape(max(plan.ranks, 2), dict(plan.options)))
     if fixed is not None and given.sizes != (pattern.sizes or DEFAULT_SIZES):
         raise WirespeedError(f"--sizes {given.sizes}: here the sizes come from another option; leave it out")
@@ -100,7 +100,7 @@ def _run(pattern: Pattern, given: Any) -> ExitCode:
     return measure_and_print(plan, given, further)
 
 
-def _plans(pattern: Pattern, given: Any) -> list[Plan]:
+def plans(pattern: Pattern, given: Any) -> list[Plan]:
     """One plan; several where options have lists: one for each combination that is possible."""
     worlds = [pattern.ranks or 0]
     if pattern.ranks is None and given.ranks is not None:

@@ -121,7 +121,7 @@ def _where(options: Options) -> tuple[System | None, str]:
 def _measurement(pattern: Pattern, words: Sequence[str]) -> tuple[Any, Plan]:
     """The pattern's options as its own command reads them, and the plan they make."""
     from wirespeed.cli.common.command import add_command
-    from wirespeed.cli.patterns import _plans, command_of, options_of
+    from wirespeed.cli.patterns import command_of, options_of, plans
 
     app = typer.Typer(add_completion=False)
     add_command(app, pattern.name, options_of(pattern), command_of(pattern))
@@ -129,11 +129,11 @@ def _measurement(pattern: Pattern, words: Sequence[str]) -> tuple[Any, Plan]:
     given = options_of(pattern)(**context.params)
     if given.with_ is not None:
         raise WirespeedError("--with starts a job of its own: it does not go into a script")
-    plans = _plans(pattern, given)
-    if len(plans) > 1:
+    found = plans(pattern, given)
+    if len(found) > 1:
         several = [one.name for one in pattern.options if one.many and "," in str(getattr(given, one.key))]
         raise WirespeedError(f"--{several[0] if several else 'ranks'}: {ONE_NUMBER}")
-    return given, plans[0]
+    return given, found[0]
 
 
 def _job(options: Options, pattern: Pattern, plan: Plan, given: Any, system: System | None) -> Job:

@@ -72,7 +72,8 @@ class Used:
         verdict = self.evidence.get("verdict")
         if verdict in ("direct", "staged", "pcie"):
             return bool(verdict != "direct")
-        return str(self.step.get("transport")).startswith(STAGED)
+        # With GPUDirect switched off nothing goes straight.
+        return bool(self.step.get("without")) or str(self.step.get("transport")).startswith(STAGED)
 
     def facts(self, kind: str, key: str) -> int | None:
         """The least that the drivers of the wires of this kind say."""

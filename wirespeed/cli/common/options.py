@@ -48,7 +48,7 @@ class Reporting:
         ),
     ] = "table"
     against: Annotated[
-        str | None, option("--against", "SYSTEM", "Put a system's published curves beside ours (summit).")
+        str | None, option("--against", "SYSTEM", "Put a system's published curves beside ours (as summit).")
     ] = None
 
     def check_report(self) -> None:
