@@ -23,6 +23,8 @@ FALSE_ALARMS = 0.05
 """The most that may be named as changed where nothing has."""
 FEWEST_FOR_ROUGHNESS = 5
 """Fewer figures side by side say nothing of how they scatter."""
+SAYS_NOTHING = 100.0
+"""Bounds further away than this factor are none."""
 _NORMAL_975 = 1.959963984540054
 _NORMAL_75 = 0.6744897501960817
 
@@ -69,7 +71,7 @@ class Change:
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Of the ratio."""
         half = student_point(1 - confidence, self.freedom) * self.error
-        return math.exp(self.log_ratio - half), math.exp(self.log_ratio + half)
+        return _exp(self.log_ratio - half), _exp(self.log_ratio + half)
 
     def rougher(self, factor: float) -> Change:
         """The same with an error so many times as large."""
@@ -84,15 +86,21 @@ def change(old: Sequence[Launch], new: Sequence[Launch], spread: float = SPREAD)
     squared (a moderated t, as in Smyth 2004, doi:10.2202/1544-6115.1027). With one launch a side the
     expectation is all there is; the more the launches contradict it, the less it counts.
     """
-    freedom = len(old) + len(new) - 2
-    blind = not freedom and any(launch.variance is None for launch in (*old, *new))
-    if not (old and new) or blind:
+    alone = len(old) == len(new) == 1
+    if not (old and new) or (alone and None in (old[0].variance, new[0].variance)):
         return None
-    expected, squares = _expected(old, new, spread), _squares(old, new)
+    freedom, deviation = _moderated(old, new, spread)
+    error = deviation * math.sqrt(1 / len(old) + 1 / len(new))
+    return Change(_logs(new)[1] - _logs(old)[1], error, freedom, (len(old), len(new)))
+
+
+def _moderated(one: Sequence[Launch], other: Sequence[Launch], spread: float) -> tuple[float, float]:
+    """Degrees of freedom, and the standard deviation between launches of one side; `other` may be empty."""
+    sides = [side for side in (one, other) if side]
+    freedom = sum(len(side) - 1 for side in sides)
+    expected, squares = _expected(one, other, spread), _squares(*sides)
     belief = BELIEF * (min(1.0, freedom * expected / squares) if freedom and squares else 1.0)
-    variance = (belief * expected + squares) / (belief + freedom)
-    error = math.sqrt(variance * (1 / len(old) + 1 / len(new)))
-    return Change(_logs(new)[1] - _logs(old)[1], error, belief + freedom, (len(old), len(new)))
+    return belief + freedom, math.sqrt((belief * expected + squares) / (belief + freedom))
 
 
 def unrest(pairs: Sequence[tuple[Sequence[Launch], Sequence[Launch]]], spread: float = SPREAD) -> float:
@@ -199,3 +207,25 @@ def _incomplete_beta(x: float, a: float, b: float) -> float:
             break
         seen = p
     return math.exp(logs) / a * p
+
+
+def next_launch(
+    launches: Sequence[Launch], confidence: float, spread: float = SPREAD
+) -> tuple[float, float] | None:
+    """Seconds between which the next launch's median is expected, from those seen; never within them.
+
+    None where one launch alone cannot tell how sure it is, or where they say less than a factor of 100.
+    """
+    logs, centre = _logs(launches)
+    if len(launches) == 1 and launches[0].variance is None:
+        return None
+    freedom, error = _moderated(launches, (), spread)
+    half = student_point(1 - confidence, freedom) * error * math.sqrt(1 + 1 / len(launches))
+    if half > math.log(SAYS_NOTHING):
+        return None
+    return _exp(min([centre - half, *logs])), _exp(max([centre + half, *logs]))
+
+
+def _exp(x: float) -> float:
+    """Never too large for a float."""
+    return math.exp(min(x, 700.0))
