@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -196,7 +197,7 @@ class TestCauses:
             paths=("host", "aware"),
             environment={
                 "devices": [gpu],
-                "variables": {"UCX_TLS": "all", "SLURM_JOB_ID": "1"},
+                "variables": {"UCX_TLS": "all", "SLURM_JOB_ID": "1", "OMPI_MCA_ess_base_jobid": "1"},
                 "kernel": "1",
             },
         )
@@ -226,7 +227,7 @@ class TestCauses:
         ]
         places = [out.index(text) for text in found]
         assert places == sorted(places)
-        assert "SLURM_JOB_ID" not in out
+        assert "SLURM_JOB_ID" not in out and "jobid" not in out
 
     def test_nothing_differs(self, tmp_path: Path, compare: Compare) -> None:
         _, out, _ = compare(write(tmp_path / "a", "a"), write(tmp_path / "b", "b"))
@@ -318,3 +319,14 @@ class TestFiles:
         found = compare(*words)
         assert (found[0], found[1]) == (code, "")
         assert says in one_line(found[2])
+
+
+@pytest.mark.parametrize(("command", "page"), [("compare", "comparing"), ("watch", "watching")])
+def test_every_option_is_documented(command: str, page: str, capsys: Captured) -> None:
+    """Those of measuring commands are in docs/commands.md."""
+    docs = Path(__file__).parents[2] / "docs"
+    text = (docs / f"{page}.md").read_text() + (docs / "commands.md").read_text()
+    assert main([command, "--help"]) == 0
+    options = re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
+    assert len(options) > 4
+    assert [name for name in options if f"`{name}" not in text and f" {name}" not in text] == []

@@ -14,6 +14,7 @@ from wirespeed.report.records import Record, Run
 OF_ONE_JOB = re.compile(
     r"^(PMIX|PRTE)_|^(SLURM|FLUX|PALS)_.*(ID|NAME|PID|PORT|HOST|ADDR|TIME|URI|DIR|LIST)$"
     r"|^SLURM_(CONF|CPUS_ON_NODE|LAUNCH_.*|SRUN_COMM_.*|STEP_.*|JOB_.*|TASKS?_.*|TOPOLOGY_.*)$"
+    r"|^OMPI_MCA_(ess_base|orte|prte|initial|pmix|prrte)_.*"
     r"|^OMPI_(COMM_WORLD_.*|FILE_LOCATION|APP_CTX_.*|ARGV|COMMAND|FIRST_RANKS|NUM_APP_CTX|UNIVERSE_SIZE)$"
 )
 """Variables that differ from job to job and change no figure."""

@@ -104,7 +104,7 @@ def _key(run: Run, plan: dict[str, Any], pattern: str, path: str, size: int) -> 
     pattern = pattern or str(plan.get("pattern") or "")
     words = [*run.given_options, *([f"beside {run.beside}"] if run.beside else [])]
     if plan.get("ranks") not in (None, 0, 2):
-        words.append(f"{plan['ranks']} ranks")
+        words.append(f"{plan['ranks']} rank{'s' if plan['ranks'] != 1 else ''}")
     # Of the pattern's options those that are not the usual ones: older files do not have every one of them.
     what = {"options": run.given_options, **{name: plan.get(name) for name in WHAT[2:]}}
     return Key(pattern, path, size, _text(what), ", ".join(words))

@@ -49,11 +49,17 @@ def launch(entry: Entry) -> Launch:
 
 
 def judge(
-    matched: Matched, spread: float = SPREAD, least: float = 0.0, *, alike: bool = True
+    matched: Matched,
+    spread: float = SPREAD,
+    least: float = 0.0,
+    *,
+    alike: bool = True,
+    false_alarms: float = comparing.FALSE_ALARMS,
 ) -> list[Verdict]:
     """A verdict for each pair. `least`: changes of the time up to this share count as none.
 
     `alike`: a jagged change from size to size is noise, rather than the nature of two different machines.
+    `false_alarms`: how often anything at all may be named where nothing has changed.
     """
     curves: dict[Key, list[Pair]] = {}
     for pair in matched.pairs:
@@ -62,7 +68,7 @@ def judge(
     compared = [pair for curve in curves.values() for pair in curve]
     changes = [change for curve in curves.values() for change in _changes(curve, spread, alike=alike)]
     known = [change for change in changes if change]
-    real = iter(comparing.convincing([change.p for change in known]))
+    real = iter(comparing.convincing([change.p for change in known], false_alarms))
     found = [
         _verdict(pair.key, pair.old, pair.new, change, bool(change and next(real)), least)
         for pair, change in zip(compared, changes, strict=True)
