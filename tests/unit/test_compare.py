@@ -125,7 +125,22 @@ class TestVerdicts:
     def test_a_run_cut_short_has_lost_nothing(self, tmp_path: Path, compare: Compare) -> None:
         old = write(tmp_path / "a", "a", paths=("host", "aware"))
         new = write(tmp_path / "b", "b", more=[failure("aware", 8, "interrupted", "Ctrl-C")])
-        assert compare(old, new)[0] == ExitCode.OK
+        code, out, _ = compare(old, new)
+        assert code == ExitCode.OK
+        assert "Only in old, so not compared: pingpong aware" in out
+
+    def test_one_launch_of_three_fails(self, tmp_path: Path, compare: Compare) -> None:
+        """Protects from a crash now and then, hidden behind the launches that went well."""
+        crash = failure("host", 1024, "crash", "signal 11")
+        for n in range(3):
+            write(tmp_path / "old" / f"{n}.jsonl", f"o{n}")
+            write(tmp_path / "new" / f"{n}.jsonl", f"n{n}")
+        kept = [size for size in SIZES if size != 1024]
+        write(tmp_path / "new" / "2.jsonl", "n2", sizes=kept, more=[crash], plan={"sizes": list(SIZES)})
+        code, out, _ = compare(tmp_path / "old", tmp_path / "new")
+        assert code == ExitCode.WORSE
+        assert "fails at times at 1 of 6 sizes, 1 KiB" in out and "host at 1 KiB: crashed: signal 11" in out
+        assert compare(tmp_path / "new", tmp_path / "old")[0] == ExitCode.OK
 
     def test_a_figure_without_an_interval(self, tmp_path: Path, compare: Compare) -> None:
         bare = entry("host", 8, 2e-6) | {"precision": None}

@@ -14,7 +14,17 @@ from wirespeed.comparing import FALSE_ALARMS
 from wirespeed.report import words
 from wirespeed.report.compare_environment import Difference
 from wirespeed.report.compare_sides import Key
-from wirespeed.report.compare_verdicts import BETTER, GAINED, HARM, LOST, SAME, UNSURE, WORSE, Verdict
+from wirespeed.report.compare_verdicts import (
+    BETTER,
+    FAILING,
+    GAINED,
+    HARM,
+    LOST,
+    SAME,
+    UNSURE,
+    WORSE,
+    Verdict,
+)
 from wirespeed.report.say import say
 from wirespeed.report.table import GAP, add_columns, fits, new_table
 from wirespeed.units import format_seconds, format_size
@@ -22,9 +32,18 @@ from wirespeed.units import format_seconds, format_size
 MOST_ROWS = 20
 MOST_OF_A_TOPIC = 6
 ENOUGH_LAUNCHES = 3
-STYLE = {LOST: "bold red", WORSE: "red", BETTER: "green", GAINED: "green", UNSURE: "yellow", SAME: "dim"}
+STYLE = {
+    LOST: "bold red",
+    FAILING: "bold red",
+    WORSE: "red",
+    BETTER: "green",
+    GAINED: "green",
+    UNSURE: "yellow",
+    SAME: "dim",
+}
 SAYS = {
     LOST: "no figure any more",
+    FAILING: "fails at times",
     WORSE: "worse",
     UNSURE: "cannot tell",
     SAME: "no change seen",

@@ -15,6 +15,10 @@ HOW = tuple(name for name in CONDITIONS if name not in WHAT)
 """Conditions that may be the very difference to look at: another MPI, other hosts, another pair of GPUs."""
 
 
+NO_FAILURE = ("interrupted",)
+"""What says nothing of the path."""
+
+
 @dataclass(frozen=True, order=True)
 class Key:
     """What was measured."""
@@ -86,6 +90,8 @@ def _figures(runs: Iterable[Run]) -> dict[Key, dict[str, Figures]]:
             key = _key(run, plan, entry.pattern, entry.path, entry.bytes)
             found.setdefault(key, {}).setdefault(how, Figures()).entries.append(entry)
         for failure in run.failures:
+            if failure.what in NO_FAILURE:
+                continue
             for size in _sizes(plan, failure):
                 key = _key(run, plan, "", failure.path, size)
                 if (failure.path, size) not in run.entries:

@@ -11,10 +11,10 @@ from wirespeed.comparing import SPREAD, Change, Launch
 from wirespeed.report.compare_sides import Figures, Key, Matched, Pair
 from wirespeed.report.records import Entry, Failure
 
-LOST, WORSE, BETTER, GAINED, SAME, UNSURE = "lost", "worse", "better", "gained", "same", "unsure"
-HARM = (LOST, WORSE, UNSURE, SAME, BETTER, GAINED)
-NOT_A_LOSS = ("interrupted",)
-"""Failures that say nothing of the path."""
+LOST, FAILING, WORSE, BETTER = "lost", "failing", "worse", "better"
+GAINED, SAME, UNSURE = "gained", "same", "unsure"
+HARM = (LOST, FAILING, WORSE, UNSURE, SAME, BETTER, GAINED)
+"""The most harmful first. Lost: no figure any more; failing: none in some launches, where all gave one."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Verdict:
 
     @property
     def harmful(self) -> bool:
-        return self.what in (LOST, WORSE)
+        return self.what in (LOST, FAILING, WORSE)
 
     @property
     def harm(self) -> tuple[int, float, Key]:
@@ -74,11 +74,19 @@ def judge(
         for pair, change in zip(compared, changes, strict=True)
     ]
     for pair in matched.pairs:
-        if not pair.new.entries and (failure := _failure(pair.new)):
-            found.append(Verdict(pair.key, LOST, old_s=typical(pair.old.entries), failure=failure))
-        elif not pair.old.entries and (failure := _failure(pair.old)):
-            found.append(Verdict(pair.key, GAINED, new_s=typical(pair.new.entries), failure=failure))
+        if not (pair.old.entries and pair.new.entries):
+            found.append(_one_sided(pair))
     return sorted(found, key=lambda verdict: verdict.harm)
+
+
+def _one_sided(pair: Pair) -> Verdict:
+    """Of a figure that one side has, where the other failed."""
+    old, new = pair.old, pair.new
+    if old.entries:
+        amount = old.entries[-1].amount
+        return Verdict(pair.key, LOST, old_s=typical(old.entries), amount=amount, failure=new.failures[-1])
+    amount = new.entries[-1].amount
+    return Verdict(pair.key, GAINED, new_s=typical(new.entries), amount=amount, failure=old.failures[-1])
 
 
 def _verdict(
@@ -90,17 +98,16 @@ def _verdict(
         what = SAME
     else:
         what = WORSE if change.log_ratio > 0 else BETTER
+    failure = new.failures[-1] if new.failures and not old.failures else None
     amount = new.entries[-1].amount
-    return Verdict(key, what, change, typical(old.entries), typical(new.entries), amount)
+    return Verdict(
+        key, FAILING if failure else what, change, typical(old.entries), typical(new.entries), amount, failure
+    )
 
 
 def typical(entries: Sequence[Entry]) -> float:
     """Seconds: the geometric mean of the launches' medians."""
     return math.exp(math.fsum(math.log(entry.seconds) for entry in entries) / len(entries))
-
-
-def _failure(figures: Figures) -> Failure | None:
-    return next((one for one in reversed(figures.failures) if one.what not in NOT_A_LOSS), None)
 
 
 def _changes(curve: Sequence[Pair], spread: float, *, alike: bool) -> list[Change | None]:

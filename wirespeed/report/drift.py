@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from wirespeed.report.compare_sides import Key, match
-from wirespeed.report.compare_verdicts import BETTER, LOST, SAME, WORSE, Verdict, judge
+from wirespeed.report.compare_verdicts import BETTER, FAILING, LOST, SAME, WORSE, Verdict, judge
 from wirespeed.report.records import Run
 
 FIRST = 5
@@ -53,13 +53,13 @@ class Drift:
 
 def drifted(verdicts: list[Verdict]) -> list[Verdict]:
     """Those that say something, the most harmful first."""
-    return [one for one in verdicts if one.what in (LOST, WORSE, BETTER)]
+    return [one for one in verdicts if one.what in (LOST, FAILING, WORSE, BETTER)]
 
 
 def word(verdict: Verdict) -> str:
     """'x 1.12', 'no figure', 'as before'."""
-    if verdict.what == LOST:
-        return "no figure"
+    if verdict.what in (LOST, FAILING):
+        return "no figure" if verdict.what == LOST else "fails at times"
     if verdict.what == SAME or verdict.change is None:
         return "as before"
     return f"x {verdict.change.ratio:.3g}"

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from wirespeed.report import words
-from wirespeed.report.compare_verdicts import BETTER, LOST, Verdict, typical
+from wirespeed.report.compare_verdicts import BETTER, Verdict, typical
 from wirespeed.report.drift import Drift, drifted, word
 from wirespeed.report.records import Entry
 from wirespeed.report.say import say
@@ -126,4 +126,4 @@ def _first(drift: Drift, path: str, size: int) -> str:
 def _style(verdict: Verdict | None) -> str:
     if verdict is None or not drifted([verdict]):
         return "dim"
-    return "green" if verdict.what == BETTER else "bold red" if verdict.what == LOST else "red"
+    return "green" if verdict.what == BETTER else "red"
