@@ -15,7 +15,7 @@ from wirespeed.stats import middle
 SPREAD = 0.01
 """What launches of the same thing differ by, as a standard deviation, before any were seen.
 
-Measured: the middle one of 49 figures that several launches gave on two H200s, results/h200-x2-*.jsonl.
+Measured: the middle one of 48 figures that several launches gave on two H200s, results/h200-x2-*.jsonl.
 """
 BELIEF = 3.0
 """So many degrees of freedom that assumption counts as: a few real launches soon outweigh it."""

@@ -122,6 +122,14 @@ class TestVerdicts:
         code, out, _ = compare(new, old)
         assert code == ExitCode.OK and "a figure now" in out
 
+    def test_a_whole_path_that_fails_is_one_line(self, tmp_path: Path, compare: Compare) -> None:
+        old = write(tmp_path / "a", "a", paths=("host", "aware"))
+        new = write(tmp_path / "b", "b", more=[failure("aware", None, "unavailable", "no GPU")])
+        code, out, _ = compare(old, new)
+        assert code == ExitCode.WORSE and out.count("no GPU") == 1
+        assert "aware at 8 B to 256 MiB: not available: no GPU" in out
+        assert "pingpong aware: no figure any more at all 8 B to 256 MiB" in out
+
     def test_a_run_cut_short_has_lost_nothing(self, tmp_path: Path, compare: Compare) -> None:
         old = write(tmp_path / "a", "a", paths=("host", "aware"))
         new = write(tmp_path / "b", "b", more=[failure("aware", 8, "interrupted", "Ctrl-C")])

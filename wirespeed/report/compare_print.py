@@ -97,10 +97,8 @@ def print_comparison(console: Console, comparison: Comparison, *, everything: bo
         console.print(table, crop=False, no_wrap=True)
     if not everything and len(rows) > MOST_ROWS:
         say(console, Text(f"{len(rows) - MOST_ROWS} more with --all", style="dim"))
-    for verdict in rows:
-        if verdict.failure:
-            where = f"{verdict.key.path} at {format_size(verdict.key.bytes)}"
-            say(console, Text(f"{where}: {words.failure_text(verdict.failure)}", style="dim"))
+    for text in _failures(rows):
+        say(console, Text(text, style="dim"))
     console.print()
     for text in _alone(comparison):
         say(console, Text(text, style="yellow"))
@@ -201,6 +199,15 @@ def _figure(seconds: float | None, amount: int, *, rates: bool) -> list[Text]:
         return [Text("-", style="dim")] * (2 if rates else 1)
     rate = f"  {words.rate(amount / seconds)}" if amount else ""
     return [Text(f"{GAP}{format_seconds(seconds)}"), *([Text(rate)] if rates else [])]
+
+
+def _failures(rows: Iterable[Verdict]) -> list[str]:
+    """What went wrong, once for all the sizes that it cost."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for one in rows:
+        if one.failure:
+            found.setdefault((one.key.path, words.failure_text(one.failure)), []).append(one.key.bytes)
+    return [f"{path} at {size_range(sizes)}: {text}" for (path, text), sizes in found.items()]
 
 
 def _alone(comparison: Comparison) -> list[str]:
