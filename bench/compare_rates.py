@@ -7,7 +7,7 @@ pair is N launches before and N after, in shuffled order, so that a busy minute 
 emulated GPU that keeps its declared bandwidth by sleeping; after, that bandwidth is lowered, so that a copy
 takes so many percent longer. `host` is MPI between two ranks, with nothing planted: whatever is named there
 is a false alarm. Printed: in how many pairs a path is named as worse, and by how much launches differ.
---launches 1 comes from the first launches of the same pairs.
+The same pairs are judged by their first launches, too.
 """
 
 from __future__ import annotations
@@ -89,14 +89,15 @@ def side(folder: Path, path: str, pair: int, slower: float | None, launches: int
     return [run for name in names(path, pair, slower, launches) for run in read_side(str(folder / name))]
 
 
-def report(folder: Path, pairs: int, launches: int, shares: list[float]) -> None:
+def report(folder: Path, pairs: int, before: int, after: int, shares: list[float]) -> None:
     """A line for each slowdown: how many pairs were named."""
-    print(f"\n{launches} launch{'es' if launches > 1 else ''} a side")
+    print(f"\nlaunches: {before} before, {after} after")
     for path in COMMANDS:
         for share in sides(path, shares)[1:]:
             found = 0
             for pair in range(pairs):
-                old, new = (side(folder, path, pair, slower, launches) for slower in (None, share))
+                old = side(folder, path, pair, None, before)
+                new = side(folder, path, pair, share, after)
                 found += any(one.what == WORSE for one in compare(old, new).verdicts)
             what = f"{share:.0%} slower" if share else "nothing planted"
             print(f"  {path:<6}{what:<18}{found:>3} of {pairs} pairs named as worse")
@@ -129,8 +130,8 @@ def main() -> None:
         for path in COMMANDS:
             share = spread(folder, path, given.pairs, given.launches)
             print(f"{path}: launches differ by {share:.2%} (standard deviation, the middle size's)")
-        for launches in sorted({1, given.launches}):
-            report(folder, given.pairs, launches, shares)
+        for before, after in dict.fromkeys([(1, 1), (given.launches, 1), (given.launches, given.launches)]):
+            report(folder, given.pairs, before, after, shares)
 
 
 if __name__ == "__main__":
