@@ -19,6 +19,8 @@ class ExitCode(IntEnum):
     """The result file cannot be written or read."""
     WRONG_WORLD = 5
     """The ranks' MPI is not the launcher's, or the world has the wrong size."""
+    WORSE = 6
+    """Something is worse than before, or outside its bounds; nothing else went wrong."""
     HANG = 75
     """A rank inside somebody else's launcher gave up after a hang."""
     INTERRUPTED = 130

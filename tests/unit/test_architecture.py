@@ -56,7 +56,7 @@ STATISTICS = (
     "std",
     "variance",
 )
-STATISTICS_ROOM = ("stats.py", "histogram.py")
+STATISTICS_ROOM = ("stats.py", "histogram.py", "comparing.py")
 
 
 def python_files() -> list[Path]:

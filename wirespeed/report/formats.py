@@ -50,9 +50,35 @@ def _tutorial(runs: Sequence[Run], stream: IO[str], against: str | None) -> None
     _write(stream, f"{text}\n" if text else "")
 
 
+def _prometheus(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
+    from wirespeed.report.prometheus import to_prometheus
+
+    _write(stream, to_prometheus(runs))
+
+
+def _osu(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
+    from wirespeed.report.osu import to_osu
+
+    _write(stream, to_osu(runs))
+
+
+def _reframe(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
+    from wirespeed.report.reframe import to_reframe
+
+    _write(stream, to_reframe(runs))
+
+
 def _write(stream: IO[str], text: str) -> None:
     """Line by line: with PYTHONUNBUFFERED, Python drops the rest of a long text when a write falls short."""
     stream.writelines(text.splitlines(keepends=True))
 
 
-FORMATS: dict[str, Writer] = {"table": _table, "json": _json, "csv": _csv, "tutorial": _tutorial}
+FORMATS: dict[str, Writer] = {
+    "table": _table,
+    "json": _json,
+    "csv": _csv,
+    "tutorial": _tutorial,
+    "osu": _osu,
+    "prometheus": _prometheus,
+    "reframe": _reframe,
+}

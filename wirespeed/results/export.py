@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.results.record import Record
 
 if TYPE_CHECKING:
@@ -75,6 +76,18 @@ def to_csv(entries: Iterable[Record]) -> str:
 def to_json(entries: Iterable[Record]) -> str:
     """An array of objects with the same names as the CSV's columns."""
     return json.dumps(rows(entries), indent=1) + "\n"
+
+
+def to_frame(entries: Sequence[Record]) -> Any:
+    """A pandas DataFrame of the same columns. Raises WirespeedError where pandas is not installed."""
+    try:
+        import pandas
+    except ImportError:
+        raise WirespeedError(
+            "a DataFrame needs pandas, which is not installed: pip install pandas, or use .table()",
+            ExitCode.UNAVAILABLE,
+        ) from None
+    return pandas.DataFrame(to_arrays(entries))
 
 
 def to_arrays(entries: Sequence[Record]) -> dict[str, ndarray[Any, Any]]:

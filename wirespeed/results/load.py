@@ -8,7 +8,8 @@ from wirespeed.results.store import Results, read
 
 
 def load(file: str | os.PathLike[str]) -> Results:
-    """The runs, steps, entries and failures of a result file; `.table()` gives numpy arrays.
+    """The runs, steps, entries and failures of a result file; `.table()` gives numpy arrays,
+    `.frame()` a pandas DataFrame.
 
     Damaged lines are left out and named in `.warnings`. Raises WirespeedError for what is no result file.
     """

@@ -55,6 +55,12 @@ class Results:
 
         return to_arrays(self.entries)
 
+    def frame(self) -> Any:
+        """The same as a pandas DataFrame. Raises WirespeedError where pandas is not installed."""
+        from wirespeed.results.export import to_frame
+
+        return to_frame(self.entries)
+
     def add(self, record: Record, line: int) -> None:
         """Takes what a line held; kinds unknown to this version are passed over."""
         kind = record.get("kind")

@@ -13,7 +13,7 @@ from wirespeed.errors import WirespeedError
 from wirespeed.plan import DEFAULT_SIZES, Plan, Stopping
 from wirespeed.units import parse_share, parse_sizes
 
-FORMATS = ("table", "json", "csv", "tutorial")
+FORMATS = ("table", "json", "csv", "tutorial", "osu", "prometheus", "reframe")
 DEVICES = ("auto", "cpu", "cuda", "hip", "emulated")
 
 

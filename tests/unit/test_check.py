@@ -1,0 +1,371 @@
+"""wirespeed check: bounds read, held against figures, learnt from them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.fake_run import FakeRun, one_line
+from support.records import entry, failure, head, make_run, step
+
+from wirespeed.cli.main import main
+from wirespeed.errors import ExitCode
+from wirespeed.plan import Plan
+from wirespeed.report.check_file import parse_bound, read_requirements
+from wirespeed.report.check_judge import check
+from wirespeed.report.check_learn import learn
+from wirespeed.report.records import Run, collect
+
+settings.register_profile("patient", deadline=None, max_examples=50)
+settings.load_profile("patient")
+
+Record = dict[str, Any]
+Check = Callable[..., tuple[int, list[str], str]]
+RESULTS = sorted(Path(__file__).parents[2].glob("results/*.jsonl"))
+SURVEY = next(file for file in RESULTS if file.stem == "h200-x2-survey")
+
+
+@pytest.fixture
+def check_(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
+    """Runs the command on a site.toml with this text."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(text: str, *words: str | Path) -> tuple[int, list[str], str]:
+        Path("site.toml").write_text(text)
+        capsys.readouterr()
+        code = main(["check", "--require", "site.toml", *map(str, words)])
+        printed = capsys.readouterr()
+        return code, printed.out.splitlines(), printed.err
+
+    return call
+
+
+def site(sizes: str, path: str = "host", more: str = "") -> str:
+    return f'[[require]]\npath = "{path}"\n{more}\n[require.sizes]\n{sizes}\n'
+
+
+def write(file: Path, *records: Record, plan: Record | None = None) -> Path:
+    start = head()
+    start["plan"] |= plan or {}
+    lines = ({"pattern": start["plan"]["pattern"], **record, "run": "r"} for record in (start, *records))
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file
+
+
+class TestBounds:
+    @pytest.mark.parametrize(
+        ("text", "least", "value", "kind"),
+        [
+            ("at least 380 GB/s", True, 380e9, "rate"),
+            ("at most 12.5us", False, 12.5e-6, "time"),
+            ("at least 80 % of limit", True, 0.8, "share"),
+            ("at least 80% of the limit", True, 0.8, "share"),
+            ("at most 1e3 MiB/s", False, 1e3 * 2**20, "rate"),
+            ("at least 3 µs", True, 3e-6, "time"),
+        ],
+    )
+    def test_words(self, text: str, least: bool, value: float, kind: str) -> None:
+        bound = parse_bound(text)
+        assert bound and (bound.least, bound.kind) == (least, kind)
+        assert bound.value == pytest.approx(value)
+
+    @given(st.text(max_size=30))
+    def test_no_text_is_a_stack_trace(self, text: str) -> None:
+        bound = parse_bound(text)
+        assert bound is None or bound.value > 0
+
+    def test_each_side_of_each_kind(self, check_: Check) -> None:
+        """Protects from a floor taken for a ceiling: 1 MiB in 100 us is 10.5 GB/s."""
+        file = write(Path("r.jsonl"), entry("host", 1 << 20, 100e-6, 0.01))
+        for text, holds in (
+            ("at least 10 GB/s", True),
+            ("at least 11 GB/s", False),
+            ("at most 11 GB/s", True),
+            ("at most 10 GB/s", False),
+            ("at most 110 us", True),
+            ("at most 90 us", False),
+            ("at least 90 us", True),
+            ("at least 110 us", False),
+            ("at least 10 GB/s, at most 11 GB/s", True),
+            ("at least 10 GB/s, at most 10.1 GB/s", False),
+        ):
+            assert check_(site(f'1M = "{text}"'), file)[0] == (0 if holds else ExitCode.WORSE), text
+
+    def test_in_doubt(self, check_: Check) -> None:
+        """Protects a job from failing for an interval that reaches the bound, unless that is wanted."""
+        file = write(Path("r.jsonl"), entry("host", 8, 1.01e-6, 0.02))
+        code, out, _ = check_(site('8 = "at most 1 us"'), file)
+        assert code == ExitCode.OK
+        assert out[0].startswith("doubtful site.toml:5: pingpong host at 8 B: 1.01 us (0.990 to 1.03)")
+        assert check_(site('8 = "at most 1 us"'), file, "--strict")[0] == ExitCode.WORSE
+
+    def test_share_of_the_limit(self, check_: Check) -> None:
+        code, out, _ = check_(site('1G = "at least 87 % of limit"', "aware"), SURVEY, "--all")
+        assert code == ExitCode.OK
+        assert "395 GB/s" in out[0] and "87.8 % of 450 GB/s" in out[0]
+        code, out, _ = check_(site('1G = "at least 90 % of limit"', "aware"), SURVEY)
+        assert code == ExitCode.WORSE and out[0].startswith("FAILED")
+        code, out, _ = check_(site('1G = "at least 1 % of limit"', "host"), SURVEY)
+        assert code == ExitCode.WORSE and "the limit of this path is not known" in out[0]
+
+
+class TestFindings:
+    def test_one_line_each_with_its_line_in_the_file(self, check_: Check) -> None:
+        file = write(
+            Path("r.jsonl"),
+            entry("host", 8, 2e-6),
+            entry("host", 64, 1e-6),
+            failure("host", 1024, "crash", "signal 11"),
+            failure("aware", None, "unavailable", "no GPU"),
+        )
+        text = site('8 = "at most 1 us"\n64 = "at most 2 us"\n1K = "at most 2 us"\n4K = "at most 2 us"')
+        text += site('8 = "at most 9 us"', "aware") + site('8 = "at most 9 us"', "staged")
+        code, out, err = check_(text, file)
+        assert (code, err) == (ExitCode.WORSE, "")
+        assert out == [
+            "FAILED   site.toml:5: pingpong host at 8 B: 2.00 us (1.99 to 2.01), at most 1 us wanted",
+            "MISSING  site.toml:7: pingpong host at 1 KiB: no figure: crashed: signal 11",
+            "MISSING  site.toml:8: pingpong host at 4 KiB: no figure: host was measured at 8 B, 64 B",
+            "MISSING  site.toml:13: pingpong aware at 8 B: no figure: not available: no GPU",
+            "MISSING  site.toml:18: pingpong staged at 8 B: no figure: staged was not measured",
+            "5 of 6 bounds do not hold",
+        ]
+
+    def test_a_range_of_sizes(self, check_: Check) -> None:
+        file = write(Path("r.jsonl"), *(entry("host", size, 1e-6) for size in (8, 16)))
+        code, out, _ = check_(site('"8:32" = "at most 2 us"'), file)
+        assert code == ExitCode.WORSE and out[0].startswith("MISSING  site.toml:5: pingpong host at 32 B")
+
+    def test_options_and_ranks_choose_runs(self, check_: Check) -> None:
+        plan = {"pattern": "groups", "ranks": 8, "options": [["group", 4]]}
+        file = write(Path("r.jsonl"), entry("host", 8, 2e-6), plan=plan)
+        more = 'pattern = "groups"\nranks = {}\noptions = {{group = {}}}'
+        assert check_(site('8 = "at most 3 us"', more=more.format(8, 4)), file)[0] == ExitCode.OK
+        for ranks, group in ((4, 4), (8, 2)):
+            code, out, _ = check_(site('8 = "at most 3 us"', more=more.format(ranks, group)), file)
+            assert code == ExitCode.WORSE and "nothing was measured with groups" in out[0]
+
+    def test_the_last_of_several_launches_counts(self) -> None:
+        lines = [
+            {**record, "run": name}
+            for name, seconds in (("a", 2e-6), ("b", 1e-6))
+            for record in (head(), entry("host", 8, seconds))
+        ]
+        runs = collect(lines)
+        found = check(_requirements('8 = "at most 1.5 us"'), runs)
+        assert [one.what for one in found] == ["kept"]
+        assert [one.what for one in check(_requirements('8 = "at most 1.5 us"'), runs[::-1])] == ["failed"]
+
+    def test_good_lines_of_a_damaged_newer_file(self, check_: Check) -> None:
+        file = write(Path("r.jsonl"), entry("host", 8, 1e-6))
+        start, *rest = file.read_text().splitlines()
+        newer = json.dumps({**json.loads(start), "schema": 99})
+        file.write_text("\n".join([newer, "{broken", *rest, rest[0][:30]]))
+        code, out, err = check_(site('8 = "at most 2 us"'), file)
+        assert code == ExitCode.OK and out == ["all 1 bounds hold"]
+        assert "schema 99" in err and "damaged" in err and "cut off" in err
+
+
+def _requirements(sizes: str) -> Any:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "site.toml")
+        file.write_text(site(sizes))
+        return read_requirements(str(file))
+
+
+class TestBadFiles:
+    @pytest.mark.parametrize(
+        ("text", "says"),
+        [
+            ("[[require]", "site.toml: no TOML: "),
+            ("", "it requires nothing"),
+            ("pathh = 1", "site.toml, line 1: there is no 'pathh'"),
+            ("[require]\npath = 'host'", "site.toml, line 1: write [[require]], with two brackets"),
+            ("[[require]]\npath = 'host'\nsize = 8", "line 3: there is no 'size'; there are: pattern, path"),
+            ("[[require]]\n\npath = 'hots'", "line 3: there is no path called 'hots'; did you mean host"),
+            ("[[require]]\npath = 'ipc-*'", "line 2: path = 'ipc-*': write the name of one path"),
+            ("[[require]]\npath = 8", "line 2: path: write a path's name"),
+            ("[[require]]\nsizes = {8 = 'at most 1 us'}", "line 1: path: write a path's name"),
+            ("[[require]]\npattern = 'pong'\npath = 'host'", "line 2: there is no pattern called 'pong'"),
+            ("[[require]]\npath = 'host'", "line 1: sizes: write a table of bounds"),
+            ("[[require]]\npath = 'host'\nranks = 0", "line 3: ranks = 0: write a whole number"),
+            ("[[require]]\npath = 'host'\noptions = 4", "line 3: options: write a table"),
+            ("[[require]]\npath = 'host'\noptions = {group = 4}", "line 3: pingpong has no option 'group'"),
+            (site('8 = "at most 1 us"\n1X = "at most 1 us"'), "line 6: '1X' is not a size"),
+            (site('8 = "at most 12 parsecs"'), "line 5: 'at most 12 parsecs': write"),
+            (site('8 = "at most 12"'), "units are: B/s"),
+            (site('8 = "12 us"'), "line 5: '12 us': write 'at least 380 GB/s'"),
+            (site('8 = "at most 0 us"'), "line 5: 'at most 0 us'"),
+            (site('8 = "at least 5 us of limit"'), "line 5: 'at least 5 us of limit'"),
+            (site("8 = 12"), "line 5: 8 = 12: write 'at least 380 GB/s'"),
+            (site('0 = "at least 1 GB/s"'), "line 5: 0 bytes have no bandwidth"),
+            ("[[require]]\npath = 'host'\nsizes = {8 = 'fast'}", "line 3: 'fast': write"),
+        ],
+    )
+    def test_one_line_with_its_number(self, text: str, says: str, check_: Check) -> None:
+        code, out, err = check_(text, SURVEY)
+        assert (code, out) == (ExitCode.USAGE, [])
+        assert says in one_line(err)
+
+    @given(st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+            st.sampled_from(["path", "sizes", "8", "ranks", "options", "pattern", "x"]), inner, max_size=3
+        ),
+        max_leaves=8,
+    ))  # fmt: skip
+    def test_no_content_gives_a_stack_trace(self, data: Any) -> None:
+        """Protects from files by hand: whatever is where, it is either understood or refused in one line."""
+        from wirespeed.errors import WirespeedError
+        from wirespeed.report.check_file import _Reader
+
+        sizes = [{"path": "host", "sizes": data}]
+        for whole in (data, {"require": data}, {"require": [data]}, {"require": sizes}):
+            if isinstance(whole, dict):
+                try:
+                    list(_Reader("site.toml", "").requirements(whole))
+                except WirespeedError as error:
+                    assert str(error).startswith("site.toml")
+
+    @pytest.mark.parametrize(
+        ("words", "code", "says"),
+        [
+            (["check"], ExitCode.USAGE, "--require SITE.toml says what must hold"),
+            (["check", "--require", "s.toml"], ExitCode.USAGE, "give a result file, or --measure"),
+            (["check", "--require", "s.toml", "f", "--measure"], ExitCode.USAGE, "one of both"),
+            (["check", "--require", "s.toml", "-o", "x", "f"], ExitCode.USAGE, "-o says where"),
+            (["check", "--require", "nowhere", "f"], ExitCode.CANNOT_WRITE, "cannot read nowhere"),
+            (["check", "--learn", "nowhere"], ExitCode.CANNOT_WRITE, "cannot read nowhere"),
+            (["check", "--learn", "f", "f"], ExitCode.USAGE, "--learn FILE goes with -o"),
+        ],
+    )
+    def test_words(self, words: list[str], code: int, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(words) == code
+        assert says in one_line(capsys.readouterr().err)
+
+
+FIGURES = st.dictionaries(
+    st.tuples(st.sampled_from(["host", "aware"]), st.sampled_from([0, 8, 1000, 1 << 14, 1 << 20, 1 << 30])),
+    st.lists(st.tuples(st.floats(1e-9, 1e3), st.floats(0, 0.6)), min_size=1, max_size=4),
+    min_size=1,
+)
+
+
+class TestLearn:
+    @settings(max_examples=20)
+    @given(FIGURES)
+    def test_what_it_learnt_from_passes(
+        self,
+        tmp_path_factory: pytest.TempPathFactory,
+        figures: dict[tuple[str, int], list[tuple[float, float]]],
+    ) -> None:
+        """Protects from bounds that the very machine they describe breaks, whatever it measured."""
+        runs: list[Run] = []
+        for number in range(4):
+            runs.append(
+                make_run(
+                    *(
+                        entry(path, size, *launches[number])
+                        for (path, size), launches in figures.items()
+                        if number < len(launches)
+                    )
+                )
+            )
+        file = tmp_path_factory.mktemp("learn") / "site.toml"
+        file.write_text(learn(runs, ["r.jsonl"]))
+        if "[[require]]" not in file.read_text():
+            return
+        requirements = read_requirements(str(file))
+        assert len(requirements) + file.read_text().count("too little to say") == len(figures)
+        for run in runs:
+            for finding in check(requirements, [run]):
+                assert finding.what in ("kept", "missing"), finding
+        lines = file.read_text().splitlines()
+        for one in requirements:
+            assert one.bound.text in lines[one.line - 1], "the line that a failure names is that of its bound"
+
+    @pytest.mark.parametrize("file", RESULTS, ids=lambda file: file.stem)
+    def test_measured_files(self, file: Path, check_: Check, capsys: pytest.CaptureFixture[str]) -> None:
+        code = main(["check", "--learn", str(file), "-o", "learnt.toml"])
+        if file.stem == "h200-x2-large":
+            # Fixed counts: each figure is one sample.
+            assert code == ExitCode.USAGE and "several samples" in one_line(capsys.readouterr().err)
+            return
+        assert code == ExitCode.OK
+        code, out, _ = check_(Path("learnt.toml").read_text(), file)
+        assert code == ExitCode.OK and out[-1].endswith("bounds hold")
+
+    def test_a_slower_machine_fails(self, check_: Check) -> None:
+        good = make_run(*(entry("host", size, 1e-6 + size * 1e-10) for size in (8, 1 << 20)))
+        text = learn([good], ["good.jsonl"])
+        slow = write(Path("slow.jsonl"), *(entry("host", s, 1.25 * (1e-6 + s * 1e-10)) for s in (8, 1 << 20)))
+        code, out, _ = check_(text, slow)
+        assert code == ExitCode.WORSE and len(out) == 3
+
+    def test_its_words(self) -> None:
+        run = make_run(step("host"), entry("host", 8, 1e-6), entry("host", 1 << 20, 1e-4))
+        text = learn([run], ["r.jsonl"])
+        assert '"8" = "at most 1.09 us"             # 1.00 us (0.996 to 1.00), 1 launch\n' in text
+        assert '"1M" = "at least 9.63 GB/s"         # 10.5 GB/s (10.4 to 10.5), 1 launch\n' in text
+        assert "from r.jsonl" in text and "# What n1 must reach" in text
+
+    def test_without_an_interval_nothing_is_made_up(self) -> None:
+        bare = entry("host", 8, 2e-6) | {"precision": None}
+        text = learn([make_run(bare)], ["r.jsonl"])
+        assert '# "8": 2.00 us' in text and '\n"8"' not in text and "[[require]]" not in text
+
+    def test_an_existing_file_is_not_touched(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "s.toml").write_text("mine")
+        code = main(["check", "--learn", str(SURVEY), "-o", str(tmp_path / "s.toml")])
+        assert code == ExitCode.CANNOT_WRITE and "File exists" in one_line(capsys.readouterr().err)
+        assert (tmp_path / "s.toml").read_text() == "mine"
+
+
+class TestMeasuring:
+    def test_just_what_is_asked_for(self, fake: FakeRun, check_: Check) -> None:
+        text = site('8 = "at most 2 us"\n64 = "at most 2 us"') + site('8 = "at most 2 us"', "staged")
+        text += site('8 = "at most 2 us"', more='pattern = "groups"\nranks = 4\noptions = {group = 2}')
+        code, out, err = check_(text, "--measure", "--device", "cpu", "--out", "m.jsonl")
+        assert [(plan.pattern, plan.paths, plan.sizes, plan.ranks) for plan in fake.plans] == [
+            ("pingpong", ("host",), (8, 64), 2),
+            ("pingpong", ("staged",), (8,), 2),
+            ("groups", ("host",), (8,), 4),
+        ]
+        assert dict(fake.plans[2].options)["group"] == 2
+        assert {plan.device for plan in fake.plans} == {"cpu"}
+        assert [(plan.out, plan.resume) for plan in fake.plans] == [("m.jsonl", n > 0) for n in range(3)]
+        assert isinstance(fake.plan, Plan) and "results: m.jsonl" in err
+        assert code == ExitCode.WORSE and out[-1].endswith("bounds do not hold")
+
+    def test_not_inside_a_launcher(self, check_: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PMI_RANK", "0")
+        monkeypatch.setenv("PMI_SIZE", "2")
+        code, _, err = check_(site('8 = "at most 2 us"'), "--measure")
+        assert code == ExitCode.USAGE and "not inside a launcher's job" in one_line(err)
+
+
+class TestDocument:
+    def test_every_option_is_there(self, capsys: pytest.CaptureFixture[str]) -> None:
+        text = (Path(__file__).parents[2] / "docs" / "checking.md").read_text()
+        main(["check", "--help"])
+        options = re.findall(r"^  (?:-o, )?(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
+        assert len(options) > 8
+        assert [name for name in options if f"`{name}" not in text and name != "--help"] == []
+
+    def test_its_file_is_understood(self, tmp_path: Path) -> None:
+        text = (Path(__file__).parents[2] / "docs" / "checking.md").read_text()
+        file = tmp_path / "site.toml"
+        file.write_text(text.split("```toml\n")[1].split("```")[0])
+        found = read_requirements(str(file))
+        assert len(found) == 4 + 7 + 1
+        assert {one.bound.kind for one in found} == {"time", "rate", "share"}

@@ -1,0 +1,172 @@
+"""wirespeed watch: repetitions, what it calls drift, and what it says on a terminal and elsewhere."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from support.fake_run import FakeRun, one_line
+from support.records import entry, failure, make_run, text_of
+
+from wirespeed.cli.main import main
+from wirespeed.cli.watch import interval
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.plan import Plan
+from wirespeed.report.drift import Drift, drifted
+from wirespeed.report.drift_print import Watching, line
+from wirespeed.report.records import Run
+from wirespeed.results.reading import read
+
+SIZES = (8, 1024, 1 << 16, 1 << 20, 1 << 24)
+
+
+def repetition(slower: float = 1.0, seed: int = 0, spread: float = 0.005) -> Run:
+    dice = random.Random(seed)
+    times = {size: (1e-6 + size * 1e-10) * slower * (1 + dice.gauss(0, spread)) for size in SIZES}
+    return make_run(*(entry("host", size, seconds, 0.002) for size, seconds in times.items()))
+
+
+def watched(*slower: float, first: int = 5) -> Drift:
+    drift = Drift(first)
+    for number, factor in enumerate(slower):
+        drift.add(repetition(factor, number))
+    return drift
+
+
+class TestDrift:
+    def test_nothing_is_said_before_it_is_known_what_is_usual(self) -> None:
+        assert watched(*[1.0] * 5).verdicts == []
+        assert len(watched(*[1.0] * 6).verdicts) == len(SIZES)
+
+    def test_a_quiet_machine_stays_quiet(self) -> None:
+        """Protects from alarms at night: 100 looks at five figures, launches that differ by 0.5 %."""
+        drift = watched(*[1.0] * 105)
+        assert drift.ever == set()
+
+    def test_five_percent_are_seen_within_three_repetitions(self) -> None:
+        drift = watched(*[1.0] * 8, *[1.05] * 3)
+        assert {(one.what, one.key.bytes) for one in drifted(drift.verdicts)} == {
+            ("worse", size) for size in SIZES
+        }
+        assert len(drift.ever) == len(SIZES)
+
+    def test_what_was_slow_for_a_while_is_remembered(self) -> None:
+        drift = watched(*[1.0] * 5, *[1.2] * 3, *[1.0] * 4)
+        assert drifted(drift.verdicts) == [] and drift.ever
+
+    def test_a_figure_that_is_gone(self) -> None:
+        drift = watched(*[1.0] * 5)
+        for _ in range(3):
+            run = make_run(failure("host", 8, "crash", "signal 11"), *(
+                entry("host", size, 1e-6 + size * 1e-10, 0.002) for size in SIZES[1:]
+            ))  # fmt: skip
+            run.head["plan"]["sizes"] = list(SIZES)
+            drift.add(run)
+        assert [(one.what, one.key.bytes) for one in drifted(drift.verdicts)] == [("lost", 8)]
+        assert "host 8 B no figure" in line(drift, drift.verdicts)
+
+
+class TestPrinting:
+    def test_a_line_a_repetition_without_a_terminal(self) -> None:
+        stream = io.StringIO()
+        drift = watched(*[1.0] * 5)
+        with Watching(Console(file=stream, width=100), drift) as watching:
+            watching.measured(drift.verdicts)
+            for seed in (11, 12, 13):
+                watching.measured(drift.add(repetition(1.5, seed)))
+        lines = [row.split(maxsplit=1)[1] for row in stream.getvalue().splitlines() if row[0] != " "]
+        assert lines[0] == "repetition 5: 5 figures, one of the first 5 that say what is usual"
+        assert lines[-1].startswith("repetition 8: 5 figures; time against the first 5: host ")
+        assert "x 1.5" in lines[-1] and "1 more" in stream.getvalue() and "\x1b" not in stream.getvalue()
+
+    def test_a_table_on_a_terminal(self) -> None:
+        screen = Console(file=io.StringIO(), width=120, force_terminal=True, legacy_windows=False)
+        drift = watched(*[1.0] * 6, 1.5, 1.5)
+        with Watching(screen, drift, clock=lambda: 100.0) as watching:
+            watching.waits(142.0)
+            watching.measured(drift.verdicts)
+        text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text_of(screen))
+        assert "8 repetitions; next in 0:42; Ctrl-C ends it" in text
+        assert "▁" in text and "16 MiB" in text and "first 5" in text
+
+
+class TestCommand:
+    def test_repetitions_are_launches_in_one_file(
+        self, fake: FakeRun, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        words = "watch --every 0 --count 7 --sizes 8,64 --paths host --device cpu --out w.jsonl --fail"
+        assert main(words.split()) == ExitCode.OK
+        printed = capsys.readouterr()
+        assert len(printed.out.splitlines()) == 7 and printed.err == "results: w.jsonl\n"
+        assert len(fake.plans) == 7 and all(plan.sizes == (8, 64) for plan in fake.plans)
+        assert len({plan.out for plan in fake.plans} | {"w.jsonl"}) == 8
+        assert not any(Path(str(plan.out)).parent.exists() for plan in fake.plans)
+        results = read("w.jsonl")
+        assert [len(results.runs), len(results.entries), len(results.ends)] == [7, 14, 7]
+        assert results.warnings == []
+
+    def test_drift_and_its_exit_code(
+        self, fake: FakeRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        measure = fake.measure
+
+        def slower(plan: Plan, observe: Any) -> ExitCode:
+            def later(event: dict[str, Any]) -> None:
+                if event["kind"] == "entry" and len(fake.plans) > 5:
+                    seconds = {name: value * 2 for name, value in event["seconds"].items()}
+                    event = {**event, "seconds": seconds}
+                observe(event)
+
+            return measure(plan, later)
+
+        monkeypatch.setattr("wirespeed.run.measure", slower)
+        words = ["watch", "--every", "0", "--count", "7", "--out"]
+        assert main([*words, "a.jsonl"]) == ExitCode.OK
+        assert "time against the first 5: host" in capsys.readouterr().out
+        fake.plans.clear()
+        assert main([*words, "b.jsonl", "--fail"]) == ExitCode.WORSE
+
+    def test_ctrl_c_ends_it_in_order(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
+        fake.code = ExitCode.INTERRUPTED
+        assert main(["watch", "--out", "w.jsonl"]) == ExitCode.INTERRUPTED
+        assert len(fake.plans) == 1 and "results: w.jsonl" in capsys.readouterr().err
+        kinds = [json.loads(row)["kind"] for row in Path("w.jsonl").read_text().splitlines()]
+        assert (kinds[0], kinds[-1]) == ("run", "end")
+
+    def test_the_defaults(self, fake: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+        slept: list[float] = []
+        monkeypatch.setattr("wirespeed.cli.watch.time.sleep", slept.append)
+        assert main(["watch", "--count", "3", "--out", "w.jsonl"]) == ExitCode.OK
+        assert fake.plan.sizes == (8, 1 << 16, 1 << 24) and fake.plan.pattern == "pingpong"
+        assert len(slept) == 2 and all(55 < seconds <= 60 for seconds in slept)
+
+    def test_times(self) -> None:
+        assert [interval(text) for text in ("60s", "5m", "1.5h", "0", "7")] == [60, 300, 5400, 0, 7]
+
+    @pytest.mark.parametrize("text", ["", "soon", "-1", "25h", "1d", "5 minutes", "nan"])
+    def test_bad_times(self, text: str) -> None:
+        with pytest.raises(WirespeedError, match="as in 30s, 5m or 1h"):
+            interval(text)
+
+    @pytest.mark.parametrize(
+        ("words", "code", "says"),
+        [
+            ("--count 0", ExitCode.USAGE, "--count '0': write a whole number from 1"),
+            ("--first 0", ExitCode.USAGE, "--first '0'"),
+            ("--resume --out f", ExitCode.USAGE, "watch begins anew"),
+            ("--out exists", ExitCode.CANNOT_WRITE, "exists exists"),
+        ],
+    )
+    def test_one_line(
+        self, words: str, code: int, says: str, fake: FakeRun, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        Path("exists").write_text("mine")
+        assert main(["watch", *words.split()]) == code
+        assert says in one_line(capsys.readouterr().err) and not fake.plans
+        assert Path("exists").read_text() == "mine"

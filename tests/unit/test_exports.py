@@ -1,0 +1,256 @@
+"""Exports, read back by the programs that they are for: the same numbers, nothing lost, nothing twice."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+from support.records import end, entry, failure, head, make_run
+
+import wirespeed
+from wirespeed.cli.main import main
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.report.formats import FORMATS
+from wirespeed.report.records import Run, collect
+from wirespeed.results.reading import read
+
+settings.register_profile("patient", deadline=None, max_examples=30)
+settings.load_profile("patient")
+
+RESULTS = sorted(Path(__file__).parents[2].glob("results/*.jsonl"))
+Record = dict[str, Any]
+
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=12)
+FIGURES = st.dictionaries(
+    st.tuples(st.sampled_from(["host", "aware", "staged"]), st.integers(0, 1 << 40)),
+    st.floats(1e-9, 1e5),
+    min_size=1,
+    max_size=8,
+)
+
+
+def export(name: str, *runs: Run) -> str:
+    stream = io.StringIO()
+    FORMATS[name](runs, stream, None)
+    return stream.getvalue()
+
+
+def planned(run: str, plan: Record, records: Sequence[Record]) -> list[Record]:
+    whole = head()
+    whole["plan"] = {**whole["plan"], **plan}
+    return [{**record, "run": run} for record in (whole, *records, end())]
+
+
+def samples(text: str) -> dict[str, dict[tuple[str, str], Any]]:
+    """Metric -> (path, bytes) -> value, by Prometheus' own parser."""
+    found: dict[str, dict[tuple[str, str], Any]] = {}
+    for family in text_string_to_metric_families(text):
+        assert family.type == "gauge" and family.documentation.endswith(".")
+        for sample in family.samples:
+            key = (sample.labels["path"], sample.labels["bytes"])
+            assert key not in found.setdefault(sample.name, {}), (
+                "the collector refuses a file with a figure twice"
+            )
+            found[sample.name][key] = sample
+    return found
+
+
+class TestPrometheus:
+    @given(FIGURES, TEXT)
+    def test_its_own_parser_reads_the_same_numbers(
+        self, figures: dict[tuple[str, int], float], host: str
+    ) -> None:
+        run = make_run(*(entry(path, size, seconds) for (path, size), seconds in figures.items()))
+        run.head["environment"]["host"] = host
+        found = samples(export("prometheus", run))
+        for (path, size), seconds in figures.items():
+            labels = found["wirespeed_time_seconds"][path, str(size)].labels
+            assert labels["host"] == host and labels["pattern"] == "pingpong"
+            assert found["wirespeed_time_seconds"][path, str(size)].value == seconds
+            assert found["wirespeed_time_low_seconds"][path, str(size)].value == seconds * 0.996
+            rates = found.get("wirespeed_bandwidth_bytes_per_second", {})
+            assert (rates[path, str(size)].value if size else 0) == size / seconds
+
+    @pytest.mark.parametrize("file", RESULTS, ids=lambda file: file.stem)
+    def test_measured_files(self, file: Path) -> None:
+        results = read(file)
+        text = export("prometheus", *collect(results.records))
+        series = {
+            tuple(sorted(sample.labels.items()))
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if sample.name == "wirespeed_time_seconds"
+        }
+        one_plan = len({json.dumps(run["plan"]) for run in results.runs}) == 1
+        assert len(series) == len({(e["path"], e["bytes"]) for e in results.entries}) or not one_plan
+        assert text.endswith("\n")
+
+    def test_base_units_and_when(self) -> None:
+        one = entry("host", 8, 2e-6, at="2026-01-01T12:00:00+00:00")
+        found = samples(export("prometheus", make_run(one)))
+        assert found["wirespeed_bandwidth_bytes_per_second"]["host", "8"].value == 4e6
+        assert found["wirespeed_measured_timestamp_seconds"]["host", "8"].value == 1767268800
+        assert found["wirespeed_samples"]["host", "8"].value == 120
+
+    def test_other_conditions_are_other_series(self) -> None:
+        """Protects from groups of 2 and of 4 under one name, and the last launch from an earlier one."""
+        lines = []
+        for name, group, seconds in (("a", 4, 1e-6), ("b", 2, 2e-6), ("c", 2, 3e-6)):
+            plan = {"pattern": "groups", "ranks": 8, "options": [["group", group]]}
+            lines += planned(name, plan, [entry("host", 8, seconds)])
+        families = text_string_to_metric_families(export("prometheus", *collect(lines)))
+        times = next(family for family in families if family.name == "wirespeed_time_seconds")
+        assert {sample.labels["options"]: sample.value for sample in times.samples} == {
+            "group=4,ranks=8": 1e-6,
+            "group=2,ranks=8": 3e-6,
+        }
+
+    def test_failures(self) -> None:
+        run = make_run(
+            entry("host", 8, 1e-6),
+            failure("host", None, "unavailable", "under the first MPI"),
+            failure("host", 16, "hang", "rank 1"),
+            failure("aware", None, "unavailable", "no GPU"),
+            failure("staged", 8, "interrupted", ""),
+        )
+        found = samples(export("prometheus", run))["wirespeed_failed"]
+        assert {key: sample.labels["what"] for key, sample in found.items()} == {
+            ("host", "16"): "hang",
+            ("aware", ""): "unavailable",
+        }
+
+    def test_nothing_measured_is_an_empty_file(self) -> None:
+        assert export("prometheus") == export("osu") == export("reframe") == ""
+
+
+def osu_blocks(text: str) -> dict[tuple[str, str], dict[int, float]]:
+    """As scripts read OSU's output: the head names the column, lines of two numbers are data."""
+    found: dict[tuple[str, str], dict[int, float]] = {}
+    path, column = "", ""
+    for line in text.splitlines():
+        if title := re.match(r"# wirespeed \S+, path (\S+) ", line):
+            path = title[1]
+        elif line.startswith("# Size"):
+            column = line.split(None, 2)[2]
+            found[path, column] = {}
+        elif line:
+            size, value = line.split()
+            found[path, column][int(size)] = float(value)
+    return found
+
+
+class TestOsu:
+    @given(FIGURES)
+    def test_read_back(self, figures: dict[tuple[str, int], float]) -> None:
+        run = make_run(*(entry(path, size, seconds) for (path, size), seconds in figures.items()))
+        found = osu_blocks(export("osu", run))
+        for (path, size), seconds in figures.items():
+            latency = found[path, "Latency (us)"][size]
+            assert latency == pytest.approx(seconds * 1e6, rel=1e-5)
+            if size:
+                rate = found[path, "Bandwidth (MB/s)"][size]
+                assert rate == pytest.approx(size / seconds / 1e6, rel=1e-5, abs=1e-12)
+
+    def test_its_lines(self) -> None:
+        text = export("osu", make_run(entry("host", 0, 1e-6), entry("host", 1 << 20, 1e-4)))
+        assert text.splitlines() == [
+            "# wirespeed pingpong, path host (pageable memory): one way: half of a round trip",
+            "# Size          Latency (us)",
+            "0                    1.00000",
+            "1048576              100.000",
+            "",
+            "# wirespeed pingpong, path host (pageable memory): one way: half of a round trip",
+            "# Size          Bandwidth (MB/s)",
+            "1048576             10485.76",
+        ]
+
+    def test_the_time_of_a_window_is_no_latency(self) -> None:
+        one = entry("host", 8, 1e-5, definition="a window of 64", moved=512)
+        assert set(osu_blocks(export("osu", make_run(one)))) == {("host", "Bandwidth (MB/s)")}
+
+
+class TestReframe:
+    @given(FIGURES)
+    def test_extracted_by_a_regular_expression(self, figures: dict[tuple[str, int], float]) -> None:
+        """What ReFrame's sn.extractsingle does with the pattern in docs/exports.md."""
+        run = make_run(*(entry(path, size, seconds) for (path, size), seconds in figures.items()))
+        text = export("reframe", run)
+        for (path, size), seconds in figures.items():
+            pattern = rf"^wirespeed: pattern=pingpong path={path} .*bytes={size} .*latency_us=(?P<us>\S+)"
+            (found,) = re.finditer(pattern, text, re.MULTILINE)
+            assert float(found["us"]) == pytest.approx(seconds * 1e6, rel=1e-8)
+            if size:
+                rate = re.search(rf"path={path} memory=\S+ bytes={size} .*bandwidth_GBps=(\S+)", text)
+                assert rate and float(rate[1]) == pytest.approx(size / seconds / 1e9, rel=1e-8)
+
+    def test_options_and_failures(self) -> None:
+        lines = planned(
+            "a",
+            {"pattern": "stream", "options": [["window", 16], ["both_ways", True]], "between": [2, 3]},
+            [
+                entry("host", 8, 1e-6, definition="a window of 16", pattern="stream", moved=128),
+                failure("aware", 8, "crash", "signal 11"),
+            ],
+        )
+        assert export("reframe", *collect(lines)).splitlines() == [
+            "wirespeed: pattern=stream path=host memory=pageable bytes=8 time_us=1 bandwidth_GBps=0.128 "
+            "options=window=16,both_ways=True,between=2+3",
+            "wirespeed: pattern=stream path=aware bytes=8 failed=crash "
+            "options=window=16,both_ways=True,between=2+3",
+        ]
+
+
+class TestCommand:
+    @pytest.mark.parametrize("name", ["prometheus", "osu", "reframe"])
+    def test_good_lines_of_a_damaged_newer_file(
+        self, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        head_, *rest = RESULTS[0].read_text().splitlines()
+        file = tmp_path / "r.jsonl"
+        newer = json.dumps({**json.loads(head_), "schema": 99})
+        file.write_text("\n".join([newer, *rest[:4], "{broken", rest[5][:50]]))
+        assert main(["show", str(file), "--format", name]) == ExitCode.OK
+        printed = capsys.readouterr()
+        assert printed.out and "schema 99" in printed.err and "damaged" in printed.err
+        assert main(["show", str(file), "--format", name, "--against", "summit"]) == ExitCode.USAGE
+
+
+class TestTables:
+    def test_units_are_in_the_names(self) -> None:
+        table = wirespeed.load(RESULTS[0]).table()
+        assert {"median_s", "bandwidth_Bps", "bytes"} <= set(table)
+        assert np.allclose(table["bytes"] / table["median_s"], table["bandwidth_Bps"])
+
+    def test_a_frame_without_pandas_is_one_line(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "pandas", None)
+        with pytest.raises(WirespeedError, match="pip install pandas") as caught:
+            wirespeed.load(RESULTS[0]).frame()
+        assert caught.value.code == ExitCode.UNAVAILABLE
+
+    def test_a_frame(self) -> None:
+        pandas = pytest.importorskip("pandas")
+        results = wirespeed.load(RESULTS[0])
+        frame = results.frame()
+        assert isinstance(frame, pandas.DataFrame) and len(frame) == len(results.entries)
+        assert list(frame.columns) == list(results.table())
+        assert frame["median_s"].tolist() == [one["seconds"]["median"] for one in results.entries]
+
+
+def test_the_documented_patterns_find_what_they_are_for() -> None:
+    """Protects docs/exports.md: its regular expressions, on its own lines."""
+    text = (Path(__file__).parents[2] / "docs" / "exports.md").read_text()
+    patterns = re.findall(r'r"(.+?)"', text)
+    assert len(patterns) == 3
+    found = [re.search(pattern, text, re.MULTILINE) for pattern in patterns]
+    assert all(found)
+    assert [match[1] for match in found[1:] if match] == ["8.174", "394.535263"]
