@@ -12,7 +12,7 @@ from wirespeed.report.compare_print import Comparison, series_name
 from wirespeed.report.compare_sides import Key, Matched, match
 from wirespeed.report.compare_verdicts import judge
 from wirespeed.report.records import Entry, Run
-from wirespeed.report.reference import System, common_sizes, load_system
+from wirespeed.report.reference import Reference, common_sizes, load_system
 
 
 def compare(
@@ -50,13 +50,13 @@ def compare_published(
         only_new=matched.only_new,
         spread=spread,
         notes=(
-            f"{system.name}: {system.node}. Source: {system.source}",
-            f"{system.name}: {system.definition}; published without intervals, taken as exact",
+            f"{system.name}: {system.published.setting}. Source: {system.published.source}",
+            f"{system.name}: {system.published.definition}; published without intervals, taken as exact",
         ),
     )
 
 
-def published(system: System, runs: Sequence[Run]) -> list[Run]:
+def published(system: Reference, runs: Sequence[Run]) -> list[Run]:
     """The system's figures as runs, one for each set of conditions in `runs` that fit them."""
     found: dict[str, Run] = {}
     for run in runs:
