@@ -1,0 +1,117 @@
+"""The examination from beginning to end: look, ask, try, judge; read it from top to bottom."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from wirespeed import machine
+from wirespeed.doctor import job, measured, trying
+from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.finding import Finding, ordered
+from wirespeed.doctor.findings import find_all
+from wirespeed.doctor.look import Sources, look
+from wirespeed.doctor.result import Result
+from wirespeed.errors import WirespeedError
+from wirespeed.machine import Machine
+from wirespeed.plan import Plan
+from wirespeed.report.records import Failure, Run
+
+Say = Callable[[str], None]
+"""Takes a line of progress."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to examine, and how far to go."""
+
+    device: str = "auto"
+    mpi: str | None = None
+    launcher: str = "auto"
+    runs: tuple[Run, ...] = ()
+    """Of the result file given."""
+    file: str = ""
+    start_ranks: bool = True
+    try_remedies: bool = False
+    hung: tuple[Run, ...] = ()
+    """Runs in which something hung: what may help?"""
+    folder: Path = Path()
+    """Where result files may lie."""
+
+    @property
+    def base(self) -> job.Base:
+        return job.Base(self.device, self.mpi, self.launcher)
+
+
+def examine(request: Request, say: Say, sources: Sources | None = None) -> Result:
+    """Looks at the machine and judges it. Raises WirespeedError for a device or MPI that is not there."""
+    found = machine.look(Plan(device=request.device, mpi=request.mpi, launcher=request.launcher))
+    facts = look(found, sources or Sources())
+    facts, notes = _with_measurements(facts, found, request)
+    if request.start_ranks and facts.kind != "host" and facts.chosen:
+        facts = _tried(facts, found, request, say)
+    else:
+        facts = _remembered(facts)
+    findings = [measured.with_worth(one, facts.runs, facts.file) for one in find_all(facts)]
+    if request.try_remedies:
+        findings = _with_trials(findings, request, say)
+    last = next((run for run in reversed(facts.runs) if run.contested), None)
+    best = measured.stretches(last) if last else []
+    return Result(facts, tuple(ordered(findings)), tuple(best), tuple(notes))
+
+
+def _with_measurements(facts: Facts, found: Machine, request: Request) -> tuple[Facts, list[str]]:
+    """The facts with runs of this machine: of the file given, else of the newest one beside."""
+    if request.file:
+        runs, file, notes = request.runs, request.file, []
+        if not all(measured.same_machine(run, facts.host, facts.cpu, found.devices) for run in runs):
+            notes.append(f"{file} was measured on another machine: what follows from it holds there")
+        return dataclasses.replace(facts, runs=runs, file=file), notes
+    for name, runs_there in measured.beside(request.folder):
+        here = [run for run in runs_there if measured.same_machine(run, facts.host, facts.cpu, found.devices)]
+        if here:
+            return dataclasses.replace(facts, runs=tuple(here), file=name), []
+    return facts, []
+
+
+def _tried(facts: Facts, found: Machine, request: Request, say: Say) -> Facts:
+    """Asks the chosen MPI whether it is GPU-aware, then sees what happens."""
+    mpis = list(facts.mpis)
+    say(f"asking {mpis[0].title} whether it takes device pointers")
+    mpis[0] = trying.learned(mpis[0], found.mpis[0], request.launcher)
+    say(f"trying it, in a job step of its own ({facts.kind} device)")
+    mpis[0], attempt = trying.aware(mpis[0], request.base)
+    places = job.places(attempt.run) if attempt.run else ()
+    if not places and len(facts.nodes) > 1:
+        say("starting two ranks, to see where they are put")
+        other = job.measure("staged", (8,), request.base)
+        places = job.places(other.run) if other.run else ()
+    return dataclasses.replace(facts, mpis=tuple(mpis), places=places)
+
+
+def _remembered(facts: Facts) -> Facts:
+    """What a result file says of the chosen MPI, and of where ranks stood."""
+    mpis = list(facts.mpis)
+    for run in facts.runs:
+        for failure in run.failures:
+            if mpis and failure.path == "aware" and failure.text.startswith(f"{mpis[0].title} "):
+                attempt = job.Attempt(failures=[Failure("aware", None, failure.what, failure.text, None)])
+                mpis[0] = trying.judged(mpis[0], attempt, f"in {facts.file}")
+    places = next((job.places(run) for run in reversed(facts.runs) if run.steps), ())
+    return dataclasses.replace(facts, mpis=tuple(mpis), places=places)
+
+
+def _with_trials(findings: list[Finding], request: Request, say: Say) -> list[Finding]:
+    """Each finding that has a trial, tried; what fails to be tried stays as it was."""
+    done = []
+    for finding in findings:
+        if finding.trial:
+            say(f"trying: {finding.trial.path} with {finding.trial.after.words()}")
+        try:
+            done.append(trying.try_remedy(finding, request.base))
+        except WirespeedError as error:
+            say(str(error))
+            done.append(finding)
+    return done
