@@ -11,6 +11,7 @@ from support.fake_machine import FakeNvml
 
 from wirespeed.doctor.facts.model import Limits
 from wirespeed.doctor.facts.tree import Tree
+from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.findings.variables import table
 from wirespeed.doctor.look import Sources, look
 from wirespeed.machine import Machine
@@ -108,11 +109,9 @@ class TestVariables:
         ],
     )
     def test_ucx_tls(self, root: Path, value: str, lacks: list[str]) -> None:
-        found = [
-            key.removeprefix("variable-UCX_TLS-")
-            for key in keys(facts_of(root, variables={"UCX_TLS": value}))
-        ]
-        assert found == lacks
+        found = find_all(facts_of(root, variables={"UCX_TLS": value}))
+        titles = [f"UCX_TLS={value} leaves out {' and '.join(lacks)}"] if lacks else []
+        assert [finding.title for finding in found] == titles
 
     @pytest.mark.parametrize(
         ("name", "value", "hurts"),

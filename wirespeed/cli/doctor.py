@@ -75,6 +75,7 @@ def run(options: Options) -> ExitCode:
         raise WirespeedError("--fix and --json are two outputs: choose one")
     if options.try_ and options.look_only:
         raise WirespeedError("--try starts ranks and --look-only starts none: choose one")
+    values.word("--out", options.out)
     request = Request(
         device=values.one_of("--device", options.device, DEVICES),
         mpi=values.word("--mpi", options.mpi),
@@ -86,9 +87,9 @@ def run(options: Options) -> ExitCode:
         hung=tuple(read_runs(options.after_hang)) if options.after_hang else (),
     )
     result = examine(request, _say)
+    _print(options, result)
     if options.out:
         result.append_to(options.out)
-    _print(options, result)
     return ExitCode.FAILED_ENTRY if options.strict and result.findings else ExitCode.OK
 
 

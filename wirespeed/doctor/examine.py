@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wirespeed import machine
-from wirespeed.doctor import job, measured, trying
+from wirespeed.doctor import hang, job, measured, trying
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Finding, ordered
 from wirespeed.doctor.findings import find_all
@@ -50,10 +50,12 @@ def examine(request: Request, say: Say, sources: Sources | None = None) -> Resul
     found = machine.look(Plan(device=request.device, mpi=request.mpi, launcher=request.launcher))
     facts = look(found, sources or Sources())
     facts, notes = _with_measurements(facts, found, request)
-    if request.start_ranks and facts.kind != "host" and facts.chosen:
+    if request.start_ranks and facts.kind != "host" and facts.chosen and not request.hung:
         facts = _tried(facts, found, request, say)
     else:
         facts = _remembered(facts)
+    if request.hung:
+        return Result(facts, tuple(_hangs(facts, request, say)), (), tuple(notes))
     findings = [measured.with_worth(one, facts.runs, facts.file) for one in find_all(facts)]
     if request.try_remedies:
         findings = _with_trials(findings, request, say)
@@ -66,13 +68,14 @@ def _with_measurements(facts: Facts, found: Machine, request: Request) -> tuple[
     """The facts with runs of this machine: of the file given, else of the newest one beside."""
     if request.file:
         runs, file, notes = request.runs, request.file, []
-        if not all(measured.same_machine(run, facts.host, facts.cpu, found.devices) for run in runs):
+        here = all(measured.same_machine(run, facts.host, facts.cpu, found.devices) for run in runs)
+        if not here:
             notes.append(f"{file} was measured on another machine: what follows from it holds there")
-        return dataclasses.replace(facts, runs=runs, file=file), notes
-    for name, runs_there in measured.beside(request.folder):
-        here = [run for run in runs_there if measured.same_machine(run, facts.host, facts.cpu, found.devices)]
-        if here:
-            return dataclasses.replace(facts, runs=tuple(here), file=name), []
+        return dataclasses.replace(facts, runs=runs, file=Path(file).name, foreign=not here), notes
+    for name, there in measured.beside(request.folder):
+        own = [run for run in there if measured.same_machine(run, facts.host, facts.cpu, found.devices)]
+        if own:
+            return dataclasses.replace(facts, runs=tuple(own), file=name), []
     return facts, []
 
 
@@ -93,6 +96,8 @@ def _tried(facts: Facts, found: Machine, request: Request, say: Say) -> Facts:
 
 def _remembered(facts: Facts) -> Facts:
     """What a result file says of the chosen MPI, and of where ranks stood."""
+    if facts.foreign:
+        return facts
     mpis = list(facts.mpis)
     for run in facts.runs:
         for failure in run.failures:
@@ -115,3 +120,13 @@ def _with_trials(findings: list[Finding], request: Request, say: Say) -> list[Fi
             say(str(error))
             done.append(finding)
     return done
+
+
+def _hangs(facts: Facts, request: Request, say: Say) -> list[Finding]:
+    """What may help against each hang of the file, tried where that was asked for."""
+    vendor = facts.chosen.vendor if facts.chosen else ""
+    found = []
+    for one in hang.hangs(request.hung):
+        finding = hang.finding(one, bool(facts.nics), vendor)
+        found.append(hang.tried(finding, one, request.base, say) if request.try_remedies else finding)
+    return found

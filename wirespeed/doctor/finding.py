@@ -89,15 +89,18 @@ class Worth:
 
     @property
     def best(self) -> Point | None:
-        """The size at which it is worth most."""
+        """The size at which it is worth most, beyond the intervals if it is so at any."""
         known = [point for point in self.points if point.ratio is not None]
-        return max(known, key=lambda point: point.ratio or 0.0, default=None)
+        return max(known, key=lambda point: (point.certain, point.ratio or 0.0), default=None)
 
     @property
-    def useless(self) -> bool:
-        """Was it measured, and no better at any size?"""
+    def verdict(self) -> str:
+        """better or worse (at some size, beyond the intervals), same (they do not tell), or '' (no ratio)."""
         known = [point for point in self.points if point.ratio is not None]
-        return bool(known) and not any(point.certain and (point.ratio or 0.0) > 1 for point in known)
+        certain = [point.ratio or 0.0 for point in known if point.certain]
+        if any(ratio > 1 for ratio in certain):
+            return "better"
+        return "worse" if certain else "same" if known else ""
 
 
 @dataclass(frozen=True)
@@ -156,10 +159,8 @@ def ordered(findings: list[Finding]) -> list[Finding]:
 def measured_cost(finding: Finding) -> Cost:
     """The class that a measured worth gives; the rule's own where nothing was measured."""
     best = finding.worth.best if finding.worth else None
-    if best is None or best.ratio is None or finding.cost is Cost.BREAKS:
+    if best is None or best.ratio is None or not best.certain or finding.cost is Cost.BREAKS:
         return finding.cost
-    if not best.certain:
-        return Cost.SMALL
     return Cost.HIGH if best.ratio >= 2 else Cost.SOME if best.ratio >= 1.1 else Cost.SMALL
 
 

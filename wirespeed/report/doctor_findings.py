@@ -19,6 +19,10 @@ MEANS = {
     Cost.SOME: "up to twice the time",
     Cost.SMALL: "little, or seldom",
 }
+VERDICTS = {
+    "worse": "worse, not better: leave it as it is",
+    "same": "the intervals do not tell before from after: measure again when the machine is quiet",
+}
 MOST_POINTS = 4
 
 
@@ -57,11 +61,11 @@ def _member(console: Console, label: str, text: str, style: str = "") -> None:
 
 def _command(console: Console, line: str) -> None:
     """A shell line stays in one piece where it fits; what it does follows."""
-    command, sign, comment = line.partition("  # ")
-    _member(console, "do", command.removeprefix("# "), "cyan" if not command.startswith("#") else "")
-    if sign:
-        for part in textwrap.wrap(comment, max(20, console.width - 12)):
-            console.print(Text(f"            {part}", style="dim"))
+    command, _, comment = line.partition("# ")
+    if command.strip():
+        _member(console, "do", command.strip(), "cyan")
+    for part in textwrap.wrap(comment, max(20, console.width - 12)):
+        console.print(Text(f"            {part}", style="dim"))
 
 
 def _option(console: Console, option: Option) -> None:
@@ -79,8 +83,8 @@ def _worth(console: Console, worth: Worth) -> None:
     points = _chosen(worth)
     if any(point.ratio is not None for point in points):
         _member(console, "worth", f"{', '.join(_ratio(point) for point in points)} ({measured})", "green")
-        if worth.useless:
-            _member(console, "", "no better at any size: leave it as it is", "yellow")
+        if worth.verdict in VERDICTS:
+            _member(console, "", VERDICTS[worth.verdict], "yellow")
     for point in points:
         _member(
             console,

@@ -15,6 +15,8 @@ from wirespeed.doctor.facts.pci import named
 from wirespeed.doctor.finding import span
 from wirespeed.report.say import say
 
+Line = tuple[str, str, list[str]]
+"""A device's name, its colour, and what there is to say of it."""
 MOST_IN_MATRIX = 8
 BOX = 44
 """Letters inside a box that reads well; two stand beside each other where they fit."""
@@ -22,7 +24,7 @@ BOX = 44
 
 def draw(console: Console, facts: Facts) -> None:
     """Sockets and nodes, what hangs below them, and how GPUs are linked."""
-    boxes = [_box(console, title, lines) for title, lines in _places(facts)]
+    boxes = [_box(title, lines) for title, lines in _places(facts)]
     if console.width >= 2 * (BOX + 4) and len(boxes) > 1:
         width = (console.width - 1) // 2
         console.print(Columns([_sized(box, width) for box in boxes], padding=(0, 1)))
@@ -37,12 +39,18 @@ def _sized(box: Panel, width: int) -> Panel:
     return box
 
 
-def _box(console: Console, title: str, lines: list[Text]) -> Panel:
-    body = Text("\n").join(lines) if lines else Text("nothing below it", style="dim")
+def _box(title: str, lines: list[Line]) -> Panel:
+    body = Table.grid(padding=(0, 2))
+    body.add_column(no_wrap=True)
+    body.add_column(overflow="fold")
+    for name, style, parts in lines:
+        body.add_row(Text(name, style=f"bold {style}"), Text(", ".join(parts)))
+    if not lines:
+        body.add_row(Text("no GPU and no network adapter", style="dim"))
     return Panel(body, title=Text(title, style="bold"), title_align="left", padding=(0, 1))
 
 
-def _places(facts: Facts) -> Iterable[tuple[str, list[Text]]]:
+def _places(facts: Facts) -> Iterable[tuple[str, list[Line]]]:
     """(title, lines) of each box; what has no known node comes last, or into the only one there is."""
     only = len(facts.nodes) == 1
     for node in facts.nodes:
@@ -62,7 +70,7 @@ def _node_title(node: Node) -> str:
     return ", ".join(parts)
 
 
-def _lines(facts: Facts, node: int | None, *, strays: bool) -> list[Text]:
+def _lines(facts: Facts, node: int | None, *, strays: bool) -> list[Line]:
     def here(one: Gpu | Nic | Net) -> bool:
         return (one.node is None and strays) or (node is not None and one.node == node)
 
@@ -73,7 +81,7 @@ def _lines(facts: Facts, node: int | None, *, strays: bool) -> list[Text]:
     return lines
 
 
-def _gpu(facts: Facts, gpu: Gpu) -> Text:
+def _gpu(facts: Facts, gpu: Gpu) -> Line:
     name = gpu.name.removeprefix("NVIDIA ")
     parts = [name]
     if gpu.link:
@@ -88,10 +96,10 @@ def _gpu(facts: Facts, gpu: Gpu) -> Text:
         parts.append("hidden from programs")
     if gpu.pci:
         parts.append(gpu.pci)
-    return _line(gpu.title, [part for part in parts if part], "green")
+    return gpu.title, "green", [part for part in parts if part]
 
 
-def _nic(nic: Nic) -> Text:
+def _nic(nic: Nic) -> Line:
     parts = []
     for port in nic.ports:
         layer = "RoCE" if port.layer == "Ethernet" else port.layer
@@ -99,16 +107,12 @@ def _nic(nic: Nic) -> Text:
         parts.append(" ".join(word for word in (layer, rate, port.state.lower()) if word))
     if nic.link:
         parts.append(named(nic.link.speed, nic.link.width))
-    return _line(nic.name, [part for part in (*parts, nic.model, nic.pci) if part], "magenta")
+    return nic.name, "magenta", [part for part in (*parts, nic.model, nic.pci) if part]
 
 
-def _net(net: Net) -> Text:
+def _net(net: Net) -> Line:
     rate = f"{net.rate:g} Gb/s" if net.rate else "Ethernet"
-    return _line(net.name, [part for part in (rate, net.state, net.driver, net.pci) if part], "blue")
-
-
-def _line(name: str, parts: list[str], colour: str) -> Text:
-    return Text.assemble((f"{name:<7}", f"bold {colour}"), " ", ", ".join(parts))
+    return net.name, "blue", [part for part in (rate, net.state, net.driver, net.pci) if part]
 
 
 def _links(console: Console, facts: Facts) -> None:

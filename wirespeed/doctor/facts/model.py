@@ -241,6 +241,8 @@ class Facts:
     """Measurements of this machine, oldest first."""
     file: str = ""
     """The result file that they are from."""
+    foreign: bool = False
+    """Are they of another machine?"""
 
     @property
     def real_gpus(self) -> tuple[Gpu, ...]:
@@ -249,6 +251,12 @@ class Facts:
     @property
     def chosen(self) -> MpiFact | None:
         return next((one for one in self.mpis if one.chosen), None)
+
+    def can_run(self, path: str) -> bool:
+        """Has this machine what a path needs at least: an MPI, and a GPU where it wants one?"""
+        from wirespeed.paths import find_path
+
+        return bool(self.mpis) and (self.kind != "host" or not find_path(path).needs_device)
 
     def to_dict(self) -> dict[str, Any]:
         """For a record: without the measurements, which have records of their own."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -13,6 +14,8 @@ from wirespeed.report.records import Entry, Run
 from wirespeed.toml import parse
 from wirespeed.units import format_seconds, format_size
 
+NOTABLE = 1.1
+"""Times longer than a larger message: less is noise of the machine."""
 WORTH_TRYING = 1.5
 """Times longer than another path: below, a threshold is not the reason."""
 PATHS = {"host": "CPU", "aware": "GPU", "nccl": "GPU"}
@@ -26,79 +29,86 @@ def tunings() -> tuple[Mapping[str, Any], ...]:
     return tuple(parse(text)["tuning"])
 
 
+@dataclass(frozen=True)
+class _Slow:
+    """One size that could be faster, and what shows it."""
+
+    entry: Entry
+    other: Entry
+    """The larger message, or the other path, that takes less time."""
+
+    @property
+    def times(self) -> float:
+        return self.entry.seconds / self.other.seconds
+
+
 def find(facts: Facts) -> list[Finding]:
     """From the last run that has the path; nothing is found without measurements."""
-    found = []
+    found: list[Finding] = []
     for path in PATHS:
         run = next((one for one in reversed(facts.runs) if one.of_path(path)), None)
-        if run:
-            found += _small(facts, run, path) or _slow(facts, run, path)
+        if run is None:
+            continue
+        cases = {"small": _small(run, path), "slow": _slow(run, path)}
+        for tuning in tunings():
+            if tuning["library"] == library_of(run, path) and tuning["home"] == PATHS[path]:
+                slow = [one for one in cases[tuning["when"]] if _in_range(tuning, one.entry.bytes)]
+                if slow:
+                    found.append(_finding(facts, path, tuning, slow))
     return found
 
 
-def _small(facts: Facts, run: Run, path: str) -> list[Finding]:
+def _in_range(tuning: Mapping[str, Any], size: int) -> bool:
+    return int(tuning.get("least", 1)) <= size <= int(tuning.get("most", size))
+
+
+def _small(run: Run, path: str) -> list[_Slow]:
     """Sizes that take longer than a larger one, beyond the intervals of both."""
     entries = [entry for entry in run.of_path(path) if entry.bytes]
-    slower = []
-    for number, entry in enumerate(entries):
-        rest = entries[number + 1 :]
-        better = min(rest, key=lambda other: other.seconds, default=None)
-        if better and entry.seconds > 1.1 * better.seconds and entry.low > better.high:
-            slower.append((entry, better))
-    if not slower:
-        return []
-    first, better = slower[0][0], max(slower, key=lambda pair: pair[0].seconds / pair[1].seconds)[1]
-    evidence = (
-        f"{facts.file}: {path} takes {format_seconds(first.seconds)} for {format_size(first.bytes)} and "
-        f"{format_seconds(better.seconds)} for {format_size(better.bytes)}",
-    )
-    sizes = tuple(entry.bytes for entry, _ in slower)
-    title = f"{path}: {_range(sizes)} takes longer than {format_size(better.bytes)}"
-    return _findings(run, path, "small", title, evidence, sizes)
+    found = []
+    for number, entry in enumerate(entries[:-1]):
+        better = min(entries[number + 1 :], key=lambda other: other.seconds)
+        if entry.seconds > NOTABLE * better.seconds and entry.low > better.high:
+            found.append(_Slow(entry, better))
+    return found
 
 
-def _slow(facts: Facts, run: Run, path: str) -> list[Finding]:
+def _slow(run: Run, path: str) -> list[_Slow]:
     """Sizes at which another path for the same kind of data is much faster."""
-    worse: list[tuple[Entry, Entry]] = []
+    found = []
     for entry in run.of_path(path):
         fastest = run.fastest(entry.bytes, PATHS[path])
         if entry.bytes and fastest and entry.low > WORTH_TRYING * fastest[0].high:
-            worse.append((entry, fastest[0]))
-    if not worse:
-        return []
-    entry, best = max(worse, key=lambda pair: pair[0].seconds / pair[1].seconds)
-    evidence = (
-        f"{facts.file}: {path} takes {format_seconds(entry.seconds)} for {format_size(entry.bytes)}, "
-        f"{best.path} {format_seconds(best.seconds)}",
+            found.append(_Slow(entry, fastest[0]))
+    return found
+
+
+def _finding(facts: Facts, path: str, tuning: Mapping[str, Any], slow: list[_Slow]) -> Finding:
+    worst = max(slow, key=lambda one: one.times)
+    sizes = tuple(one.entry.bytes for one in slow)
+    own, other = worst.entry, worst.other
+    here = not facts.foreign and facts.can_run(path)
+    than = format_size(other.bytes) if tuning["when"] == "small" else other.path
+    return Finding(
+        f"tuning-{path}-{'-'.join(tuning['variables'])}",
+        f"{path}: {_range(sizes)} takes up to {worst.times:.1f} times as long as {than}",
+        Cost.SMALL,
+        (
+            f"{facts.file}: {own.path} takes {format_seconds(own.seconds)} for {format_size(own.bytes)}, "
+            f"{other.path} {format_seconds(other.seconds)} for {format_size(other.bytes)}",
+        ),
+        (
+            *(f"export {name}={value}" for name, value in tuning["variables"].items()),
+            f"# {tuning['says']}; a suggestion, until --try has measured it",
+        ),
+        trial=Trial(path, _few(sizes), Setting(dict(tuning["variables"]))) if here else None,
+        source=tuning["source"],
     )
-    sizes = tuple(entry.bytes for entry, _ in worse)
-    times = entry.seconds / best.seconds
-    title = f"{path}: up to {times:.1f} times longer than {best.path}, at {_range(sizes)}"
-    return _findings(run, path, "slow", title, evidence, sizes)
 
 
-def _findings(
-    run: Run, path: str, when: str, title: str, evidence: tuple[str, ...], sizes: tuple[int, ...]
-) -> list[Finding]:
-    library = library_of(run, path)
-    fitting = [
-        one
-        for one in tunings()
-        if one["library"] == library and one["when"] == when and one["home"] == PATHS[path]
-    ]
-    few = tuple(sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]}))
-    return [
-        Finding(
-            f"tuning-{path}-{'-'.join(one['variables'])}",
-            title,
-            Cost.SMALL,
-            (*evidence, one["says"]),
-            tuple(f"export {name}={value}" for name, value in one["variables"].items()),
-            trial=Trial(path, few, Setting(dict(one["variables"]))),
-            source=one["source"],
-        )
-        for one in fitting
-    ]
+def _few(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """The first, the middle and the last."""
+    return tuple(sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]}))
 
 
 def library_of(run: Run, path: str) -> str:

@@ -60,7 +60,7 @@ def active_ports(facts: Facts) -> list[str]:
 
 
 def _from_table(facts: Facts, one: Mapping[str, Any], value: str) -> Finding:
-    name, better = one["name"], one.get("set")
+    name, better, path = one["name"], one.get("set"), one.get("path", "")
     after = Setting({name: better}) if better else Setting(unset=(name,))
     return Finding(
         f"variable-{name}",
@@ -68,15 +68,9 @@ def _from_table(facts: Facts, one: Mapping[str, Any], value: str) -> Finding:
         Cost(one["cost"]),
         (f"{name}={value} is set in the environment",),
         (f"export {name}={better}" if better else f"unset {name}",),
-        trial=Trial(one["path"], SIZES, after) if _can_try(facts, one.get("path")) else None,
+        trial=Trial(path, SIZES, after) if path and facts.can_run(path) else None,
         source=one["source"],
     )
-
-
-def _can_try(facts: Facts, path: str | None) -> bool:
-    from wirespeed.paths import find_path
-
-    return bool(path) and (facts.kind != "host" or not find_path(str(path)).needs_device)
 
 
 def _ucx_tls(facts: Facts) -> list[Finding]:
@@ -84,28 +78,29 @@ def _ucx_tls(facts: Facts) -> list[Finding]:
     value = facts.variables.get("UCX_TLS", "").strip()
     if not value:
         return []
-    found = []
     kinds = {gpu.kind for gpu in facts.gpus}
-    if "cuda" in kinds and not _allows(value, {"cuda_ipc"}):
-        found.append(_tls(facts, value, "cuda_ipc", "UCX may not copy directly between GPUs", "aware"))
-    elif "hip" in kinds and not _allows(value, {"rocm_ipc"}):
-        found.append(_tls(facts, value, "rocm_ipc", "UCX may not copy directly between GPUs", "aware"))
-    if not _allows(value, _SHARED):
-        found.append(_tls(facts, value, "sm", "UCX may not use shared memory within a host", "host"))
-    return found
-
-
-def _tls(facts: Facts, value: str, lacks: str, says: str, path: str) -> Finding:
-    fitting = f"{value},{lacks}" if not value.startswith("^") else "all"
-    return Finding(
-        f"variable-UCX_TLS-{lacks}",
-        f"UCX_TLS={value} leaves out {lacks}: {says}",
-        Cost.HIGH,
-        (f"UCX_TLS={value} is set in the environment",),
-        ("unset UCX_TLS", f"# or, to keep the rest of the choice: export UCX_TLS={fitting}"),
-        trial=Trial(path, SIZES, Setting(unset=("UCX_TLS",))) if _can_try(facts, path) else None,
-        source=_UCX,
-    )
+    ipc = "cuda_ipc" if "cuda" in kinds else "rocm_ipc" if "hip" in kinds else ""
+    lacks = [ipc] if ipc and not _allows(value, {ipc}) else []
+    lacks += ["sm"] if not _allows(value, _SHARED) else []
+    if not lacks:
+        return []
+    says = {
+        "sm": "UCX may not use shared memory within a host",
+        ipc: "UCX may not copy straight between GPUs",
+    }
+    fitting = "all" if value.startswith("^") else ",".join([value, *lacks])
+    path = "aware" if ipc in lacks else "host"
+    return [
+        Finding(
+            "variable-UCX_TLS",
+            f"UCX_TLS={value} leaves out {' and '.join(lacks)}",
+            Cost.HIGH,
+            (f"UCX_TLS={value} is set in the environment", *(says[lack] for lack in lacks)),
+            ("unset UCX_TLS", f"# or, to keep the rest of the choice: export UCX_TLS={fitting}"),
+            trial=Trial(path, SIZES, Setting(unset=("UCX_TLS",))) if facts.can_run(path) else None,
+            source=_UCX,
+        )
+    ]
 
 
 def _allows(value: str, wanted: set[str]) -> bool:
