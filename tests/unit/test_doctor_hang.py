@@ -26,7 +26,7 @@ def file(path: str, call: str, vendor: str = "openmpi", plan: Plan = PLAN, **mor
 
 def titles(path: str, call: str, vendor: str = "openmpi", nics: bool = False) -> list[str]:
     (one,) = hang.hangs(file(path, call, vendor))
-    return [option.title for option in hang.finding(one, nics, "").options]
+    return [option.title for option in hang.finding(one, nics, one.vendor).options]
 
 
 class TestWhatFits:
@@ -89,7 +89,7 @@ class TestTried:
         monkeypatch.setattr(job, "measure", measure)
         (one,) = hang.hangs(file("host", "MPI_Recv"))
         said: list[str] = []
-        found = hang.tried(hang.finding(one, False, ""), one, Base(), said.append)
+        found = hang.tried(hang.finding(one, False, "openmpi"), one, Base(), said.append)
         assert found.cost is Cost.BREAKS
         assert found.evidence == ("stuck", "once more as it was: hung: stuck")
         assert [(option.outcome, option.seconds) for option in found.options] == [

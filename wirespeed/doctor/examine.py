@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from wirespeed import machine
+from wirespeed import machine, mpi
 from wirespeed.doctor import hang, job, measured, trying
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Finding, ordered
@@ -124,9 +124,19 @@ def _with_trials(findings: list[Finding], request: Request, say: Say) -> list[Fi
 
 def _hangs(facts: Facts, request: Request, say: Say) -> list[Finding]:
     """What may help against each hang of the file, tried where that was asked for."""
-    vendor = facts.chosen.vendor if facts.chosen else ""
     found = []
     for one in hang.hangs(request.hung):
-        finding = hang.finding(one, bool(facts.nics), vendor)
+        finding = hang.finding(one, bool(facts.nics), _vendor(one, facts, request))
         found.append(hang.tried(finding, one, request.base, say) if request.try_remedies else finding)
     return found
+
+
+def _vendor(one: hang.Hang, facts: Facts, request: Request) -> str:
+    """The MPI that hung: where no rank came so far as to say it, the one that would be taken again."""
+    given = request.mpi or one.plan.get("mpi")
+    if one.vendor or not given:
+        return one.vendor or (facts.chosen.vendor if facts.chosen else "")
+    try:
+        return mpi.choose(str(given)).vendor
+    except WirespeedError:
+        return ""

@@ -84,13 +84,13 @@ def _hang(run: Run, record: Record) -> Hang:
 
 
 def finding(hang: Hang, nics: bool, vendor: str) -> Finding:
-    """What may help, in the order of the table. `vendor`: of the MPI here, where the file names none."""
+    """What may help, in the order of the table. `vendor`: of the MPI that hung."""
     return Finding(
         "hang",
         hang.title,
         Cost.BREAKS,
         (hang.text,),
-        options=tuple(_option(one) for one in remedies() if _fits(one, hang, nics, hang.vendor or vendor)),
+        options=tuple(_option(one) for one in remedies() if _fits(one, hang, nics, vendor)),
         source="wirespeed/doctor/hang_remedies.toml",
     )
 
