@@ -132,4 +132,5 @@ class TestMpi:
         wheel = MpiFact("MPICH 5.0.2", "mpich", prefix="/w", mpiexec="/w/bin/mpiexec", source="wheel")
         finding = one(dataclasses.replace(facts, mpis=(*facts.mpis, wheel)), "mpi-not-aware")
         assert finding.trial is not None
-        assert finding.trial.after.mpi == "/w/bin/mpiexec"
+        (option,) = finding.options
+        assert option.setting.mpi == "/w/bin/mpiexec"

@@ -96,7 +96,7 @@ def test_no_findings(facts: Facts) -> None:
 def test_a_finding_whole(facts: Facts) -> None:
     text = "\n".join(printed(Result(facts, FINDINGS), 100))
     assert "1. [breaks] Something fails" in text
-    assert "3.00x at 64 KiB (measured now)" in text
+    assert "3.00x faster at 64 KiB (measured now)" in text
     assert "64 KiB: 30.0 us before, 10.0 us after" in text
     assert "works, 4.00 us" in text
     assert "hung: again" in text

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wirespeed import machine, mpi
 from wirespeed.doctor import hang, job, measured, trying
-from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.facts.model import Facts, MpiFact
 from wirespeed.doctor.finding import Finding, ordered
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.look import Sources, look
@@ -17,7 +17,7 @@ from wirespeed.doctor.result import Result
 from wirespeed.errors import WirespeedError
 from wirespeed.machine import Machine
 from wirespeed.plan import Plan
-from wirespeed.report.records import Failure, Run
+from wirespeed.report.records import Run
 
 Say = Callable[[str], None]
 """Takes a line of progress."""
@@ -52,8 +52,7 @@ def examine(request: Request, say: Say, sources: Sources | None = None) -> Resul
     facts, notes = _with_measurements(facts, found, request)
     if request.start_ranks and facts.kind != "host" and facts.chosen and not request.hung:
         facts = _tried(facts, found, request, say)
-    else:
-        facts = _remembered(facts)
+    facts = _remembered(facts)
     if request.hung:
         return Result(facts, tuple(_hangs(facts, request, say)), (), tuple(notes))
     findings = [measured.with_worth(one, facts.runs, facts.file) for one in find_all(facts)]
@@ -95,17 +94,24 @@ def _tried(facts: Facts, found: Machine, request: Request, say: Say) -> Facts:
 
 
 def _remembered(facts: Facts) -> Facts:
-    """What a result file says of the chosen MPI, and of where ranks stood."""
+    """What result files of this machine say of MPIs that were not tried now, and of where ranks stood."""
     if facts.foreign:
         return facts
-    mpis = list(facts.mpis)
-    for run in facts.runs:
+    mpis = tuple(mpi if mpi.tried else _learned_before(mpi, facts) for mpi in facts.mpis)
+    before = next((job.places(run) for run in reversed(facts.runs) if run.steps), ())
+    return dataclasses.replace(facts, mpis=mpis, places=facts.places or before)
+
+
+def _learned_before(fact: MpiFact, facts: Facts) -> MpiFact:
+    for run in reversed(facts.runs):
+        own = run.step("aware").get("mpi") or {}
+        if run.of_path("aware") and (own.get("vendor"), own.get("version")) == (fact.vendor, fact.version):
+            attempt = job.Attempt({entry.bytes: entry for entry in run.of_path("aware")})
+            return trying.judged(fact, attempt, f"in {facts.file}")
         for failure in run.failures:
-            if mpis and failure.path == "aware" and failure.text.startswith(f"{mpis[0].title} "):
-                attempt = job.Attempt(failures=[Failure("aware", None, failure.what, failure.text, None)])
-                mpis[0] = trying.judged(mpis[0], attempt, f"in {facts.file}")
-    places = next((job.places(run) for run in reversed(facts.runs) if run.steps), ())
-    return dataclasses.replace(facts, mpis=tuple(mpis), places=places)
+            if failure.path == "aware" and failure.text.startswith(f"{fact.title} "):
+                return trying.judged(fact, job.Attempt(failures=[failure]), f"in {facts.file}")
+    return fact
 
 
 def _with_trials(findings: list[Finding], request: Request, say: Say) -> list[Finding]:
@@ -113,7 +119,8 @@ def _with_trials(findings: list[Finding], request: Request, say: Say) -> list[Fi
     done = []
     for finding in findings:
         if finding.trial:
-            say(f"trying: {finding.trial.path} with {finding.trial.after.words()}")
+            what = "each option" if finding.options else finding.trial.after.words()
+            say(f"trying: {finding.trial.path} with {what}")
         try:
             done.append(trying.try_remedy(finding, request.base))
         except WirespeedError as error:

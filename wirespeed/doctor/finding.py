@@ -52,8 +52,11 @@ class Trial:
 
     path: str
     sizes: tuple[int, ...]
-    after: Setting
+    after: Setting = Setting()
+    """With options: each option's own setting instead."""
     before: Setting = Setting()
+    left: str = ""
+    """The path that one is left with, where this one does not work at all."""
 
 
 @dataclass(frozen=True)

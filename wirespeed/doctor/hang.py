@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from wirespeed.doctor import job
+from wirespeed.doctor import job, trying
 from wirespeed.doctor.finding import Cost, Finding, Option, Setting
 from wirespeed.patterns import find_pattern
 from wirespeed.report.records import Record, Run
@@ -122,32 +122,13 @@ def tried(found: Finding, hang: Hang, base: job.Base, say: Callable[[str], None]
     words = pattern_words(hang.plan)
     say(f"once more as it was: {hang.path} at {format_size(hang.bytes)}")
     again = job.measure(hang.path, (hang.bytes,), base, pattern=words)
-    evidence = (*found.evidence, f"once more as it was: {_outcome(again)}")
+    evidence = (*found.evidence, f"once more as it was: {trying.outcome_of(again)}")
     options = []
     for option in found.options:
         say(f"trying: {option.title}")
         path = option.instead or hang.path
-        attempt = job.measure(path, (hang.bytes,), base, option.setting, words)
-        entry = attempt.entries.get(hang.bytes)
-        seconds = entry.seconds if entry else None
-        options.append(dataclasses.replace(option, outcome=_outcome(attempt), seconds=seconds))
-    return dataclasses.replace(found, evidence=evidence, options=_compared(options))
-
-
-def _compared(options: list[Option]) -> tuple[Option, ...]:
-    """What works comes first, fastest first."""
-    return tuple(
-        sorted(
-            options, key=lambda one: (one.seconds is None, one.seconds if one.seconds is not None else 0.0)
-        )
-    )
-
-
-def _outcome(attempt: job.Attempt) -> str:
-    if attempt.what == "works":
-        return "works"
-    word = {"hang": "hung", "crash": "crashed", "death": "a rank died"}.get(attempt.what, attempt.what)
-    return f"{word}: {attempt.text}" if attempt.text else word
+        options.append(trying.try_option(option, path, (hang.bytes,), base, words)[0])
+    return dataclasses.replace(found, evidence=evidence, options=trying.compared(options))
 
 
 def _base(hang: Hang, base: job.Base) -> job.Base:

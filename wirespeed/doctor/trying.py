@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from wirespeed import launch, mpi, stats
 from wirespeed.doctor import job, measured
 from wirespeed.doctor.facts.model import MpiFact
 from wirespeed.doctor.facts.mpi import answers
-from wirespeed.doctor.finding import Finding, Point, Worth
+from wirespeed.doctor.finding import Finding, Option, Point, Trial, Worth
 from wirespeed.doctor.job import Attempt, Base
 from wirespeed.errors import WirespeedError
 from wirespeed.libraries import ucx_folder
 from wirespeed.units import format_size
 
 ASK_SECONDS = 30.0
+WORKS = "works"
 MARK = "wirespeed-ask:"
 AWARE_SIZES = (8, 64 << 10)
 LAUNCHES = 2
@@ -97,6 +99,8 @@ def try_remedy(finding: Finding, base: Base) -> Finding:
     trial = finding.trial
     if trial is None:
         return finding
+    if finding.options:
+        return _try_options(finding, trial, base)
     before: list[Attempt] = []
     after: list[Attempt] = []
     for _ in range(LAUNCHES):
@@ -107,6 +111,51 @@ def try_remedy(finding: Finding, base: Base) -> Finding:
             break
     what = f"{trial.path}: {trial.before.words()}; then {trial.after.words()}"
     return dataclasses.replace(finding, worth=compare(what, merged(before), merged(after), trial.sizes))
+
+
+def _try_options(finding: Finding, trial: Trial, base: Base) -> Finding:
+    """Each option once; what the best one is worth, against the path that one is left with without it."""
+    tried = [
+        try_option(option, option.instead or trial.path, trial.sizes, base) for option in finding.options
+    ]
+    options = compared([option for option, _ in tried])
+    worth = finding.worth
+    if trial.left and options[0].outcome == WORKS:
+        after = next(attempt for option, attempt in tried if option is options[0])
+        before = job.measure(trial.left, trial.sizes, base, trial.before)
+        worth = compare(
+            f"{trial.left}; then {trial.path} with {options[0].title}", before, after, trial.sizes
+        )
+    return dataclasses.replace(finding, options=options, worth=worth)
+
+
+def try_option(
+    option: Option, path: str, sizes: Sequence[int], base: Base, pattern: Sequence[str] = ()
+) -> tuple[Option, Attempt]:
+    """The option with what came of it; its seconds are those of the largest size."""
+    attempt = job.measure(path, sizes, base, option.setting, pattern)
+    entry = attempt.entries.get(max(sizes))
+    seconds = entry.seconds if entry else None
+    return dataclasses.replace(option, outcome=outcome_of(attempt), seconds=seconds), attempt
+
+
+def compared(options: Sequence[Option]) -> tuple[Option, ...]:
+    """What works comes first, fastest first."""
+    return tuple(
+        sorted(
+            options, key=lambda one: (one.outcome != WORKS, one.seconds if one.seconds is not None else 0.0)
+        )
+    )
+
+
+def outcome_of(attempt: Attempt) -> str:
+    """'works', or what went wrong: 'hung: no progress for 15 s: ...'."""
+    if attempt.what == WORKS:
+        return WORKS
+    word = {"hang": "hung", "crash": "crashed", "death": "a rank died", "unavailable": ""}.get(
+        attempt.what, attempt.what
+    )
+    return ": ".join(part for part in (word, attempt.text) if part)
 
 
 def merged(attempts: list[Attempt]) -> Attempt:

@@ -110,10 +110,12 @@ def _chosen(worth: Worth) -> list[Point]:
 
 
 def _ratio(point: Point) -> str:
-    """'2.41x at 64 KiB'; what the intervals do not tell apart is said so."""
+    """'2.41x faster at 64 KiB'; what the intervals do not tell apart is said so."""
     if point.ratio is None:
         return f"no ratio at {format_size(point.bytes)}"
-    text = f"{ratio_text(point.ratio)}x at {format_size(point.bytes)}"
+    faster = point.ratio >= 1
+    times = ratio_text(point.ratio if faster else 1 / point.ratio)
+    text = f"{times}x {'faster' if faster else 'slower'} at {format_size(point.bytes)}"
     return text if point.certain else f"{text} (within the intervals)"
 
 

