@@ -197,3 +197,28 @@ class TestSameMachine:
 def test_without_measurements_nothing_is_said_of_them() -> None:
     facts = Facts(kind="cuda", mpis=(MpiFact("m", "openmpi", chosen=True),))
     assert not [one for one in find_all(facts) if one.key.startswith("tuning")]
+
+
+class TestStaging:
+    def relabelled(self, path: str) -> Run:
+        """Two H200s' figures of another path, as if they were aware's."""
+        (run,) = runs()
+        records = [record for record in run.records if record.get("path") in (None, path)]
+        aware = {"path": "aware", "transport": "mpi"}
+        return collect([{**record, **aware} if "path" in record else record for record in records])[0]
+
+    @pytest.mark.parametrize("path", ["aware-nogdr", "staged", "staged-pipelined"])
+    def test_an_mpi_that_stages_without_saying_so(self, path: str) -> None:
+        """Protects users from an MPI that is aware, and slow: 450 GB/s of NVLink are there."""
+        facts = Facts(kind="cuda", runs=(self.relabelled(path),), file="f.jsonl")
+        (finding,) = [one for one in find_all(facts) if one.key == "mpi-stages"]
+        assert finding.cost is Cost.HIGH
+        assert "450 GB/s" in finding.evidence[1]
+
+    def test_one_that_does_not(self) -> None:
+        facts = Facts(kind="cuda", runs=runs(), file=H200)
+        assert not [one for one in find_all(facts) if one.key == "mpi-stages"]
+
+    def test_the_latest_figures_count(self) -> None:
+        facts = Facts(kind="cuda", runs=(self.relabelled("staged"),), trial=runs()[0], file="f.jsonl")
+        assert not [one for one in find_all(facts) if one.key == "mpi-stages"]

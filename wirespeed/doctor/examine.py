@@ -90,7 +90,7 @@ def _tried(facts: Facts, found: Machine, request: Request, say: Say) -> Facts:
         say("starting two ranks, to see where they are put")
         other = job.measure("staged", (8,), request.base)
         places = job.places(other.run) if other.run else ()
-    return dataclasses.replace(facts, mpis=tuple(mpis), places=places)
+    return dataclasses.replace(facts, mpis=tuple(mpis), places=places, trial=attempt.run)
 
 
 def _remembered(facts: Facts) -> Facts:

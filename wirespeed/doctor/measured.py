@@ -118,7 +118,7 @@ def _stretches(run: Run, home: str, paths: set[str], *, mpi: bool) -> list[Stret
     found: list[Stretch] = []
     for size in run.sizes:
         rivals = [run.entries[path, size] for path in paths if (path, size) in run.entries]
-        rivals.sort(key=lambda entry: entry.seconds)
+        rivals.sort(key=lambda entry: (entry.seconds, entry.path))
         if len(rivals) < 2 or (size == 0 and home == "GPU"):
             continue
         one = _at(rivals, home, size, mpi=mpi)

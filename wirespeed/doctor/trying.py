@@ -24,7 +24,8 @@ from wirespeed.units import format_size
 ASK_SECONDS = 30.0
 WORKS = "works"
 MARK = "wirespeed-ask:"
-AWARE_SIZES = (8, 64 << 10)
+AWARE_SIZES = (8, 64 << 10, 16 << 20)
+"""The last one is long enough to tell a direct copy from one through the host."""
 LAUNCHES = 2
 """Of each side of a trial: figures of one launch agree with each other better than with the next launch's."""
 

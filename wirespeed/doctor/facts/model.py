@@ -238,7 +238,9 @@ class Facts:
     lacking: tuple[str, ...] = ()
     """Sources that said nothing, and why."""
     runs: tuple[Run, ...] = field(default=(), compare=False, repr=False)
-    """Measurements of this machine, oldest first."""
+    """Measurements, oldest first."""
+    trial: Run | None = field(default=None, compare=False, repr=False)
+    """What trying path `aware` gave just now."""
     file: str = ""
     """The result file that they are from."""
     foreign: bool = False
@@ -260,7 +262,6 @@ class Facts:
 
     def to_dict(self) -> dict[str, Any]:
         """For a record: without the measurements, which have records of their own."""
-        bare = dataclasses.replace(self, runs=())
-        data = dataclasses.asdict(bare)
-        del data["runs"]
+        data = dataclasses.asdict(dataclasses.replace(self, runs=(), trial=None))
+        del data["runs"], data["trial"]
         return data

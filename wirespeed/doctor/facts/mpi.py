@@ -34,7 +34,8 @@ def answers(said: Mapping[str, Any]) -> dict[str, Any]:
     if yes:
         says, text = True, f"{yes[0]}: yes"
     elif queries:
-        says, text = False, f"{', '.join(queries)}: no"
+        more = f" and {len(queries) - 1} more" if len(queries) > 1 else ""
+        says, text = False, f"{next(iter(queries))}{more}: no"
     else:
         says, text = None, "it has no function that tells (MPIX_Query_cuda_support)"
     ucx = said.get("ucx") or ""
