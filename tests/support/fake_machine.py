@@ -164,8 +164,8 @@ class FakeNvml:
     def nvmlDeviceGetNvLinkRemotePciInfo(self, gpu: FakeGpu, link: int) -> Any:
         raise NvmlError("Not Supported")
 
-    def nvmlDeviceGetGpuFabricInfo(self, gpu: FakeGpu, info: FabricInfo) -> None:
-        info.state = gpu.fabric
+    def nvmlDeviceGetGpuFabricInfo(self, gpu: FakeGpu, info: ctypes._Pointer[FabricInfo]) -> None:
+        info.contents.state = gpu.fabric
 
     def nvmlDeviceGetTopologyCommonAncestor(self, one: FakeGpu, other: FakeGpu) -> int:
         return 50

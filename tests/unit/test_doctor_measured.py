@@ -145,12 +145,12 @@ class TestBestPath:
             (8, 8, ("host",)),
             (64, 64, ("rma-host",)),
         ]
-        assert [one.gain for one in found] == pytest.approx([2, 3])
+        assert [one.least for one in found] == pytest.approx([2, 3])
 
     def test_ties_are_told(self) -> None:
         run = made(*(entry(path, 8, 1e-6) for path in ("host", "rma-host")))
         (one,) = measured.stretches(run)
-        assert one.paths == ("host", "rma-host") and one.gain is None
+        assert one.paths == ("host", "rma-host") and one.least is None
 
 
 class TestThresholds:

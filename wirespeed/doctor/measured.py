@@ -93,9 +93,11 @@ class Stretch:
     last: int
     paths: tuple[str, ...]
     """Those whose intervals overlap at all of these sizes, best first."""
-    gain: float | None = None
-    """How many times longer the next best path takes, at the size where it is closest."""
     next_best: str = ""
+    """The other path that comes closest at any of these sizes."""
+    least: float | None = None
+    """How many times as long it takes, where it is closest and where it is farthest."""
+    most: float | None = None
 
 
 MPI_TRANSPORTS = ("mpi", "rma", "staged", "pipelined")
@@ -115,28 +117,32 @@ def stretches(run: Run) -> list[Stretch]:
 
 
 def _stretches(run: Run, home: str, paths: set[str], *, mpi: bool) -> list[Stretch]:
-    found: list[Stretch] = []
+    found: list[tuple[list[int], tuple[str, ...]]] = []
     for size in run.sizes:
         rivals = [run.entries[path, size] for path in paths if (path, size) in run.entries]
         rivals.sort(key=lambda entry: (entry.seconds, entry.path))
         if len(rivals) < 2 or (size == 0 and home == "GPU"):
             continue
-        one = _at(rivals, home, size, mpi=mpi)
-        common = tuple(path for path in found[-1].paths if path in one.paths) if found else ()
-        if not common:
-            found.append(one)
-            continue
-        closer = min((found[-1], one), key=lambda stretch: stretch.gain or float("inf"))
-        found[-1] = dataclasses.replace(
-            found[-1], last=size, paths=common, gain=closer.gain, next_best=closer.next_best
-        )
-    return found
+        best = tuple(entry.path for entry in rivals if entry.low <= rivals[0].high)
+        common = tuple(path for path in found[-1][1] if path in best) if found else ()
+        if common:
+            found[-1] = ([*found[-1][0], size], common)
+        else:
+            found.append(([size], best))
+    return [_stretch(run, home, paths, sizes, best, mpi=mpi) for sizes, best in found]
 
 
-def _at(rivals: list[Entry], home: str, size: int, *, mpi: bool) -> Stretch:
-    """One size. `rivals`: fastest first."""
-    best = [entry for entry in rivals if entry.low <= rivals[0].high]
-    nearest = next((entry for entry in rivals if entry not in best), None)
-    gain = nearest.seconds / best[0].seconds if nearest else None
-    names = tuple(entry.path for entry in best)
-    return Stretch(home, mpi, size, size, names, gain, nearest.path if nearest else "")
+def _stretch(
+    run: Run, home: str, paths: set[str], sizes: list[int], best: tuple[str, ...], *, mpi: bool
+) -> Stretch:
+    """With how far behind the next best path is."""
+    behind: dict[str, list[float]] = {}
+    for size in sizes:
+        fastest = min(run.entries[path, size].seconds for path in best)
+        for path in sorted(paths - set(best)):
+            if (path, size) in run.entries:
+                behind.setdefault(path, []).append(run.entries[path, size].seconds / fastest)
+    if not behind:
+        return Stretch(home, mpi, sizes[0], sizes[-1], best)
+    nearest = min(behind, key=lambda path: min(behind[path]))
+    return Stretch(home, mpi, sizes[0], sizes[-1], best, nearest, min(behind[nearest]), max(behind[nearest]))

@@ -13,11 +13,8 @@ from wirespeed.report.doctor_findings import print_findings
 from wirespeed.report.doctor_machine import draw
 from wirespeed.report.machine import cpu_line
 from wirespeed.report.say import say
-from wirespeed.report.words import ratio
 from wirespeed.units import format_size
 
-NEARLY = 1.05
-"""Times as long: nobody would change a program for less."""
 SAFE = ("export ", "unset ", "ulimit ")
 """Lines that change this shell alone: --fix prints them to be run; others stand behind a '#'."""
 
@@ -94,11 +91,11 @@ def _fastest(console: Console, facts: Facts, stretches: tuple[Stretch, ...]) -> 
 
 
 def _next(stretch: Stretch) -> str:
-    if not stretch.gain:
+    """'; aware takes 1.0 to 2.3 times as long'."""
+    if stretch.least is None or stretch.most is None:
         return ""
-    if stretch.gain < NEARLY:
-        return f"; {stretch.next_best} comes close"
-    return f"; {stretch.next_best} takes at least {ratio(stretch.gain)} times as long"
+    low, high = f"{stretch.least:.1f}", f"{stretch.most:.1f}"
+    return f"; {stretch.next_best} takes {low if low == high else f'{low} to {high}'} times as long"
 
 
 def shell_lines(findings: tuple[Finding, ...]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -150,7 +151,8 @@ def _fabric(api: Any, handle: Any) -> str:
     """State of the NVSwitch fabric, which a fabric manager must bring up; empty where there is none."""
     try:
         info = api.c_nvmlGpuFabricInfo_t()
-        api.nvmlDeviceGetGpuFabricInfo(handle, info)
+        # pynvml hands it on as it is: by value it would be the wrong thing on the stack.
+        api.nvmlDeviceGetGpuFabricInfo(handle, ctypes.pointer(info))
         state = int(info.state)
     except Exception:
         return ""
