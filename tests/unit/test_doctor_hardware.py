@@ -84,6 +84,11 @@ class TestPcie:
         finding = one(facts_of(root), "pcie-slot")
         assert "GPU 1 has 50%" in finding.title
 
+    def test_a_virtual_slot_means_nothing(self, root: Path) -> None:
+        fake_machine.write(root, {"proc/cpuinfo": "flags : fpu hypervisor lahf_lm"})
+        pci_device(root, GPUS[1], 1, "4-7", slot_speed="2.5 GT/s PCIe", slot_width="1")
+        assert keys(facts_of(root)) == []
+
     def test_a_virtual_machine_does_not_know(self, root: Path) -> None:
         unknown = {"current_link_speed": "Unknown", "max_link_speed": "Unknown", "current_link_width": "0"}
         pci_device(root, GPUS[0], 0, "0-3", **unknown)

@@ -50,6 +50,14 @@ class TestHealthy:
         assert keys(facts_of(root, variables={"NCCL_NVLS_ENABLE": "0", "NVSHMEM_DISABLE_NVLS": "1"})) == []
         assert not [entry["name"] for entry in table() if "NVLS" in entry["name"]]
 
+    def test_the_fake_nvml_is_no_fiction(self) -> None:
+        """Protects these tests from asking for what pynvml does not have."""
+        import pynvml
+
+        names = [name for name in vars(FakeNvml) if name.startswith(("nvml", "c_nvml"))]
+        assert len(names) > 15
+        assert [name for name in names if not hasattr(pynvml, name)] == []
+
     def test_nvml_is_closed_again(self, root: Path) -> None:
         nvml = FakeNvml()
         facts_of(root, nvml)

@@ -38,6 +38,7 @@ def look(machine: Machine, sources: Sources) -> Facts:
         host=system.nodename,
         kernel=f"{system.sysname} {system.release}",
         kind=machine.kind,
+        virtual=numa.virtual(tree),
         cpu=record.cpu(),
         nodes=numa.nodes(tree),
         gpus=_numbered((*gpus.gpus, *amd.gpus(tree)), machine.devices),

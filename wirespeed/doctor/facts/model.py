@@ -222,6 +222,8 @@ class Facts:
     kernel: str = ""
     kind: str = "host"
     """Device that ranks would use: host, cuda, hip, emulated."""
+    virtual: bool = False
+    """In a virtual machine: its PCIe ports are made up."""
     cpu: Mapping[str, Any] = field(default_factory=dict)
     nodes: tuple[Node, ...] = ()
     gpus: tuple[Gpu, ...] = ()

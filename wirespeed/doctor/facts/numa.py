@@ -23,6 +23,11 @@ def nodes(tree: Tree) -> tuple[Node, ...]:
     return (Node(0, cpus, None, _socket(tree, cpus)),) if cpus else ()
 
 
+def virtual(tree: Tree) -> bool:
+    """Does the CPU say that a hypervisor is under it? (x86's flag; others do not tell.)"""
+    return " hypervisor" in (tree.text("/proc/cpuinfo") or "")
+
+
 def _bytes(tree: Tree, name: str) -> int | None:
     match = re.search(r"MemTotal:\s+(\d+) kB", tree.text(f"{_NODES}/{name}/meminfo") or "")
     return int(match[1]) * 1024 if match else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from wirespeed.doctor.facts.model import Facts, PciLink
 from wirespeed.doctor.facts.pci import named
 from wirespeed.doctor.finding import Cost, Finding
@@ -12,11 +14,16 @@ def find(facts: Facts) -> list[Finding]:
     found = []
     for gpu in facts.real_gpus:
         if gpu.link:
-            found += _check(gpu.title, gpu.pci, gpu.link, idles=True)
+            found += _check(gpu.title, gpu.pci, _link(facts, gpu.link), idles=True)
     for nic in facts.nics:
         if nic.link:
-            found += _check(nic.name, nic.pci, nic.link, idles=False)
+            found += _check(nic.name, nic.pci, _link(facts, nic.link), idles=False)
     return found
+
+
+def _link(facts: Facts, link: PciLink) -> PciLink:
+    """In a virtual machine the port above a device is made up; the device's own registers are real."""
+    return dataclasses.replace(link, slot_speed=None, slot_width=None) if facts.virtual else link
 
 
 def _check(name: str, pci: str, link: PciLink, *, idles: bool) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirespeed.doctor.facts.model import Facts, Gpu
+from wirespeed.doctor.facts.model import Facts, Gpu, Process
 from wirespeed.doctor.finding import Cost, Finding
 
 
@@ -67,16 +67,21 @@ def _exclusive(gpus: tuple[Gpu, ...]) -> list[Finding]:
     ]
 
 
+def _strangers(gpu: Gpu) -> list[Process]:
+    """Without the server by which processes share a GPU on purpose."""
+    return [one for one in gpu.processes if one.name != "nvidia-cuda-mps-server"]
+
+
 def _others(gpus: tuple[Gpu, ...]) -> list[Finding]:
-    busy = [gpu for gpu in gpus if gpu.processes]
+    busy = [gpu for gpu in gpus if _strangers(gpu)]
     if not busy:
         return []
     evidence = []
     for gpu in busy:
-        for one in gpu.processes[:4]:
+        for one in _strangers(gpu)[:4]:
             size = f", {one.bytes / 2**30:.1f} GiB" if one.bytes else ""
             evidence.append(f"{gpu.title}: pid {one.pid} {one.name}{size}".rstrip())
-    pids = " ".join(dict.fromkeys(str(one.pid) for gpu in busy for one in gpu.processes))
+    pids = " ".join(dict.fromkeys(str(one.pid) for gpu in busy for one in _strangers(gpu)))
     return [
         Finding(
             "gpu-shared",
