@@ -63,6 +63,25 @@ class TestGpus:
         assert finding.evidence == ("GPU 0: pid 4711 python3, 1.0 GiB",)
 
 
+class TestAmd:
+    def test_gpus_are_found_without_a_library(self, root: Path) -> None:
+        """What sysfs says is enough for the drawing, for PCIe and for affinity."""
+        pci_device(root, "0000:c1:00.0", 1, "4-7", current_link_width="8")
+        place = root / "sys/bus/pci/devices/0000:c1:00.0"
+        fake_machine.write(place, {"product_name": "AMD Instinct MI300X", "unique_id": "0x1234"})
+        for name in ("drivers/amdgpu", "class/drm/card0", "class/drm/card1", "class/drm/renderD128"):
+            (root / "sys" / name).mkdir(parents=True)
+        (place / "driver").symlink_to(root / "sys/drivers/amdgpu")
+        (root / "sys/class/drm/card0/device").symlink_to(place)
+        (root / "sys/class/drm/card1/device").symlink_to(root / "sys/bus/pci/devices" / GPUS[0])
+        facts = facts_of(root, FakeNvml(lacks="no NVML here"))
+        found = [gpu for gpu in facts.gpus if gpu.kind == "hip"]
+        assert [(gpu.name, gpu.pci, gpu.node, gpu.near) for gpu in found] == [
+            ("AMD Instinct MI300X", "0000:c1:00.0", 1, (4, 5, 6, 7))
+        ]
+        assert "GPU 0 has 50% of its PCIe bandwidth" in one(facts, "pcie-width").title
+
+
 class TestPcie:
     @pytest.mark.parametrize("address", [GPUS[0], NICS[0]])
     def test_narrow(self, root: Path, address: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -19,9 +20,10 @@ from wirespeed.cli.main import main
 from wirespeed.doctor import examine
 from wirespeed.doctor.facts.model import Facts, GpuPair
 from wirespeed.doctor.finding import Cost, Finding, Option, Point, Setting, Trial, Worth
-from wirespeed.doctor.findings import find_all
+from wirespeed.doctor.findings import all_rules, find_all
 from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
+from wirespeed.doctor.switches import all_switches
 from wirespeed.errors import ExitCode
 from wirespeed.report.doctor import print_result, shell_lines
 from wirespeed.results.store import read
@@ -232,3 +234,26 @@ class TestCommand:
             monkeypatch.setenv(f"OMPI_COMM_WORLD_{name}", value)
         assert main(["doctor"]) == ExitCode.USAGE
         assert "without a launcher" in one_line(capsys.readouterr().err)
+
+
+class TestDocuments:
+    PAGE = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text()
+
+    def test_every_option(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["doctor", "--help"]) == 0
+        options = re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
+        assert len(options) > 8
+        assert [name for name in options if f"`{name}" not in self.PAGE and name != "--help"] == []
+
+    def test_every_finding(self) -> None:
+        """Protects the answer to 'what does it look for?': a new finding comes with its row."""
+        modules = [rule.__module__.rpartition(".")[2] for rule in all_rules()]
+        assert [name for name in modules if f"| `{name}` |" not in self.PAGE] == []
+
+    def test_every_switch(self) -> None:
+        page = (Path(__file__).parents[2] / "docs" / "gpu-aware-mpi.md").read_text()
+        for mpi in all_switches():
+            assert f"| {mpi.name} |" in page
+            assert mpi.source
+            for name, value in {**mpi.on, **mpi.direct_off}.items():
+                assert f"{name}={value}" in page

@@ -25,7 +25,7 @@ class _File:
     file: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FILE]",
+            metavar="FILE",
             help="A result file of this machine. Default: the newest ./wirespeed-*.jsonl that is one.",
         ),
     ] = None

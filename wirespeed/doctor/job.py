@@ -105,6 +105,21 @@ def environment(setting: Setting) -> dict[str, str]:
 
 def _run(words: Sequence[str], variables: Mapping[str, str], cpus: Sequence[int]) -> str:
     """The last line that it said on stderr."""
+    try:
+        _, said = run_process(words, variables, LONGEST_S, cpus)
+    except subprocess.TimeoutExpired:
+        return f"it was ended after {LONGEST_S:.0f} s"
+    lines = [line for line in said.strip().splitlines() if not line.startswith("results: ")]
+    return lines[-1].removeprefix("wirespeed: ") if lines else ""
+
+
+def run_process(
+    words: Sequence[str], variables: Mapping[str, str], limit: float, cpus: Sequence[int] = ()
+) -> tuple[str, str]:
+    """What a process said on stdout and stderr. It leaves none behind, whatever happens here.
+
+    Raises OSError when it cannot be started, TimeoutExpired after `limit` seconds.
+    """
 
     def prepare() -> None:
         die_with_parent()
@@ -115,7 +130,7 @@ def _run(words: Sequence[str], variables: Mapping[str, str], cpus: Sequence[int]
         words,
         env=dict(variables),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
@@ -123,13 +138,9 @@ def _run(words: Sequence[str], variables: Mapping[str, str], cpus: Sequence[int]
         preexec_fn=prepare,
     )
     try:
-        _, said = process.communicate(timeout=LONGEST_S)
-    except subprocess.TimeoutExpired:
-        return f"it was ended after {LONGEST_S:.0f} s"
+        return process.communicate(timeout=limit)
     finally:
         _end(process)
-    lines = [line for line in said.strip().splitlines() if not line.startswith("results: ")]
-    return lines[-1].removeprefix("wirespeed: ") if lines else ""
 
 
 def _end(process: subprocess.Popen[str]) -> None:

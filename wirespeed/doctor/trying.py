@@ -38,27 +38,19 @@ def ask(library: mpi.Mpi, launcher: str = "auto") -> dict[str, Any]:
     try:
         starter = launch.choose(launcher, library)
         command = starter.command(library, launch.Job(words, 1, (), variables))
-        done = subprocess.run(
-            command,
-            env={**os.environ, **variables},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=ASK_SECONDS,
-            check=False,
-        )
+        said, _ = job.run_process(command, {**os.environ, **variables}, ASK_SECONDS)
     except (OSError, subprocess.TimeoutExpired, WirespeedError):
         return {}
-    for line in done.stdout.splitlines():
-        _, mark, answer = line.partition(MARK)
-        if mark:
-            try:
-                said = json.loads(answer)
-            except ValueError:
-                continue
-            return said if isinstance(said, dict) else {}
-    return {}
+    answers = (line.partition(MARK)[2] for line in said.splitlines())
+    return next((_parsed(answer) for answer in answers if answer), {})
+
+
+def _parsed(answer: str) -> dict[str, Any]:
+    try:
+        found = json.loads(answer)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def aware(fact: MpiFact, base: Base) -> tuple[MpiFact, Attempt]:
