@@ -116,11 +116,26 @@ class TestTrials:
             ("MPICH 5 hung on a device pointer (x)", "hang"),
             ("MPICH 5 ended the program on a device pointer (x)", "death"),
             ("MPICH 5 failed on a device pointer (x)", "error"),
-            ("no GPU", "unavailable"),
+            ("no GPU", ""),
+            ("Open MPI 4 failed on a device pointer (the launcher could not start the ranks: x)", ""),
         ],
     )
     def test_how_an_mpi_failed(self, text: str, kind: str) -> None:
         assert trying.kind_of("unavailable", text) == kind
+
+
+class TestAwareness:
+    FACT = MpiFact("Open MPI 5.0.11", "openmpi", "5.0.11", chosen=True)
+
+    def test_it_works(self) -> None:
+        fact = trying.judged(self.FACT, attempt((8, 1e-6), (65536, 1e-5)), "here")
+        assert (fact.tried, fact.tried_text) == ("works", "moved and checked device memory up to 64 KiB")
+
+    def test_a_trial_that_did_not_come_so_far_is_no_verdict(self) -> None:
+        """Protects an MPI from blame for a launcher that started nobody."""
+        fact = trying.judged(self.FACT, Attempt(refusal="there is no such MPI"), "here")
+        assert (fact.tried, fact.tried_text) == ("", "there is no such MPI")
+        assert not [one for one in find_all(Facts(kind="cuda", mpis=(fact,))) if "mpi" in one.key]
 
 
 class TestBestPath:

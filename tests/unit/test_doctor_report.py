@@ -224,6 +224,14 @@ class TestCommand:
         assert "notes.txt is not a result file" in capsys.readouterr().err
         assert (tmp_path / "notes.txt").read_text() == "dear diary\n"
 
+    def test_a_file_in_which_nothing_hung(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        source = Path(__file__).parents[2] / "results" / "h200-x2-mpich.jsonl"
+        words = ("doctor", "--after-hang", str(source), "--device", "cpu", "--look-only")
+        assert main(words) == ExitCode.USAGE
+        assert "nothing hung in that file" in one_line(capsys.readouterr().err)
+
     def test_not_inside_a_launcher(
         self,
         asked: list[examine.Request],

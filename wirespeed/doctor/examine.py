@@ -55,7 +55,9 @@ def examine(request: Request, say: Say, sources: Sources | None = None) -> Resul
     facts = _remembered(facts)
     if request.hung:
         return Result(facts, tuple(_hangs(facts, request, say)), (), tuple(notes))
-    findings = [measured.with_worth(one, facts.runs, facts.file) for one in find_all(facts)]
+    # Another machine's figures say nothing of what a remedy is worth on this one.
+    own = () if facts.foreign else facts.runs
+    findings = [measured.with_worth(one, own, facts.file) for one in find_all(facts)]
     if request.try_remedies:
         findings = _with_trials(findings, request, say)
     last = next((run for run in reversed(facts.runs) if run.contested), None)
@@ -132,7 +134,10 @@ def _with_trials(findings: list[Finding], request: Request, say: Say) -> list[Fi
 def _hangs(facts: Facts, request: Request, say: Say) -> list[Finding]:
     """What may help against each hang of the file, tried where that was asked for."""
     found = []
-    for one in hang.hangs(request.hung):
+    hangs = hang.hangs(request.hung)
+    if not hangs:
+        raise WirespeedError("--after-hang: nothing hung in that file; name one in which something did")
+    for one in hangs:
         finding = hang.finding(one, bool(facts.nics), _vendor(one, facts, request))
         found.append(hang.tried(finding, one, request.base, say) if request.try_remedies else finding)
     return found

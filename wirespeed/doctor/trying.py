@@ -41,8 +41,8 @@ def ask(library: mpi.Mpi, launcher: str = "auto") -> dict[str, Any]:
         said, _ = job.run_process(command, {**os.environ, **variables}, ASK_SECONDS)
     except (OSError, subprocess.TimeoutExpired, WirespeedError):
         return {}
-    answers = (line.partition(MARK)[2] for line in said.splitlines())
-    return next((_parsed(answer) for answer in answers if answer), {})
+    marked = (line.partition(MARK)[2] for line in said.splitlines())
+    return next((_parsed(answer) for answer in marked if answer), {})
 
 
 def _parsed(answer: str) -> dict[str, Any]:
@@ -61,16 +61,22 @@ def aware(fact: MpiFact, base: Base) -> tuple[MpiFact, Attempt]:
 
 def judged(fact: MpiFact, attempt: Attempt, where: str) -> MpiFact:
     """The fact with what was seen."""
-    if attempt.what == "works":
+    if attempt.what == WORKS:
         sizes = sorted(attempt.entries)
         text = "moved and checked device memory up to " + format_size(sizes[-1])
-        return dataclasses.replace(fact, tried="works", tried_text=text, where=where)
+        return dataclasses.replace(fact, tried=WORKS, tried_text=text, where=where)
     text = attempt.text.removeprefix(fact.title).lstrip(": ")
-    return dataclasses.replace(fact, tried=kind_of(attempt.what, text), tried_text=text, where=where)
+    kind = "" if attempt.refusal else kind_of(attempt.what, text)
+    return dataclasses.replace(fact, tried=kind, tried_text=text, where=where)
 
 
 def kind_of(what: str, text: str) -> str:
-    """A path that does not work at all is 'unavailable' in records; its text says how it failed."""
+    """A path that does not work at all is 'unavailable' in records; its text says how it failed.
+
+    Empty where no device pointer was handed over: the ranks did not start, or found something lacking.
+    """
+    if "could not start" in text or "did not start" in text:
+        return ""
     if what != "unavailable":
         return what
     words = {
@@ -79,7 +85,7 @@ def kind_of(what: str, text: str) -> str:
         "ended the program on": "death",
         "failed on": "error",
     }
-    return next((kind for word, kind in words.items() if word in text), "unavailable")
+    return next((kind for word, kind in words.items() if word in text), "")
 
 
 def learned(fact: MpiFact, library: mpi.Mpi, launcher: str) -> MpiFact:

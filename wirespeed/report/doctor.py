@@ -67,6 +67,8 @@ def _mpi(mpi: MpiFact) -> str:
     if mpi.tried:
         word = "takes device pointers" if mpi.tried == "works" else "does not take device pointers"
         parts.append(word)
+    elif mpi.tried_text:
+        parts.append(f"could not be tried: {mpi.tried_text}")
     elif mpi.chosen:
         parts.append("measured with")
     return "; ".join(parts)

@@ -197,8 +197,9 @@ class MpiFact:
     fabric: str = ""
     """The libfabric that it loaded."""
     tried: str = ""
-    """works, crash, hang, death, error; empty: not tried."""
+    """works, crash, hang, death, error, mismatch; empty: not tried, or the trial did not come so far."""
     tried_text: str = ""
+    """What was seen, or why it could not be tried."""
     where: str = ""
     """Where tried_text was learned: 'in a job step of its own', or a result file."""
 
