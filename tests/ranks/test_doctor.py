@@ -48,23 +48,19 @@ def test_an_mpi_that_is_gpu_aware(mpi: InstalledMpi, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_after_a_hang(mpi: InstalledMpi, tmp_path: Path) -> None:
-    """The remedy that helps is found by trying, and comes first."""
-    prefix = hanging_prefix(tmp_path / "mpi", mpi.mpiexec, mpi.library, "MPIR_CVAR_CH4_NETMOD", "ofi")
-    plan = Plan(paths=("host",), sizes=(8,), device="cpu", mpi=str(prefix), timeout=0.5)
+    """It really hangs once more, and the remedies of the table really reach the ranks and are compared."""
+    helps = {"MPIR_CVAR_NOLOCAL": "1", "MPIR_CVAR_CH4_NETMOD": "ofi"}
+    prefix = hanging_prefix(tmp_path / "mpi", mpi.mpiexec, mpi.library, helps)
+    plan = Plan(paths=("host",), sizes=(8,), device="cpu", mpi=str(prefix), timeout=2.0)
     failure = {"kind": "failure", "run": "r", "path": "host", "bytes": 8, "what": "hang", "call": "MPI_Recv"}
+    records = ({"kind": "run", "run": "r", "plan": plan.to_dict()}, failure)
     hung = tmp_path / "hung.jsonl"
-    hung.write_text(
-        "".join(
-            json.dumps(record, separators=(",", ":")) + "\n"
-            for record in ({"kind": "run", "run": "r", "plan": plan.to_dict()}, failure)
-        )
-    )
+    hung.write_text("".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records))
     done = wirespeed("doctor", "--after-hang", hung, "--try", "--json", environment=mpi.variables)
     assert done.code == 0, done.err
     (finding,) = json.loads(done.out)["findings"]
     assert finding["title"] == "host hung in MPI_Recv at 8 B"
     assert "once more as it was: hung: " in finding["evidence"][1]
-    first, *others = finding["options"]
-    assert first["lines"] == ["export MPIR_CVAR_CH4_NETMOD=ofi", "export FI_PROVIDER=tcp"]
-    assert (first["outcome"], first["seconds"] > 0) == ("works", True)
-    assert [other["outcome"].split(":")[0] for other in others] == ["hung"] * len(others)
+    assert [option["outcome"] for option in finding["options"]] == ["works", "works"]
+    seconds = [option["seconds"] for option in finding["options"]]
+    assert seconds == sorted(seconds)
