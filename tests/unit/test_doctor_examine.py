@@ -7,9 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from support import fake_machine
 from support.fake_facts import DEVICES, MPI, SYSTEM
 from support.fake_machine import FakeNvml
+from support.records import entry
 
 from wirespeed import machine
 from wirespeed.doctor import job, trying
@@ -23,6 +26,20 @@ from wirespeed.report.records import Failure, collect
 from wirespeed.results import record
 from wirespeed.results.store import read
 
+NAMES = (
+    "host",
+    "cpu",
+    "model",
+    "devices",
+    "kind",
+    "name",
+    "vendor",
+    "version",
+    "pci",
+    "rank",
+    "cpus",
+    "device",
+)
 H200 = Path(__file__).parents[2] / "results" / "h200-x2-paths.jsonl"
 HOME = ("vm", {"model": "Intel(R) Xeon(R) Processor"})
 """Host and CPU in that file."""
@@ -82,3 +99,28 @@ def test_another_machine_s_figures_say_nothing_of_this_one(sources: Sources, tmp
     assert "another machine" in result.notes[0]
     assert result.facts.mpis[0].tried == ""
     assert result.stretches
+
+
+WORDS = st.none() | st.integers(-2, 9) | st.text(max_size=3)
+ODD = st.recursive(
+    WORDS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(environment=ODD, ranks=ODD, mpi=ODD, device=ODD)
+def test_files_may_hold_anything(
+    environment: object, ranks: object, mpi: object, device: object, sources: Sources
+) -> None:
+    """A result file of another version, or a damaged one, must not stop the examination."""
+    rank = {"rank": 0, "host": "vm", "cpus": "0", "device": device}
+    records = [
+        {"kind": "run", "run": "r", "plan": {"pattern": "pingpong"}, "environment": environment},
+        {"kind": "step", "run": "r", "step": 0, "path": "aware", "mpi": mpi, "ranks": ranks},
+        {"kind": "step", "run": "r", "step": 1, "path": "host", "mpi": mpi, "ranks": [rank, device]},
+        *(entry(path, size, 1e-6 * size) for path in ("host", "aware", "staged") for size in (8, 1 << 23)),
+    ]
+    request = Request(runs=tuple(collect(records)), file="f", start_ranks=False)
+    assert examine(request, pytest.fail, sources).facts.file == "f"

@@ -12,10 +12,10 @@ from support import fake_machine
 from support.fake_facts import facts_of, keys, one
 from support.fake_machine import GPUS, NICS, pci_device
 
+from wirespeed.doctor import job
 from wirespeed.doctor.facts import limits
 from wirespeed.doctor.facts.model import Facts, Limits, MpiFact, Place
-from wirespeed.doctor.finding import Cost
-from wirespeed.doctor.findings import find_all
+from wirespeed.doctor.finding import Cost, Setting
 
 
 @pytest.fixture
@@ -27,14 +27,16 @@ def root(tmp_path: Path) -> Path:
 class TestAffinity:
     def test_this_process_is_far(self, root: Path) -> None:
         facts = facts_of(root, limit=Limits(None, (0, 1)))
-        found = [finding for finding in find_all(facts) if finding.key == "affinity-process"]
-        assert [finding.title.split(":")[0] for finding in found] == [
-            "This process may not run near GPU 1",
-            "This process may not run near mlx5_1",
-        ]
-        assert "taskset -pc 4-7 $$" in found[0].remedy[0]
-        assert found[0].trial is not None
-        assert found[0].trial.after.cpus == (4, 5, 6, 7)
+        finding = one(facts, "affinity-process")
+        assert finding.title.startswith("This process may not run near GPU 1, mlx5_1: ")
+        assert "taskset -pc 4-7 $$" in finding.remedy[0]
+        assert finding.trial is not None
+        assert finding.trial.after.cpus == (4, 5, 6, 7)
+
+    def test_cpus_that_may_not_be_used_cost_the_trial_alone(self) -> None:
+        """Protects the doctor from a cgroup: no CPU has this number."""
+        attempt = job.measure("host", (8,), job.Base(device="cpu"), Setting(cpus=(100_000,)))
+        assert attempt.refusal == "it could not be started on these CPUs: this process may not use them"
 
     def test_allowed_cpus_of_a_real_process(self) -> None:
         """What taskset really set is what is seen."""
@@ -52,6 +54,13 @@ class TestAffinity:
         finding = one(dataclasses.replace(facts_of(root), places=places), "affinity-rank")
         assert finding.title.startswith("1 of 2 ranks")
         assert finding.evidence == ("rank 1: CPUs 1; GPU 1 is at NUMA node 1 (CPUs 4-7)",)
+        assert finding.trial is None, "no set of CPUs is near both GPUs"
+
+    def test_ranks_on_one_gpu_can_be_put_near_it(self, root: Path) -> None:
+        places = (Place(0, "n1", (0,), GPUS[1]), Place(1, "n1", (4,), GPUS[1]))
+        finding = one(dataclasses.replace(facts_of(root), places=places), "affinity-rank")
+        assert finding.trial is not None
+        assert finding.trial.after.cpus == (4, 5, 6, 7)
 
     def test_ranks_are_near(self, root: Path) -> None:
         places = (Place(0, "n1", (0,), GPUS[0]), Place(1, "n1", (4, 5), GPUS[1]))

@@ -13,6 +13,7 @@ from wirespeed.doctor.facts.model import Facts, MpiFact
 from wirespeed.doctor.finding import Finding, ordered
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.look import Sources, look
+from wirespeed.doctor.parts import part
 from wirespeed.doctor.result import Result
 from wirespeed.errors import WirespeedError
 from wirespeed.machine import Machine
@@ -106,7 +107,7 @@ def _remembered(facts: Facts) -> Facts:
 
 def _learned_before(fact: MpiFact, facts: Facts) -> MpiFact:
     for run in reversed(facts.runs):
-        own = run.step("aware").get("mpi") or {}
+        own = part(run.step("aware"), "mpi")
         if run.of_path("aware") and (own.get("vendor"), own.get("version")) == (fact.vendor, fact.version):
             attempt = job.Attempt({entry.bytes: entry for entry in run.of_path("aware")})
             return trying.judged(fact, attempt, f"in {facts.file}")

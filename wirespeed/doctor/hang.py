@@ -12,6 +12,7 @@ from typing import Any
 
 from wirespeed.doctor import job, trying
 from wirespeed.doctor.finding import Cost, Finding, Option, Setting
+from wirespeed.doctor.parts import part, whole
 from wirespeed.patterns import find_pattern
 from wirespeed.report.records import Record, Run
 from wirespeed.toml import parse
@@ -67,18 +68,19 @@ def _hang(run: Run, record: Record) -> Hang:
 
     name = str(record.get("path"))
     known = next((path for path in all_paths() if path.name == name), None)
-    plan = run.head.get("plan") or {}
-    sizes = plan.get("sizes") or [8]
+    plan = part(run.head, "plan")
+    sizes = plan.get("sizes")
+    first = sizes[0] if isinstance(sizes, list) and sizes else 8
     step = run.step(name) or (run.steps[-1] if run.steps else {})
     size = record.get("bytes")
     return Hang(
         path=name,
         transport=known.transport if known else "",
         memory=known.memory if known else "",
-        bytes=int(size if size is not None else sizes[0]),
+        bytes=whole(size if size is not None else first),
         call=str(record.get("call") or ""),
         text=str(record.get("text") or ""),
-        vendor=str((step.get("mpi") or {}).get("vendor") or ""),
+        vendor=str(part(step, "mpi").get("vendor") or ""),
         plan=plan,
     )
 

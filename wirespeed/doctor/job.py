@@ -16,6 +16,7 @@ from typing import Any
 from wirespeed.doctor.facts.model import Place
 from wirespeed.doctor.facts.tree import cpu_list
 from wirespeed.doctor.finding import Setting
+from wirespeed.doctor.parts import listed, part, whole
 from wirespeed.errors import WirespeedError
 from wirespeed.process import die_with_parent
 from wirespeed.report.records import Entry, Failure, Run, collect, joined
@@ -109,6 +110,8 @@ def _run(words: Sequence[str], variables: Mapping[str, str], cpus: Sequence[int]
         _, said = run_process(words, variables, LONGEST_S, cpus)
     except subprocess.TimeoutExpired:
         return f"it was ended after {LONGEST_S:.0f} s"
+    except (OSError, subprocess.SubprocessError):
+        return f"it could not be started{' on these CPUs: this process may not use them' if cpus else ''}"
     lines = [line for line in said.strip().splitlines() if not line.startswith("results: ")]
     return lines[-1].removeprefix("wirespeed: ") if lines else ""
 
@@ -175,14 +178,13 @@ def _read(out: Path, path: str, said: str) -> Attempt:
 def places(run: Run) -> tuple[Place, ...]:
     """Where the ranks of a run's last step stood."""
     found = []
-    for rank in (run.steps[-1].get("ranks") or ()) if run.steps else ():
-        device = rank.get("device") or {}
+    for rank in listed(run.steps[-1], "ranks") if run.steps else ():
         found.append(
             Place(
-                int(rank.get("rank", 0)),
+                whole(rank.get("rank")),
                 str(rank.get("host", "")),
                 cpu_list(str(rank.get("cpus", ""))),
-                str(device.get("pci") or "").lower(),
+                str(part(rank, "device").get("pci") or "").lower(),
             )
         )
     return tuple(found)

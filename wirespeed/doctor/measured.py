@@ -10,6 +10,7 @@ from typing import Any
 
 from wirespeed import stats
 from wirespeed.doctor.finding import Finding, Point, Worth
+from wirespeed.doctor.parts import listed, part
 from wirespeed.errors import WirespeedError
 from wirespeed.report.records import Entry, Run, collect
 from wirespeed.results.store import read
@@ -30,11 +31,11 @@ MOST_FILES = 20
 
 def same_machine(run: Run, host: str, cpu: Mapping[str, Any], devices: Sequence[Mapping[str, Any]]) -> bool:
     """Was it measured on a machine of this name, CPU and GPUs? An emulated GPU is everywhere the same."""
-    there = run.head.get("environment") or {}
-    model = (there.get("cpu") or {}).get("model")
-    if there.get("host") != host or model != cpu.get("model"):
+    there = part(run.head, "environment")
+    if there.get("host") != host or part(there, "cpu").get("model") != cpu.get("model"):
         return False
-    theirs = {str(one.get("name")) for one in there.get("devices") or () if one.get("kind") != "emulated"}
+    gpus = listed(there, "devices")
+    theirs = {str(one.get("name")) for one in gpus if one.get("kind") != "emulated"}
     ours = {str(one.get("name")) for one in devices if one.get("kind") not in ("emulated", "host")}
     return not theirs or theirs == ours
 

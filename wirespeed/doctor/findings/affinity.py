@@ -20,25 +20,26 @@ def _this_process(facts: Facts) -> list[Finding]:
     mine = set(facts.limits.cpus)
     if not mine:
         return []
-    found = []
-    near = [(gpu.title, gpu.node, gpu.near) for gpu in facts.real_gpus]
-    near += [(nic.name, nic.node, nic.near) for nic in facts.nics]
-    for name, node, cpus in near:
+    devices = [(gpu.title, gpu.node, gpu.near) for gpu in facts.real_gpus]
+    devices += [(nic.name, nic.node, nic.near) for nic in facts.nics]
+    far: dict[tuple[int | None, tuple[int, ...]], list[str]] = {}
+    for name, node, cpus in devices:
         if cpus and not mine & set(cpus):
-            found.append(
-                Finding(
-                    "affinity-process",
-                    f"This process may not run near {name}: every byte crosses the link between sockets",
-                    Cost.SOME,
-                    (
-                        f"{name} is at NUMA node {node} (CPUs {span(cpus)})",
-                        f"allowed CPUs: {span(facts.limits.cpus)} (taskset, cgroup or batch system)",
-                    ),
-                    (f"taskset -pc {span(cpus)} $$  # this shell and what it starts from now on",),
-                    trial=_trial(facts, cpus),
-                )
-            )
-    return found
+            far.setdefault((node, cpus), []).append(name)
+    return [
+        Finding(
+            "affinity-process",
+            f"This process may not run near {', '.join(names)}: bytes cross the link between sockets",
+            Cost.SOME,
+            (
+                f"{', '.join(names)}: at NUMA node {node} (CPUs {span(cpus)})",
+                f"allowed CPUs: {span(facts.limits.cpus)} (taskset, cgroup or batch system)",
+            ),
+            (f"taskset -pc {span(cpus)} $$  # this shell and what it starts from now on",),
+            trial=_trial(facts, cpus),
+        )
+        for (node, cpus), names in far.items()
+    ]
 
 
 def _ranks(facts: Facts) -> list[Finding]:
@@ -52,6 +53,8 @@ def _ranks(facts: Facts) -> list[Finding]:
             far.append((place, gpu))
     if not far:
         return []
+    # Ranks whose GPUs are at several nodes cannot all be put near them by one set of CPUs.
+    every = {by_pci[place.pci].near for place in facts.places if place.pci in by_pci}
     nodes = ",".join(dict.fromkeys(str(gpu.node) for _, gpu in far))
     return [
         Finding(
@@ -68,7 +71,7 @@ def _ranks(facts: Facts) -> list[Finding]:
                 "mpirun --map-by ppr:1:numa --bind-to numa PROGRAM  # Open MPI: a rank on each NUMA node",
                 "srun --gpu-bind=closest --cpu-bind=verbose PROGRAM  # Slurm",
             ),
-            trial=_trial(facts, far[0][1].near),
+            trial=_trial(facts, far[0][1].near) if len(every) == 1 else None,
         )
     ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from wirespeed.doctor import switches
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Cost, Finding
+from wirespeed.doctor.parts import listed, part
 from wirespeed.limits.ceilings import device_links, pcie_link
 from wirespeed.report.records import Entry, Run
 from wirespeed.report.words import rate
@@ -29,16 +30,16 @@ def find(facts: Facts) -> list[Finding]:
 
 
 def _judge(facts: Facts, run: Run, best: Entry) -> list[Finding]:
-    ceiling = run.ceiling("aware")
     step = run.step("aware")
-    names = {str((rank.get("device") or {}).get("name")) for rank in step.get("ranks") or ()}
+    names = {str(part(rank, "device").get("name")) for rank in listed(step, "ranks")}
     links = device_links(names.pop()) if len(names) == 1 else None
+    ceiling = run.ceiling("aware") if links else None
     if ceiling is None or links is None:
         return []
     host = pcie_link(links["pcie"])
     if best.rate > host["rate"]:
         return []
-    mpi = step.get("mpi") or {}
+    mpi = part(step, "mpi")
     known = switches.of(str(mpi.get("vendor")))
     off = " ".join(f"{name}={value}" for name, value in known.direct_off.items()) if known else ""
     title = f"{known.name if known else 'MPI'} {mpi.get('version', '')}".strip()

@@ -10,6 +10,7 @@ from typing import Any
 
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Cost, Finding, Setting, Trial
+from wirespeed.doctor.parts import part
 from wirespeed.report.records import Entry, Run
 from wirespeed.toml import parse
 from wirespeed.units import format_seconds, format_size
@@ -116,10 +117,10 @@ def library_of(run: Run, path: str) -> str:
     step = run.step(path)
     if path == "nccl":
         return "nccl"
-    variables = step.get("variables") or {}
+    variables = part(step, "variables")
     if variables.get("OMPI_MCA_pml") == "ucx" or variables.get("MPIR_CVAR_CH4_NETMOD") == "ucx":
         return "ucx"
-    vendor = str((step.get("mpi") or {}).get("vendor", ""))
+    vendor = str(part(step, "mpi").get("vendor", ""))
     return {"openmpi": "ob1", "mpich": "mpich", "mvapich": "mvapich", "cray": "mpich"}.get(vendor, "")
 
 
