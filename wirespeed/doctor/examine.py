@@ -51,8 +51,9 @@ def examine(request: Request, say: Say, sources: Sources | None = None) -> Resul
     found = machine.look(Plan(device=request.device, mpi=request.mpi, launcher=request.launcher))
     facts = look(found, sources or Sources())
     facts, notes = _with_measurements(facts, found, request)
-    if request.start_ranks and facts.kind != "host" and facts.chosen and not request.hung:
-        facts = _tried(facts, found, request, say)
+    if request.start_ranks and facts.chosen and not request.hung:
+        facts = _asked(facts, found, request, say)
+        facts = _tried(facts, request, say) if facts.kind != "host" else facts
     facts = _remembered(facts)
     if request.hung:
         return Result(facts, tuple(_hangs(facts, request, say)), (), tuple(notes))
@@ -81,12 +82,18 @@ def _with_measurements(facts: Facts, found: Machine, request: Request) -> tuple[
     return facts, []
 
 
-def _tried(facts: Facts, found: Machine, request: Request, say: Say) -> Facts:
-    """Asks the chosen MPI whether it is GPU-aware, then sees what happens."""
+def _asked(facts: Facts, found: Machine, request: Request, say: Say) -> Facts:
+    """With what the chosen MPI says of itself: its libraries, and whether it takes device pointers."""
+    first, *others = facts.mpis
+    say(f"asking {first.title} what it can do")
+    first = trying.learned(first, found.mpis[0], request.launcher)
+    return dataclasses.replace(facts, mpis=(first, *others))
+
+
+def _tried(facts: Facts, request: Request, say: Say) -> Facts:
+    """What becomes of device pointers, and where ranks stand."""
     mpis = list(facts.mpis)
-    say(f"asking {mpis[0].title} whether it takes device pointers")
-    mpis[0] = trying.learned(mpis[0], found.mpis[0], request.launcher)
-    say(f"trying it, in a job step of its own ({facts.kind} device)")
+    say(f"trying device pointers, in a job step of its own ({facts.kind} device)")
     mpis[0], attempt = trying.aware(mpis[0], request.base)
     places = job.places(attempt.run) if attempt.run else ()
     if not places and len(facts.nodes) > 1:
