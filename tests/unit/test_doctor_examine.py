@@ -53,7 +53,7 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sources:
     monkeypatch.setattr(record, "cpu", lambda: HOME[1])
     monkeypatch.setattr(trying, "ask", lambda library, launcher: {"queries": {"MPIX_Query_cuda_support": 1}})
     crash = Failure("aware", None, "unavailable", f"{MPI.title} crashed on a device pointer", None)
-    monkeypatch.setattr(job, "measure", lambda *_: Attempt(failures=[crash]))
+    monkeypatch.setattr(job, "measure", lambda *_, **__: Attempt(failures=[crash]))
     system = type(SYSTEM)(("Linux", HOME[0], "6.8.0", "#1", "x86_64"))
     variables = {"UCX_TLS": "sm,cuda_copy"}
     return Sources(Tree(root), FakeNvml(), variables, Limits(None, (0, 4)), cma="works", system=system)

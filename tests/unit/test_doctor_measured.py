@@ -230,6 +230,19 @@ class TestStaging:
         assert finding.cost is Cost.HIGH
         assert "450 GB/s" in finding.evidence[1]
 
+    @pytest.mark.parametrize(("verdict", "found"), [("staged", 1), ("direct", 0), ("unknown", 0)])
+    def test_counters_decide_where_they_were_read(self, verdict: str, found: int) -> None:
+        """A fast MPI that staged all the same, a slow one that went straight: rates would say else."""
+        path = "aware" if verdict == "staged" else "staged"
+        run = self.relabelled(path) if verdict != "unknown" else runs()[0]
+        proof = {"kind": "evidence", "path": "aware", "bytes": 1 << 24, "verdict": verdict, "text": "counted"}
+        run.add({**proof, "run": run.name})
+        facts = Facts(kind="cuda", runs=(run,), file="f.jsonl")
+        stages = [one for one in find_all(facts) if one.key == "mpi-stages"]
+        assert len(stages) == found
+        if stages:
+            assert stages[0].evidence == ("f.jsonl: counters of the wires at 16 MiB: counted",)
+
     def test_one_that_does_not(self) -> None:
         facts = Facts(kind="cuda", runs=runs(), file=H200)
         assert not [one for one in find_all(facts) if one.key == "mpi-stages"]

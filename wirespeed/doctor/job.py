@@ -72,13 +72,23 @@ class Attempt:
 
 
 def measure(
-    path: str, sizes: Sequence[int], base: Base, setting: Setting | None = None, pattern: Sequence[str] = ()
+    path: str,
+    sizes: Sequence[int],
+    base: Base,
+    setting: Setting | None = None,
+    pattern: Sequence[str] = (),
+    *,
+    evidence: bool = False,
 ) -> Attempt:
-    """One path at some sizes, in job steps of its own. Never raises for what the path does."""
+    """One path at some sizes, in job steps of its own. Never raises for what the path does.
+
+    `evidence`: also count what the wires carry.
+    """
     setting = setting or Setting()
     with tempfile.TemporaryDirectory(prefix="wirespeed-doctor-") as folder:
         out = Path(folder, "job.jsonl")
         words = [*_command(pattern or ("pingpong",), path, sizes, base, setting), "--out", str(out)]
+        words += [] if evidence else ["--no-evidence"]
         said = _run(words, environment(setting), setting.cpus)
         return _read(out, path, said)
 

@@ -55,7 +55,7 @@ def _parsed(answer: str) -> dict[str, Any]:
 
 def aware(fact: MpiFact, base: Base) -> tuple[MpiFact, Attempt]:
     """Path `aware` with this MPI, in a job step of its own."""
-    attempt = job.measure("aware", AWARE_SIZES, dataclasses.replace(base, mpi=fact.mpiexec))
+    attempt = job.measure("aware", AWARE_SIZES, dataclasses.replace(base, mpi=fact.mpiexec), evidence=True)
     return judged(fact, attempt, "in a job step of its own"), attempt
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wirespeed.doctor.facts.model import Facts, Gpu
 from wirespeed.doctor.finding import Cost, Finding
-from wirespeed.limits.ceilings import device_links
+from wirespeed.limits.rates import device_links
 
 
 def find(facts: Facts) -> list[Finding]:

@@ -6,7 +6,7 @@ from wirespeed.doctor import switches
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.parts import listed, part
-from wirespeed.limits.ceilings import device_links, pcie_link
+from wirespeed.limits import rates
 from wirespeed.report.records import Entry, Run
 from wirespeed.report.words import rate
 from wirespeed.units import format_size
@@ -16,49 +16,68 @@ LEAST = 4 << 20
 
 
 def find(facts: Facts) -> list[Finding]:
-    """GPUs that have NVLink, and figures of `aware` that PCIe alone could give."""
-    found = []
+    """By the counters of the wires; where none were read, by a rate that PCIe alone could give.
+
+    The first run that has such figures is the latest: older ones do not count.
+    """
     for run in (facts.trial, *reversed(facts.runs)):
-        entries = [entry for entry in run.of_path("aware") if entry.bytes >= LEAST] if run else []
-        if run is None or not entries:
+        if run is None:
             continue
-        best = max(entries, key=lambda entry: entry.rate)
-        # The first run that has such figures is the latest: older ones do not count.
-        found = _judge(facts, run, best)
-        break
-    return found
+        counted = _counted(run)
+        seen = _rated(run) if counted is None else counted
+        if seen is not None:
+            return [_finding(facts, run, seen)] if seen else []
+    return []
 
 
-def _judge(facts: Facts, run: Run, best: Entry) -> list[Finding]:
-    step = run.step("aware")
-    names = {str(part(rank, "device").get("name")) for rank in listed(step, "ranks")}
-    links = device_links(names.pop()) if len(names) == 1 else None
-    ceiling = run.ceiling("aware") if links else None
-    if ceiling is None or links is None:
-        return []
-    host = pcie_link(links["pcie"])
-    if best.rate > host["rate"]:
-        return []
-    mpi = part(step, "mpi")
+def _counted(run: Run) -> tuple[str, ...] | None:
+    """What the counters tell of the largest message: () that it went straight, None nothing."""
+    proofs = [run.evidence[key] for key in sorted(run.evidence) if key[0] == "aware"]
+    told = [proof for proof in proofs if proof.verdict in ("staged", "direct", "pcie")]
+    if not told:
+        return None
+    last = told[-1]
+    if last.verdict != "staged":
+        return ()
+    return (f"counters of the wires at {format_size(last.bytes)}: {last.text}",)
+
+
+def _rated(run: Run) -> tuple[str, ...] | None:
+    """What its best rate tells, where there are links beside PCIe."""
+    entries = [entry for entry in run.of_path("aware") if entry.bytes >= LEAST]
+    ranks = listed(run.step("aware"), "ranks")
+    names = {str(part(rank, "device").get("name")) for rank in ranks}
+    devices = {str(part(rank, "device").get("id")) for rank in ranks}
+    links = rates.gpu_links(next(iter(names))) if len(names) == 1 else None
+    slot = rates.slot_of(names.pop()) if links else None
+    host = rates.pcie(*slot, to_device=False) if slot else None
+    if not entries or links is None or host is None or len(devices) < len(ranks):
+        return None
+    best: Entry = max(entries, key=lambda entry: entry.rate)
+    if best.rate > host.value:
+        return ()
+    return (
+        f"aware reaches {rate(best.rate)} GB/s at {format_size(best.bytes)}",
+        f"through the host up to {rate(host.value)} GB/s ({host.text}); GPU to GPU {links.text}",
+    )
+
+
+def _finding(facts: Facts, run: Run, seen: tuple[str, ...]) -> Finding:
+    mpi = part(run.step("aware"), "mpi")
     known = switches.of(str(mpi.get("vendor")))
     off = " ".join(f"{name}={value}" for name, value in known.direct_off.items()) if known else ""
-    title = f"{known.name if known else 'MPI'} {mpi.get('version', '')}".strip()
+    title = f"{known.name if known else 'MPI'} {mpi.get('version') or ''}".strip()
     where = "tried now" if run is facts.trial else facts.file
-    return [
-        Finding(
-            "mpi-stages",
-            f"{title} takes device pointers, but moves them no faster than a copy through the host",
-            Cost.HIGH,
-            (
-                f"{where}: aware reaches {rate(best.rate)} GB/s at {format_size(best.bytes)}",
-                f"PCIe {host['name']} alone gives up to {rate(host['rate'])} GB/s, NVLink "
-                f"{rate(ceiling.rate)} GB/s ({ceiling.equation})",
-            ),
-            (
-                "env | grep -E 'UCX_|OMPI_MCA|MPIR_CVAR|MPICH_|MV2_|I_MPI_'  # is GPUDirect switched off?"
-                + (f" It is by {off}" if off else ""),
-                "wirespeed pingpong --paths aware,aware-nogdr,staged,nccl,ipc-write  # what is possible here",
-            ),
-            source="wirespeed/limits/links.toml; docs/gpu-aware-mpi.md",
-        )
-    ]
+    first, *others = seen
+    return Finding(
+        "mpi-stages",
+        f"{title} takes device pointers, but copies through the host",
+        Cost.HIGH,
+        (f"{where}: {first}", *others),
+        (
+            "env | grep -E 'UCX_|OMPI_MCA|MPIR_CVAR|MPICH_|MV2_|I_MPI_'  # is GPUDirect switched off?"
+            + (f" It is by {off}" if off else ""),
+            "wirespeed pingpong --paths aware,aware-nogdr,staged,nccl,ipc-write  # what is possible here",
+        ),
+        source="wirespeed/evidence.py; wirespeed/limits/links.toml; docs/gpu-aware-mpi.md",
+    )
