@@ -1,0 +1,60 @@
+"""Facts of a machine made of files (fake_machine.py), and what is found about them."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from support.fake_machine import GPUS, FakeNvml
+
+from wirespeed.doctor.facts.model import Facts, Limits
+from wirespeed.doctor.facts.tree import Tree
+from wirespeed.doctor.finding import Finding
+from wirespeed.doctor.findings import find_all
+from wirespeed.doctor.look import Sources, look
+from wirespeed.machine import Machine
+from wirespeed.mpi import Mpi
+
+MPI = Mpi("openmpi", "5.0.11", Path("/mpi"), Path("/mpi/bin/mpiexec"), Path("/mpi/lib/libmpi.so.40"), "given")
+SYSTEM = os.uname_result(("Linux", "n1", "6.8.0", "#1", "x86_64"))
+DEVICES = [
+    {"kind": "cuda", "index": number, "name": "NVIDIA H200", "id": f"GPU-{pci}", "pci": pci}
+    for number, pci in enumerate(GPUS)
+]
+
+
+def facts_of(
+    root: Path,
+    nvml: Any = None,
+    limit: Limits | None = None,
+    cma: str = "works",
+    variables: Mapping[str, str] | None = None,
+) -> Facts:
+    """A healthy machine's facts, but for what is given; its /dev/shm is large, whatever this disk is."""
+    sources = Sources(
+        Tree(root),
+        nvml or FakeNvml(),
+        variables or {},
+        limit or Limits(None, tuple(range(8))),
+        cma=cma,
+        system=SYSTEM,
+    )
+    facts = look(Machine("cuda", DEVICES, [MPI], {}), sources)
+    memory = dataclasses.replace(facts.memory, shm_bytes=64 << 30, shm_free=64 << 30)
+    return dataclasses.replace(facts, memory=memory)
+
+
+def keys(facts: Facts) -> list[str]:
+    return [finding.key for finding in find_all(facts)]
+
+
+def one(facts: Facts, key: str) -> Finding:
+    found = [finding for finding in find_all(facts) if finding.key == key]
+    assert len(found) == 1, [finding.key for finding in find_all(facts)]
+    assert found[0].title
+    assert found[0].evidence
+    assert found[0].remedy
+    return found[0]

@@ -1,0 +1,114 @@
+"""After a hang: the remedies that fit the call, tried in turn and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from support.records import entry
+
+from wirespeed.doctor import hang, job
+from wirespeed.doctor.finding import Cost, Setting
+from wirespeed.doctor.job import Attempt, Base
+from wirespeed.plan import Plan
+from wirespeed.report.records import Entry, Failure, Run, collect
+
+PLAN = Plan(sizes=(8, 64), device="emulated", mpi="/opt/mpi", timeout=3.0)
+
+
+def file(path: str, call: str, vendor: str = "openmpi", plan: Plan = PLAN, **more: Any) -> list[Run]:
+    failure = {"kind": "failure", "run": "r", "path": path, "bytes": 64, "what": "hang", "text": "stuck"}
+    step = {"kind": "step", "run": "r", "step": 0, "path": path, "mpi": {"vendor": vendor, "version": "5"}}
+    head = {"kind": "run", "run": "r", "plan": plan.to_dict()}
+    return collect([head, step, {**failure, "call": call, **more}])
+
+
+def titles(path: str, call: str, vendor: str = "openmpi", nics: bool = False) -> list[str]:
+    (one,) = hang.hangs(file(path, call, vendor))
+    return [option.title for option in hang.finding(one, nics, one.vendor).options]
+
+
+class TestWhatFits:
+    def test_device_pointers(self) -> None:
+        found = titles("aware", "MPI_Send")
+        assert found[0].startswith("CUDA IPC off")
+        assert found[-1].startswith("Staging through the host")
+        assert not any("NCCL" in title or "MPICH" in title or "RDMA" in title for title in found)
+
+    def test_rdma_only_where_there_are_adapters(self) -> None:
+        assert titles("aware", "MPI_Send", nics=True)[0].startswith("GPUDirect RDMA off")
+
+    def test_the_hang_of_2011(self) -> None:
+        """Pinned memory, MPI and InfiniBand: pageable memory and RDMA off are among the remedies."""
+        found = titles("host-pinned", "MPI_Recv", nics=True)
+        assert "Pinned memory off: pageable host buffers" in found
+        assert any("RDMA" in title for title in found)
+
+    def test_nccl(self) -> None:
+        found = titles("nccl", "ncclGroupEnd")
+        assert found
+        assert all(title.startswith("NCCL") for title in found)
+
+    @pytest.mark.parametrize(("vendor", "word"), [("mpich", "MPICH"), ("intel", "Intel"), ("openmpi", "ob1")])
+    def test_each_mpi_has_its_own(self, vendor: str, word: str) -> None:
+        assert any(word in title for title in titles("host", "MPI_Recv", vendor))
+
+    def test_an_unknown_call_has_none_of_a_library(self) -> None:
+        assert titles("host", "") == []
+
+    def test_no_hang_no_finding(self) -> None:
+        assert hang.hangs(file("host", "MPI_Recv", what="crash")) == []
+
+    def test_an_mpi_that_hung_on_its_first_device_pointer(self) -> None:
+        text = "MPICH 5.0.2 hung on a device pointer (stuck)"
+        (one,) = hang.hangs(file("aware", "MPI_Send", what="unavailable", text=text, bytes=None))
+        assert one.bytes == 8
+
+    def test_every_remedy_has_its_source(self) -> None:
+        for one in hang.remedies():
+            assert one["source"] and one["title"]
+            assert one.get("variables") or one.get("instead")
+
+
+class TestTried:
+    def test_each_in_turn_and_compared(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The same transfer, the file's MPI and device; what works comes first, fastest first."""
+        calls: list[tuple[str, tuple[int, ...], Base, Setting, list[str]]] = []
+
+        def measure(
+            path: str, sizes: Sequence[int], base: Base, setting: Setting | None = None, pattern: Any = ()
+        ) -> Attempt:
+            chosen = setting or Setting()
+            calls.append((path, tuple(sizes), base, chosen, list(pattern)))
+            seconds = {"self,tcp": 9e-6}.get(chosen.variables.get("OMPI_MCA_btl", ""), 4e-6)
+            if "OMPI_MCA_pml" not in chosen.variables:
+                return Attempt(failures=[Failure("host", 64, "hang", "stuck", None)])
+            return Attempt({64: Entry.from_record(entry("host", 64, seconds))})
+
+        monkeypatch.setattr(job, "measure", measure)
+        (one,) = hang.hangs(file("host", "MPI_Recv"))
+        said: list[str] = []
+        found = hang.tried(hang.finding(one, False, "openmpi"), one, Base(), said.append)
+        assert found.cost is Cost.BREAKS
+        assert found.evidence == ("stuck", "once more as it was: hung: stuck")
+        assert [(option.outcome, option.seconds) for option in found.options] == [
+            ("works", 4e-6),
+            ("works", 9e-6),
+            ("hung: stuck", None),
+        ]
+        assert calls[0][3] == Setting()
+        assert {(path, sizes, base.device, base.mpi, base.timeout) for path, sizes, base, _, _ in calls} == {
+            ("host", (64,), "emulated", "/opt/mpi", 3.0)
+        }
+        assert len(said) == len(calls) == 4
+
+    def test_the_pattern_and_its_options(self) -> None:
+        plan = Plan(
+            pattern="groups", ranks=4, options=(("group", 2),), between=(0, 1, 2, 3), hosts=("n1", "n2")
+        )
+        words = hang.pattern_words(plan.to_dict())
+        assert words == [
+            *("groups", "--ranks", "4", "--group", "2", "--between", "0,1,2,3", "--hosts", "n1,n2")
+        ]
+        assert hang.pattern_words(Plan().to_dict()) == ["pingpong"]

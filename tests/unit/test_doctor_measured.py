@@ -1,0 +1,252 @@
+"""What a remedy was worth, which path is best where, what may bring MPI there: from real result files."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from support.records import entry
+
+from wirespeed.doctor import measured, trying
+from wirespeed.doctor.facts.model import Facts, MpiFact
+from wirespeed.doctor.finding import Cost, Finding, Point, Worth, measured_cost, ordered
+from wirespeed.doctor.findings import find_all, thresholds
+from wirespeed.doctor.job import Attempt
+from wirespeed.report.records import Entry, Run, collect
+from wirespeed.results.store import read
+
+RESULTS = Path(__file__).parents[2] / "results"
+H200 = "h200-x2-paths.jsonl"
+
+
+def runs(name: str = H200) -> tuple[Run, ...]:
+    return tuple(collect(read(RESULTS / name).records))
+
+
+def made(*records: dict[str, object]) -> Run:
+    (run,) = collect([{"kind": "run", "run": "r", "plan": {"pattern": "pingpong"}}, *records])
+    return run
+
+
+def attempt(*figures: tuple[int, float], share: float = 0.01) -> Attempt:
+    entries = [Entry.from_record(entry("host", size, seconds, share)) for size, seconds in figures]
+    return Attempt({one.bytes: one for one in entries})
+
+
+class TestWorth:
+    def test_of_gpudirect_on_two_h200s(self) -> None:
+        """UCX_TLS without cuda_ipc costs what the pair of paths that differ by it says."""
+        finding = Finding("variable-UCX_TLS", "t", Cost.SOME)
+        known = measured.with_worth(finding, runs(), H200)
+        assert known.worth is not None
+        best = known.worth.best
+        assert best is not None
+        assert best.certain
+        assert best.bytes == 1 << 30
+        assert best.ratio == pytest.approx(9.72, abs=0.05)
+        assert known.worth.measured == H200
+        assert measured_cost(known) is Cost.HIGH
+
+    def test_nothing_is_made_up(self) -> None:
+        """Without both paths in the file there is no worth."""
+        finding = Finding("variable-UCX_TLS", "t", Cost.SOME)
+        assert measured.with_worth(finding, runs("h200-x2-exchange.jsonl"), "f").worth is None
+        assert measured.with_worth(Finding("memlock", "t", Cost.HIGH), runs(), "f").worth is None
+
+    def test_measured_worth_overrules_the_class(self) -> None:
+        def worth(ratio: float, low: float, high: float) -> Finding:
+            point = Point(8, ratio, 1.0, ratio, low, high)
+            return Finding("k", f"{ratio}", Cost.SOME, worth=Worth("w", (point,)))
+
+        assert measured_cost(worth(3, 2.9, 3.1)) is Cost.HIGH
+        assert measured_cost(worth(1.5, 1.4, 1.6)) is Cost.SOME
+        assert measured_cost(worth(0.8, 0.7, 0.9)) is Cost.SMALL
+        # Where the intervals do not tell, the rule's own class stays.
+        assert measured_cost(worth(3, 0.5, 9)) is Cost.SOME
+        found = ordered([worth(1.5, 1.4, 1.6), worth(9, 8, 10), worth(3, 2.9, 3.1)])
+        assert [finding.title for finding in found] == ["9", "3", "1.5"]
+
+    def test_verdicts(self) -> None:
+        def of(*points: tuple[float, float, float]) -> str:
+            return Worth("w", tuple(Point(8, r, 1.0, r, low, high) for r, low, high in points)).verdict
+
+        assert of((2, 1.9, 2.1), (0.5, 0.4, 0.6)) == "better"
+        assert of((0.5, 0.4, 0.6), (1, 0.9, 1.1)) == "worse"
+        assert of((1.2, 0.9, 1.4)) == "same"
+        assert of() == ""
+
+
+class TestTrials:
+    def test_before_and_after(self) -> None:
+        worth = trying.compare("w", attempt((8, 2e-6), (64, 4e-6)), attempt((8, 1e-6)), (8, 64))
+        assert [(point.bytes, point.ratio) for point in worth.points] == [(8, 2.0), (64, None)]
+        assert worth.points[0].certain
+        assert worth.verdict == "better"
+
+    def test_launches_that_disagree_tell_nothing(self) -> None:
+        """Protects users from a difference that is one launch's luck."""
+        before = trying.merged([attempt((8, 1.0e-6)), attempt((8, 2.0e-6))])
+        after = trying.merged([attempt((8, 0.9e-6)), attempt((8, 1.4e-6))])
+        assert before.entries[8].seconds == pytest.approx(1.5e-6)
+        (point,) = trying.compare("w", before, after, (8,)).points
+        assert not point.certain
+
+    def test_each_side_starts_in_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from wirespeed.doctor import job
+        from wirespeed.doctor.finding import Setting, Trial
+
+        seen: list[str] = []
+
+        def measure(path: str, sizes: object, base: object, setting: Setting) -> Attempt:
+            seen.append(setting.words())
+            return attempt((8, 2e-6 if setting == Setting() else 1e-6))
+
+        monkeypatch.setattr(job, "measure", measure)
+        trial = Trial("host", (8,), Setting(unset=("X",)))
+        finding = trying.try_remedy(Finding("k", "t", Cost.SOME, trial=trial), job.Base())
+        assert seen == ["as it is", "X unset"] * 2
+        assert finding.worth is not None
+        assert finding.worth.verdict == "better"
+
+    @pytest.mark.parametrize(
+        ("text", "kind"),
+        [
+            ("Open MPI 4.1.4 crashed on a device pointer in f", "crash"),
+            ("MPICH 5 hung on a device pointer (x)", "hang"),
+            ("MPICH 5 ended the program on a device pointer (x)", "death"),
+            ("MPICH 5 failed on a device pointer (x)", "error"),
+            ("no GPU", ""),
+            ("Open MPI 4 failed on a device pointer (the launcher could not start the ranks: x)", ""),
+        ],
+    )
+    def test_how_an_mpi_failed(self, text: str, kind: str) -> None:
+        assert trying.kind_of("unavailable", text) == kind
+
+
+class TestAwareness:
+    FACT = MpiFact("Open MPI 5.0.11", "openmpi", "5.0.11", chosen=True)
+
+    def test_it_works(self) -> None:
+        fact = trying.judged(self.FACT, attempt((8, 1e-6), (65536, 1e-5)), "here")
+        assert (fact.tried, fact.tried_text) == ("works", "moved and checked device memory up to 64 KiB")
+
+    def test_a_trial_that_did_not_come_so_far_is_no_verdict(self) -> None:
+        """Protects an MPI from blame for a launcher that started nobody."""
+        fact = trying.judged(self.FACT, Attempt(refusal="there is no such MPI"), "here")
+        assert (fact.tried, fact.tried_text) == ("", "there is no such MPI")
+        assert not [one for one in find_all(Facts(kind="cuda", mpis=(fact,))) if "mpi" in one.key]
+
+
+class TestBestPath:
+    def test_two_h200s(self) -> None:
+        """The file's own figures: kernels first, copy engines for the largest messages."""
+        found = [one for one in measured.stretches(runs()[-1]) if not one.mpi]
+        assert [(one.first, one.last) for one in found] == [(8, 1 << 24), (1 << 26, 1 << 30)]
+        assert found[0].paths == ("gpu",)
+        assert set(found[1].paths) <= {"ipc-read", "ipc-write"}
+
+    def test_a_crossover(self) -> None:
+        figures = {"host": (1e-6, 9e-6), "rma-host": (2e-6, 3e-6)}
+        run = made(
+            *(
+                entry(path, size, seconds)
+                for path, pair in figures.items()
+                for size, seconds in zip((8, 64), pair, strict=True)
+            )
+        )
+        found = measured.stretches(run)
+        assert [(one.first, one.last, one.paths) for one in found] == [
+            (8, 8, ("host",)),
+            (64, 64, ("rma-host",)),
+        ]
+        assert [one.least for one in found] == pytest.approx([2, 3])
+
+    def test_ties_are_told(self) -> None:
+        run = made(*(entry(path, 8, 1e-6) for path in ("host", "rma-host")))
+        (one,) = measured.stretches(run)
+        assert one.paths == ("host", "rma-host") and one.least is None
+
+
+class TestThresholds:
+    def facts(self, *found: Run, **more: object) -> Facts:
+        facts = Facts(kind="cuda", mpis=(MpiFact("m", "openmpi", chosen=True),), runs=found, file="f.jsonl")
+        return dataclasses.replace(facts, **more)  # type: ignore[arg-type]
+
+    def test_small_messages_of_gpus_are_slow_over_ucx(self) -> None:
+        """Open MPI with UCX on two H200s: 8 B take longer than 4 KiB."""
+        found = {one.key: one for one in thresholds.find(self.facts(*runs()))}
+        finding = found["tuning-aware-UCX_RNDV_THRESH"]
+        assert finding.title == "aware: 8 B to 512 B takes up to 2.0 times as long as 4 KiB"
+        assert finding.remedy[0] == "export UCX_RNDV_THRESH=1"
+        assert finding.trial is not None
+        assert finding.cost is Cost.SMALL, "nobody has measured yet that it helps"
+
+    def test_another_machine_s_file_is_not_tried_here(self) -> None:
+        found = thresholds.find(self.facts(*runs(), foreign=True))
+        assert found
+        assert not any(one.trial for one in found)
+
+    def test_curves_as_they_should_be(self) -> None:
+        run = made(*(entry("host", 1 << power, 1e-6 + (1 << power) / 1e10) for power in range(3, 20)))
+        assert thresholds.find(self.facts(run)) == []
+
+    def test_every_tuning_has_its_source(self) -> None:
+        for one in thresholds.tunings():
+            assert one["source"] and one["says"] and one["variables"]
+            assert one["when"] in ("small", "slow")
+
+
+class TestSameMachine:
+    def test_host_cpu_and_gpus(self) -> None:
+        (run,) = runs()
+        cpu = {"model": "Intel(R) Xeon(R) Processor"}
+        gpus = [{"kind": "cuda", "name": "NVIDIA H200"}]
+        assert measured.same_machine(run, "vm", cpu, gpus)
+        assert not measured.same_machine(run, "n2", cpu, gpus)
+        assert not measured.same_machine(run, "vm", {"model": "another"}, gpus)
+        assert not measured.same_machine(run, "vm", cpu, [{"kind": "cuda", "name": "NVIDIA A100"}])
+        assert not measured.same_machine(run, "vm", cpu, [])
+
+
+def test_without_measurements_nothing_is_said_of_them() -> None:
+    facts = Facts(kind="cuda", mpis=(MpiFact("m", "openmpi", chosen=True),))
+    assert not [one for one in find_all(facts) if one.key.startswith("tuning")]
+
+
+class TestStaging:
+    def relabelled(self, path: str) -> Run:
+        """Two H200s' figures of another path, as if they were aware's."""
+        (run,) = runs()
+        records = [record for record in run.records if record.get("path") in (None, path)]
+        aware = {"path": "aware", "transport": "mpi"}
+        return collect([{**record, **aware} if "path" in record else record for record in records])[0]
+
+    @pytest.mark.parametrize("path", ["aware-nogdr", "staged", "staged-pipelined"])
+    def test_an_mpi_that_stages_without_saying_so(self, path: str) -> None:
+        """Protects users from an MPI that is aware, and slow: 450 GB/s of NVLink are there."""
+        facts = Facts(kind="cuda", runs=(self.relabelled(path),), file="f.jsonl")
+        (finding,) = [one for one in find_all(facts) if one.key == "mpi-stages"]
+        assert finding.cost is Cost.HIGH
+        assert "450 GB/s" in finding.evidence[1]
+
+    @pytest.mark.parametrize(("verdict", "found"), [("staged", 1), ("direct", 0), ("unknown", 0)])
+    def test_counters_decide_where_they_were_read(self, verdict: str, found: int) -> None:
+        """A fast MPI that staged all the same, a slow one that went straight: rates would say else."""
+        path = "aware" if verdict == "staged" else "staged"
+        run = self.relabelled(path) if verdict != "unknown" else runs()[0]
+        proof = {"kind": "evidence", "path": "aware", "bytes": 1 << 24, "verdict": verdict, "text": "counted"}
+        run.add({**proof, "run": run.name})
+        facts = Facts(kind="cuda", runs=(run,), file="f.jsonl")
+        stages = [one for one in find_all(facts) if one.key == "mpi-stages"]
+        assert len(stages) == found
+        if stages:
+            assert stages[0].evidence == ("f.jsonl: counters of the wires at 16 MiB: counted",)
+
+    def test_one_that_does_not(self) -> None:
+        facts = Facts(kind="cuda", runs=runs(), file=H200)
+        assert not [one for one in find_all(facts) if one.key == "mpi-stages"]
+
+    def test_the_latest_figures_count(self) -> None:
+        facts = Facts(kind="cuda", runs=(self.relabelled("staged"),), trial=runs()[0], file="f.jsonl")
+        assert not [one for one in find_all(facts) if one.key == "mpi-stages"]

@@ -1,0 +1,267 @@
+"""What the doctor prints: on any width, without surprises for a shell."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from support import fake_machine
+from support.fake_facts import facts_of
+from support.fake_machine import GPUS, FakeGpu, FakeNvml
+from support.fake_run import one_line
+
+from wirespeed.cli.main import main
+from wirespeed.doctor import examine
+from wirespeed.doctor.facts.model import Facts, GpuPair
+from wirespeed.doctor.finding import Cost, Finding, Option, Point, Setting, Trial, Worth
+from wirespeed.doctor.findings import all_rules, find_all
+from wirespeed.doctor.measured import Stretch
+from wirespeed.doctor.result import Result
+from wirespeed.doctor.switches import all_switches
+from wirespeed.errors import ExitCode
+from wirespeed.report.doctor import print_result, shell_lines
+from wirespeed.results.store import read
+
+POINT = Point(65536, 30e-6, 10e-6, 3.0, 2.9, 3.1)
+FINDINGS = (
+    Finding("a", "Something fails", Cost.BREAKS, ("seen here",), ("sudo reboot now  # as root",)),
+    Finding("b", "A is set", Cost.SOME, ("A=1",), ("unset A",), worth=Worth("host", (POINT,), "now")),
+    Finding(
+        "c",
+        "It hung",
+        Cost.BREAKS,
+        options=(
+            Option("X off", Setting({"X": "0"}), ("export X=0",), outcome="works", seconds=4e-6),
+            Option("Y off", Setting({"Y": "0"}), ("export Y=0",), outcome="hung: again"),
+        ),
+    ),
+    Finding("d", "Not tried", Cost.SMALL, remedy=("export Z=1",), trial=Trial("host", (8,), Setting())),
+)
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> Facts:
+    root = fake_machine.tree(tmp_path)
+    return facts_of(root, FakeNvml(FakeGpu(GPUS[0]), FakeGpu(GPUS[1], links=[1] * 12 + [0] * 6)))
+
+
+def printed(result: Result, width: int, encoding: str = "utf-8") -> list[str]:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
+    print_result(Console(file=stream, width=width, highlight=False, markup=False, emoji=False), result)
+    stream.seek(0)
+    return stream.read().splitlines()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
+def test_no_line_is_wider_than_the_terminal(facts: Facts, width: int) -> None:
+    lines = printed(Result(facts, (*FINDINGS, *find_all(facts))), width)
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    for word in ("NUMA node 0", "NUMA node 1", "GPU 0", "GPU 1", "mlx5_0", "mlx5_1"):
+        assert word in text
+
+
+def test_boxes_stand_beside_each_other_where_they_fit(facts: Facts) -> None:
+    def rows(width: int) -> int:
+        return sum("NUMA node " in line for line in printed(Result(facts, ()), width))
+
+    assert (rows(60), rows(140)) == (2, 1)
+
+
+def test_a_terminal_that_knows_ascii_alone(facts: Facts) -> None:
+    """Strict: a letter that it does not know would be an error."""
+    assert printed(Result(facts, FINDINGS), 80, "ascii")
+
+
+def test_links_that_differ_are_a_matrix(facts: Facts) -> None:
+    pairs = (
+        GpuPair(0, 1, 18, "SYS", "ok"),
+        GpuPair(0, 2, 0, "PHB", "not supported"),
+        GpuPair(1, 2, 0, "SYS"),
+    )
+    third = dataclasses.replace(facts.gpus[1], index=2, number=2)
+    lines = printed(Result(dataclasses.replace(facts, gpus=(*facts.gpus, third), pairs=pairs), ()), 80)
+    row = next(line for line in lines if line.strip().startswith("GPU 0  "))
+    assert row.split() == ["GPU", "0", "NV18", "PHB!"]
+
+
+def test_no_findings(facts: Facts) -> None:
+    assert "No findings." in printed(Result(facts, ()), 80)
+
+
+def test_a_finding_whole(facts: Facts) -> None:
+    text = "\n".join(printed(Result(facts, FINDINGS), 100))
+    assert "1. [breaks] Something fails" in text
+    assert "3.00x faster at 64 KiB (measured now)" in text
+    assert "64 KiB: 30.0 us before, 10.0 us after" in text
+    assert "works, 4.00 us" in text
+    assert "hung: again" in text
+    assert "not measured; --try measures it" in text
+
+
+def test_which_path_is_best(facts: Facts) -> None:
+    best = (
+        Stretch("GPU", False, 8, 65536, ("gpu",), "aware", 1.5, 19.2),
+        Stretch("GPU", False, 1 << 20, 1 << 30, ("ipc-read", "ipc-write"), "aware", 1.01, 1.04),
+        Stretch("GPU", True, 8, 1 << 30, ("aware",)),
+    )
+    lines = printed(Result(dataclasses.replace(facts, file="f.jsonl"), (), best), 100)
+    start = lines.index("Fastest path by size (f.jsonl)")
+    assert lines[start + 1 :] == [
+        "  GPU data, of all paths",
+        "    8 B to 64 KiB: gpu; aware takes 1.5 to 19.2 times as long",
+        "    1 MiB to 1 GiB: ipc-read or ipc-write; aware takes 1.0 times as long",
+        "  GPU data, of the paths through MPI",
+        "    8 B to 1 GiB: aware",
+    ]
+
+
+class TestFix:
+    def test_only_what_changes_this_shell_is_no_comment(self) -> None:
+        """Protects whoever runs eval "$(wirespeed doctor --fix)" from commands of an administrator."""
+        lines = shell_lines(FINDINGS)
+        assert [line for line in lines if not line.startswith("#")] == ["unset A", "export Z=1"]
+        assert "# sudo reboot now  # as root" in lines
+        assert "# export X=0" in lines
+        assert "# export Y=0" not in lines
+
+    def test_what_made_it_worse_is_left_out(self) -> None:
+        worse = Worth("host", (Point(8, 1e-6, 2e-6, 0.5, 0.4, 0.6),), "now")
+        assert shell_lines((dataclasses.replace(FINDINGS[1], worth=worse),)) == []
+
+    def test_a_shell_reads_it(self, tmp_path: Path) -> None:
+        root = fake_machine.tree(tmp_path)
+        variables = {"NCCL_P2P_DISABLE": "1", "UCX_TLS": "tcp", "MV2_USE_CUDA": "0"}
+        lines = shell_lines(tuple(find_all(facts_of(root, FakeNvml(p2p=4), variables=variables))))
+        script = "\n".join([*lines, 'echo "${UCX_TLS-none} ${MV2_USE_CUDA}"'])
+        done = subprocess.run(
+            ["bash", "-eu", "-c", script], env=variables, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == "none 1\n"
+
+
+class TestCommand:
+    @pytest.fixture
+    def asked(self, facts: Facts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[examine.Request]:
+        """The command without a machine: notes what it was asked, finds FINDINGS."""
+        requests: list[examine.Request] = []
+
+        def fake(request: examine.Request, say: object) -> Result:
+            requests.append(request)
+            return Result(facts, FINDINGS)
+
+        monkeypatch.setattr(examine, "examine", fake)
+        monkeypatch.chdir(tmp_path)
+        return requests
+
+    def test_findings_are_no_error(self, asked: list[examine.Request]) -> None:
+        assert main(["doctor"]) == ExitCode.OK
+        assert main(["doctor", "--strict"]) == ExitCode.FAILED_ENTRY
+
+    def test_what_is_asked(self, asked: list[examine.Request]) -> None:
+        words = "doctor --device emulated --mpi /opt/mpi --launcher srun --try"
+        assert main(words.split()) == 0
+        (request,) = asked
+        assert (request.device, request.mpi, request.launcher) == ("emulated", "/opt/mpi", "srun")
+        assert request.try_remedies and request.start_ranks
+
+    def test_json_and_the_record(
+        self, asked: list[examine.Request], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        out = tmp_path / "d.jsonl"
+        assert main(["doctor", "--json", "--out", str(out)]) == 0
+        record = json.loads(capsys.readouterr().out)
+        assert record["kind"] == "doctor"
+        assert record["facts"]["gpus"][0]["pci"] == GPUS[0]
+        assert [one["cost"] for one in record["findings"]] == ["breaks", "some", "breaks", "small"]
+        assert set(record["findings"][0]) >= {"title", "cost", "evidence", "remedy", "worth"}
+        assert main(["doctor", "--out", str(out)]) == 0
+        assert [json.loads(line)["kind"] for line in out.read_text().splitlines()] == ["doctor"] * 2
+
+    def test_readers_of_result_files_pass_over_it(self, asked: list[examine.Request], tmp_path: Path) -> None:
+        source = Path(__file__).parents[2] / "results" / "h200-x2-mpich.jsonl"
+        out = tmp_path / "r.jsonl"
+        out.write_text(source.read_text().rstrip("\n"))
+        assert main(["doctor", "--out", str(out)]) == 0
+        before, after = read(source), read(out)
+        assert after.records == before.records
+        assert not after.warnings
+
+    @pytest.mark.parametrize(
+        ("words", "code", "says"),
+        [
+            ("--fix --json", ExitCode.USAGE, "choose one"),
+            ("--try --look-only", ExitCode.USAGE, "choose one"),
+            ("--device abacus", ExitCode.USAGE, "there are: auto, cpu"),
+            ("--out ''", ExitCode.USAGE, "no name of a file"),
+            ("nowhere.jsonl", ExitCode.CANNOT_WRITE, "cannot read nowhere.jsonl"),
+            ("--after-hang nowhere.jsonl", ExitCode.CANNOT_WRITE, "cannot read nowhere.jsonl"),
+        ],
+    )
+    def test_one_line_for_what_is_wrong(
+        self,
+        words: str,
+        code: int,
+        says: str,
+        asked: list[examine.Request],
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        assert main(["doctor", *("" if word == "''" else word for word in words.split())]) == code
+        assert says in one_line(capsys.readouterr().err)
+        assert not asked
+
+    def test_a_file_that_is_none_of_ours(
+        self, asked: list[examine.Request], capsys: pytest.CaptureFixture[str], tmp_path: Path
+    ) -> None:
+        (tmp_path / "notes.txt").write_text("dear diary\n")
+        assert main(["doctor", "--out", "notes.txt"]) == ExitCode.CANNOT_WRITE
+        assert "notes.txt is not a result file" in capsys.readouterr().err
+        assert (tmp_path / "notes.txt").read_text() == "dear diary\n"
+
+    def test_a_file_in_which_nothing_hung(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        source = Path(__file__).parents[2] / "results" / "h200-x2-mpich.jsonl"
+        words = ("doctor", "--after-hang", str(source), "--device", "cpu", "--look-only")
+        assert main(words) == ExitCode.USAGE
+        assert "nothing hung in that file" in one_line(capsys.readouterr().err)
+
+    def test_not_inside_a_launcher(
+        self,
+        asked: list[examine.Request],
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        for name, value in (("RANK", "0"), ("SIZE", "2"), ("LOCAL_RANK", "0")):
+            monkeypatch.setenv(f"OMPI_COMM_WORLD_{name}", value)
+        assert main(["doctor"]) == ExitCode.USAGE
+        assert "without a launcher" in one_line(capsys.readouterr().err)
+
+
+class TestDocuments:
+    PAGE = (Path(__file__).parents[2] / "docs" / "doctor.md").read_text()
+
+    def test_every_option(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["doctor", "--help"]) == 0
+        options = re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
+        assert len(options) > 8
+        assert [name for name in options if f"`{name}" not in self.PAGE and name != "--help"] == []
+
+    def test_every_finding(self) -> None:
+        """Protects the answer to 'what does it look for?': a new finding comes with its row."""
+        modules = [rule.__module__.rpartition(".")[2] for rule in all_rules()]
+        assert [name for name in modules if f"| `{name}` |" not in self.PAGE] == []
+
+    def test_every_switch(self) -> None:
+        page = (Path(__file__).parents[2] / "docs" / "gpu-aware-mpi.md").read_text()
+        for mpi in all_switches():
+            assert f"| {mpi.name} |" in page
+            assert mpi.source
+            for name, value in {**mpi.on, **mpi.direct_off}.items():
+                assert f"{name}={value}" in page

@@ -1,0 +1,134 @@
+"""Variables that hurt are found where they matter, and harmless ones are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import fake_machine
+from support.fake_facts import facts_of, keys, one
+from support.fake_machine import FakeNvml
+
+from wirespeed.doctor.facts.model import Limits
+from wirespeed.doctor.facts.tree import Tree
+from wirespeed.doctor.findings import find_all
+from wirespeed.doctor.findings.variables import table
+from wirespeed.doctor.look import Sources, look
+from wirespeed.machine import Machine
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A healthy machine's files."""
+    return fake_machine.tree(tmp_path)
+
+
+BAD: dict[str, str] = {
+    "NCCL_P2P_DISABLE": "1",
+    "NCCL_P2P_LEVEL": "LOC",
+    "NCCL_SHM_DISABLE": "1",
+    "NCCL_IB_DISABLE": "1",
+    "NCCL_NET_GDR_LEVEL": "loc",
+    "NCCL_NET": "Socket",
+    "NCCL_MAX_NCHANNELS": "2",
+    "NCCL_DEBUG": "TRACE",
+    "CUDA_LAUNCH_BLOCKING": "1",
+    "HIP_LAUNCH_BLOCKING": "1",
+    "HSA_ENABLE_SDMA": "0",
+    "UCX_MAX_RNDV_RAILS": "1",
+    "UCX_IB_GPU_DIRECT_RDMA": "no",
+    "UCX_LOG_LEVEL": "trace_data",
+    "UCX_MEMTYPE_CACHE": "n",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+    "OMPI_MCA_smsc": "^cma",
+    "OMPI_MCA_btl": "self,tcp",
+    "OMPI_MCA_pml": "ob1",
+    "MPIR_CVAR_ENABLE_GPU": "0",
+    "MPIR_CVAR_CH4_IPC_GPU_P2P_THRESHOLD": "-1",
+    "MPICH_GPU_SUPPORT_ENABLED": "0",
+    "MPICH_GPU_IPC_ENABLED": "0",
+    "MV2_USE_CUDA": "0",
+    "MV2_USE_GPUDIRECT_RDMA": "0",
+    "I_MPI_OFFLOAD": "off",
+    "I_MPI_FABRICS": "ofi",
+    "PAMI_DISABLE_IPC": "1",
+}
+HARMLESS = {
+    "NCCL_P2P_DISABLE": "0",
+    "NCCL_P2P_LEVEL": "SYS",
+    "NCCL_DEBUG": "WARN",
+    "NCCL_NET": "IB",
+    "NCCL_MAX_NCHANNELS": "32",
+    "UCX_MAX_RNDV_RAILS": "4",
+    "UCX_TLS": "all",
+    "OMPI_MCA_btl": "^ofi",
+    "OMPI_MCA_pml": "ucx",
+    "OMPI_MCA_smsc": "cma",
+    "I_MPI_OFFLOAD": "1",
+    "I_MPI_FABRICS": "shm:ofi",
+    "UCX_NET_DEVICES": "mlx5_0:1,mlx5_1:1",
+    "NCCL_IB_HCA": "mlx5",
+}
+
+
+class TestVariables:
+    def test_each_entry_of_the_table_is_tried_here(self) -> None:
+        assert set(BAD) == {entry["name"] for entry in table()}
+        for entry in table():
+            assert entry["source"], entry["name"]
+
+    @pytest.mark.parametrize("name", BAD)
+    def test_a_value_that_hurts(self, root: Path, name: str) -> None:
+        finding = one(facts_of(root, variables={name: BAD[name]}), f"variable-{name}")
+        assert finding.remedy[0] in (f"unset {name}", f"export {name}=1")
+
+    @pytest.mark.parametrize("name", HARMLESS)
+    def test_a_value_that_does_not(self, root: Path, name: str) -> None:
+        assert keys(facts_of(root, variables={name: HARMLESS[name]})) == []
+
+    def test_without_gpus_their_variables_do_not_matter(self, tmp_path: Path) -> None:
+        variables = {"NCCL_P2P_DISABLE": "1", "UCX_TLS": "sm", "CUDA_LAUNCH_BLOCKING": "1"}
+        sources = Sources(Tree(tmp_path), FakeNvml(lacks="none"), variables, Limits(), "")
+        (tmp_path / "dev/shm").mkdir(parents=True)
+        facts = look(Machine("host", [], [], {}), sources)
+        assert not [key for key in keys(facts) if key.startswith("variable")]
+
+    @pytest.mark.parametrize(
+        ("value", "lacks"),
+        [
+            ("rc,sm,cuda_copy", ["cuda_ipc"]),
+            ("^cuda_ipc", ["cuda_ipc"]),
+            ("^cuda", ["cuda_ipc"]),
+            ("tcp", ["cuda_ipc", "sm"]),
+            ("^sm", ["sm"]),
+            ("^posix,sysv,xpmem", ["sm"]),
+            ("rc,cuda,shm", []),
+            ("sm,cuda_ipc,cuda_copy", []),
+            ("^tcp", []),
+            ("rc:aux,posix,cuda_ipc", []),
+        ],
+    )
+    def test_ucx_tls(self, root: Path, value: str, lacks: list[str]) -> None:
+        found = find_all(facts_of(root, variables={"UCX_TLS": value}))
+        titles = [f"UCX_TLS={value} leaves out {' and '.join(lacks)}"] if lacks else []
+        assert [finding.title for finding in found] == titles
+
+    @pytest.mark.parametrize(
+        ("name", "value", "hurts"),
+        [
+            ("UCX_NET_DEVICES", "mlx5_1:1", True),
+            ("UCX_NET_DEVICES", "^mlx5_1:1", True),
+            ("UCX_NET_DEVICES", "all", False),
+            ("UCX_NET_DEVICES", "eth0", False),
+            ("NCCL_IB_HCA", "mlx5_1", True),
+            ("NCCL_IB_HCA", "=mlx5_1", True),
+            ("NCCL_IB_HCA", "^mlx5_1", True),
+            ("NCCL_IB_HCA", "mlx5_0,mlx5_1", False),
+        ],
+    )
+    def test_one_of_several_adapters(self, root: Path, name: str, value: str, hurts: bool) -> None:
+        assert keys(facts_of(root, variables={name: value})) == ([f"variable-{name}"] if hurts else [])
+
+    def test_one_rail_needs_two_adapters(self, tmp_path: Path) -> None:
+        root = fake_machine.tree(tmp_path, adapters=False)
+        assert keys(facts_of(root, variables={"UCX_MAX_RNDV_RAILS": "1"})) == []

@@ -1,0 +1,49 @@
+"""RDMA network adapters (InfiniBand, RoCE, EFA) in sysfs."""
+
+from __future__ import annotations
+
+import re
+
+from wirespeed.doctor.facts import pci
+from wirespeed.doctor.facts.model import Nic, Port
+from wirespeed.doctor.facts.net import pci_address
+from wirespeed.doctor.facts.tree import Tree
+
+_FOLDER = "/sys/class/infiniband"
+
+
+def nics(tree: Tree) -> tuple[Nic, ...]:
+    """Every adapter and its ports."""
+    found = []
+    for name in tree.names(_FOLDER):
+        folder = f"{_FOLDER}/{name}"
+        address = pci_address(tree, f"{folder}/device")
+        found.append(
+            Nic(
+                name=name,
+                model=tree.text(f"{folder}/hca_type") or "",
+                pci=address,
+                node=pci.node(tree, address),
+                near=pci.near(tree, address),
+                link=pci.link(tree, address),
+                ports=tuple(
+                    _port(tree, f"{folder}/ports/{port}", int(port))
+                    for port in tree.names(f"{folder}/ports")
+                    if port.isdigit()
+                ),
+            )
+        )
+    return tuple(found)
+
+
+def _port(tree: Tree, folder: str, number: int) -> Port:
+    """'4: ACTIVE' and '400 Gb/sec (4X NDR)' as values."""
+    state = (tree.text(f"{folder}/state") or "").partition(":")[2].strip()
+    rate = re.match(r"([\d.]+) Gb/sec(?: \((\d+)X)?", tree.text(f"{folder}/rate") or "")
+    return Port(
+        number=number,
+        layer=tree.text(f"{folder}/link_layer") or "",
+        state=state,
+        rate=float(rate[1]) if rate else None,
+        lanes=int(rate[2]) if rate and rate[2] else None,
+    )

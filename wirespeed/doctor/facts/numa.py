@@ -1,0 +1,40 @@
+"""NUMA nodes: their CPUs, memory and sockets."""
+
+from __future__ import annotations
+
+import re
+
+from wirespeed.doctor.facts.model import Node
+from wirespeed.doctor.facts.tree import Tree, cpu_list
+
+_NODES, _CPUS = "/sys/devices/system/node", "/sys/devices/system/cpu"
+
+
+def nodes(tree: Tree) -> tuple[Node, ...]:
+    """Every node; a kernel without NUMA has one, with all CPUs."""
+    found = []
+    for name in tree.names(_NODES):
+        if re.fullmatch(r"node\d+", name):
+            cpus = cpu_list(tree.text(f"{_NODES}/{name}/cpulist"))
+            found.append(Node(int(name[4:]), cpus, _bytes(tree, name), _socket(tree, cpus)))
+    if found:
+        return tuple(found)
+    cpus = cpu_list(tree.text(f"{_CPUS}/online"))
+    return (Node(0, cpus, None, _socket(tree, cpus)),) if cpus else ()
+
+
+def virtual(tree: Tree) -> bool:
+    """Does the CPU say that a hypervisor is under it? (x86's flag; others do not tell.)"""
+    return " hypervisor" in (tree.text("/proc/cpuinfo") or "")
+
+
+def _bytes(tree: Tree, name: str) -> int | None:
+    match = re.search(r"MemTotal:\s+(\d+) kB", tree.text(f"{_NODES}/{name}/meminfo") or "")
+    return int(match[1]) * 1024 if match else None
+
+
+def _socket(tree: Tree, cpus: tuple[int, ...]) -> int | None:
+    if not cpus:
+        return None
+    number = tree.number(f"{_CPUS}/cpu{cpus[0]}/topology/physical_package_id")
+    return number if number is not None and number >= 0 else None

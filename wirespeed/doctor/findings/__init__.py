@@ -1,0 +1,25 @@
+"""Findings: each module looks at the facts for one kind of fault; a new one is found by being there."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from functools import cache
+
+from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.finding import Finding, ordered
+
+Rule = Callable[[Facts], "list[Finding]"]
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every module's `find`."""
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return tuple(importlib.import_module(f"{__name__}.{name}").find for name in names)
+
+
+def find_all(facts: Facts) -> list[Finding]:
+    """What is wrong, dearest first."""
+    return ordered([finding for rule in all_rules() for finding in rule(facts)])

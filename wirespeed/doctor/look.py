@@ -1,0 +1,86 @@
+"""Looks at the machine: every source of facts, in one place."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirespeed.doctor.facts import amd, gpudirect, infiniband, limits, memory, mpi, net, numa, nvml, software
+from wirespeed.doctor.facts.model import Facts, Gpu, Limits
+from wirespeed.doctor.facts.tree import Tree
+from wirespeed.libraries import known_libraries
+from wirespeed.machine import Machine
+from wirespeed.results import record
+
+
+@dataclass
+class Sources:
+    """Where facts come from; a test gives others."""
+
+    tree: Tree = field(default_factory=Tree)
+    nvml: Any = field(default_factory=nvml.load)
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    limits: Limits = field(default_factory=limits.limits)
+    cma: str | None = None
+    """What a trial of CMA found; None: try it."""
+    system: os.uname_result = field(default_factory=os.uname)
+
+
+def look(machine: Machine, sources: Sources) -> Facts:
+    """What can be known without starting a rank."""
+    tree, system = sources.tree, sources.system
+    gpus = nvml.read(sources.nvml, tree)
+    adapters = infiniband.nics(tree)
+    return Facts(
+        host=system.nodename,
+        kernel=f"{system.sysname} {system.release}",
+        kind=machine.kind,
+        virtual=numa.virtual(tree),
+        cpu=record.cpu(),
+        nodes=numa.nodes(tree),
+        gpus=_numbered((*gpus.gpus, *amd.gpus(tree)), machine.devices),
+        pairs=gpus.pairs,
+        nics=adapters,
+        nets=net.nets(tree),
+        limits=sources.limits,
+        memory=memory.host_memory(tree, sources.cma),
+        gpudirect=gpudirect.gpudirect(tree, system.release),
+        mpis=mpi.mpis(machine.mpis),
+        software=software.software(record.packages(), known_libraries(), gpus),
+        variables=_variables(sources.environment),
+        lacking=tuple(
+            line
+            for line in (
+                gpus.lacks,
+                "" if adapters else "no RDMA network adapter (/sys/class/infiniband)",
+            )
+            if line
+        ),
+    )
+
+
+def _variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Those that can change a figure; none that may be a secret."""
+    relevant = (*record.PREFIXES, "HSA_", "OPAL_", "RCCL_", "ROC_", "PAMI_")
+    return record.shareable({name: text for name, text in environment.items() if name.startswith(relevant)})
+
+
+def _numbered(found: tuple[Gpu, ...], devices: list[dict[str, Any]]) -> tuple[Gpu, ...]:
+    """The driver's GPUs with the numbers that programs see; emulated ones are none of the driver's."""
+    by_id = {str(device.get("id")): int(device.get("index", 0)) for device in devices}
+    by_pci = {str(device.get("pci")).lower(): int(device.get("index", 0)) for device in devices}
+    gpus = [dataclasses.replace(gpu, number=by_id.get(gpu.uuid, by_pci.get(gpu.pci))) for gpu in found]
+    known = {gpu.pci for gpu in found if gpu.pci}
+    for device in devices:
+        address = str(device.get("pci") or "").lower()
+        if device.get("kind") == "host" or (address and address in known):
+            continue
+        if any(gpu.uuid and gpu.uuid == device.get("id") for gpu in found):
+            continue
+        index = int(device.get("index", 0))
+        kind, name = str(device.get("kind")), str(device.get("name") or "GPU")
+        gpus.append(Gpu(index, name, kind, uuid=str(device.get("id") or ""), pci=address, number=index))
+    return tuple(gpus)

@@ -1,0 +1,149 @@
+"""What result files say: of this machine? What was a remedy worth there, which path is best where?"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wirespeed import stats
+from wirespeed.doctor.finding import Finding, Point, Worth
+from wirespeed.doctor.parts import listed, part
+from wirespeed.errors import WirespeedError
+from wirespeed.report.records import Entry, Run, collect
+from wirespeed.results.store import read
+
+PAIRS = {
+    "mpi-not-aware": ("staged", "aware"),
+    "mpi-aware-on-paper": ("staged", "aware"),
+    "peer-access": ("nccl-nop2p", "nccl"),
+    "variable-NCCL_P2P_DISABLE": ("nccl-nop2p", "nccl"),
+    "variable-NCCL_P2P_LEVEL": ("nccl-nop2p", "nccl"),
+    "variable-UCX_TLS": ("aware-nogdr", "aware"),
+    "variable-OMPI_MCA_pml": ("staged", "aware"),
+}
+"""Finding -> the path that is left, and the one that there could be: their ratio is the worth."""
+MOST_FILES = 20
+"""How many files of a folder are looked into."""
+
+
+def same_machine(run: Run, host: str, cpu: Mapping[str, Any], devices: Sequence[Mapping[str, Any]]) -> bool:
+    """Was it measured on a machine of this name, CPU and GPUs? An emulated GPU is everywhere the same."""
+    there = part(run.head, "environment")
+    if there.get("host") != host or part(there, "cpu").get("model") != cpu.get("model"):
+        return False
+    gpus = listed(there, "devices")
+    theirs = {str(one.get("name")) for one in gpus if one.get("kind") != "emulated"}
+    ours = {str(one.get("name")) for one in devices if one.get("kind") not in ("emulated", "host")}
+    return not theirs or theirs == ours
+
+
+def beside(folder: Path) -> list[tuple[str, list[Run]]]:
+    """Result files in a folder, newest first."""
+    files = sorted(folder.glob("wirespeed-*.jsonl"), key=lambda file: file.stat().st_mtime, reverse=True)
+    found = []
+    for file in files[:MOST_FILES]:
+        try:
+            runs = collect(read(file).records)
+        except WirespeedError:
+            continue
+        if any(run.entries for run in runs):
+            found.append((file.name, runs))
+    return found
+
+
+def with_worth(finding: Finding, runs: Sequence[Run], file: str) -> Finding:
+    """The finding with what its remedy was worth in these runs, if they have both paths."""
+    pair = PAIRS.get(finding.key)
+    if pair is None or finding.worth is not None:
+        return finding
+    for run in reversed(runs):
+        left, could = pair
+        points = [
+            point(run.entries[left, size], run.entries[could, size])
+            for size in run.sizes
+            if (left, size) in run.entries and (could, size) in run.entries
+        ]
+        if points:
+            return dataclasses.replace(finding, worth=Worth(f"{left}, then {could}", tuple(points), file))
+    return finding
+
+
+def point(before: Entry, after: Entry) -> Point:
+    """Two figures of one size, and their ratio with its interval where both have one."""
+    ratio, low, high = stats.ratio_interval(
+        (before.seconds, before.low, before.high), (after.seconds, after.low, after.high)
+    )
+    known = before.precision is not None and after.precision is not None
+    return Point(
+        after.bytes, before.seconds, after.seconds, ratio, low if known else None, high if known else None
+    )
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Neighbouring sizes at which the same paths are fastest."""
+
+    home: str
+    """Where the data lie: CPU or GPU."""
+    mpi: bool
+    """Of the paths through MPI alone?"""
+    first: int
+    last: int
+    paths: tuple[str, ...]
+    """Those whose intervals overlap at all of these sizes, best first."""
+    next_best: str = ""
+    """The other path that comes closest at any of these sizes."""
+    least: float | None = None
+    """How many times as long it takes, where it is closest and where it is farthest."""
+    most: float | None = None
+
+
+MPI_TRANSPORTS = ("mpi", "rma", "staged", "pipelined")
+"""What a program that uses MPI alone can choose from."""
+
+
+def stretches(run: Run) -> list[Stretch]:
+    """Which path is best at which size, and where that changes: of all paths, and of those through MPI."""
+    found: list[Stretch] = []
+    for home in run.contested:
+        everything = {entry.path for entry in run.entries.values() if entry.home == home}
+        by_mpi = {path for path in everything if run.step(path).get("transport") in MPI_TRANSPORTS}
+        found += _stretches(run, home, everything, mpi=False)
+        if 1 < len(by_mpi) < len(everything):
+            found += _stretches(run, home, by_mpi, mpi=True)
+    return found
+
+
+def _stretches(run: Run, home: str, paths: set[str], *, mpi: bool) -> list[Stretch]:
+    found: list[tuple[list[int], tuple[str, ...]]] = []
+    for size in run.sizes:
+        rivals = [run.entries[path, size] for path in paths if (path, size) in run.entries]
+        rivals.sort(key=lambda entry: (entry.seconds, entry.path))
+        if len(rivals) < 2 or (size == 0 and home == "GPU"):
+            continue
+        best = tuple(entry.path for entry in rivals if entry.low <= rivals[0].high)
+        common = tuple(path for path in found[-1][1] if path in best) if found else ()
+        if common:
+            found[-1] = ([*found[-1][0], size], common)
+        else:
+            found.append(([size], best))
+    return [_stretch(run, home, paths, sizes, best, mpi=mpi) for sizes, best in found]
+
+
+def _stretch(
+    run: Run, home: str, paths: set[str], sizes: list[int], best: tuple[str, ...], *, mpi: bool
+) -> Stretch:
+    """With how far behind the next best path is."""
+    behind: dict[str, list[float]] = {}
+    for size in sizes:
+        fastest = min(run.entries[path, size].seconds for path in best)
+        for path in sorted(paths - set(best)):
+            if (path, size) in run.entries:
+                behind.setdefault(path, []).append(run.entries[path, size].seconds / fastest)
+    if not behind:
+        return Stretch(home, mpi, sizes[0], sizes[-1], best)
+    nearest = min(behind, key=lambda path: min(behind[path]))
+    return Stretch(home, mpi, sizes[0], sizes[-1], best, nearest, min(behind[nearest]), max(behind[nearest]))
