@@ -1,0 +1,174 @@
+"""Result files as a report's sources: their runs, named so that a reader can tell them apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.report.page.clean import text, texts
+from wirespeed.report.records import CONDITIONS, Record, Run, collect, joined
+from wirespeed.results.store import read
+
+DOCTOR = b'"doctor"'
+
+
+@dataclass
+class Source:
+    """What one result file holds."""
+
+    file: str
+    runs: list[Run] = field(default_factory=list)
+    """Runs of the same plan are one: a run that was resumed."""
+    findings: list[Record] = field(default_factory=list)
+    """What the doctor found, where the file has it."""
+    warnings: list[str] = field(default_factory=list)
+    """A line for each part that was left out."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run with the name under which a report shows it."""
+
+    number: int
+    file: str
+    run: Run
+    label: str
+
+    @property
+    def pattern(self) -> str:
+        """The pattern's name, as the run's plan or its entries have it."""
+        return pattern_of(self.run)
+
+    @property
+    def letter(self) -> str:
+        """A, B, ... Z, AA: where the label does not fit."""
+        name, rest = "", self.number
+        while rest >= 0:
+            name, rest = chr(ord("A") + rest % 26) + name, rest // 26 - 1
+        return name
+
+
+def read_sources(files: Sequence[str]) -> tuple[list[Source], list[str]]:
+    """The files that can be read, and a line for each that cannot.
+
+    Raises WirespeedError when none holds a run.
+    """
+    sources, lost = [], []
+    for file in dict.fromkeys(files):
+        try:
+            sources.append(_read(file))
+        except WirespeedError as error:
+            lost.append(str(error))
+    if not sources:
+        raise WirespeedError("; ".join(lost), ExitCode.CANNOT_WRITE)
+    return sources, lost
+
+
+def _read(file: str) -> Source:
+    results = read(file)
+    runs = collect(results.records)
+    if not runs:
+        raise WirespeedError(f"{file} holds no run of wirespeed", ExitCode.CANNOT_WRITE)
+    source = Source(file, _resumed(runs), _findings(file), list(results.warnings))
+    if odd := sum(run.odd for run in runs):
+        source.warnings.append(f"{odd} record{'s' if odd > 1 else ''} that this version cannot show, left out")
+    return source
+
+
+def _resumed(runs: Iterable[Run]) -> list[Run]:
+    """Runs of the same plan on the same host together, the later figures counting."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        plan = run.head.get("plan")
+        plan = plan if isinstance(plan, dict) else {"run": run.name}
+        key = [plan.get(name) for name in (*CONDITIONS, "run")]
+        groups.setdefault(json.dumps([host_of(run), key], sort_keys=True, default=str), []).append(run)
+    return [joined(group) for group in groups.values()]
+
+
+def _findings(file: str) -> list[Record]:
+    """Findings of records of the kind "doctor"; those of the last such record count."""
+    found: list[Record] = []
+    with Path(file).open("rb") as stream:
+        for line in stream:
+            if DOCTOR not in line[:200]:
+                continue
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(record, dict) and record.get("kind") == "doctor":
+                listed = record.get("findings")
+                found = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return found
+
+
+def measured(sources: Sequence[Source]) -> list[Measured]:
+    """All runs with at least a figure or a failure, labelled by what tells them apart."""
+    pairs = [
+        (source.file, run) for source in sources for run in source.runs if run.entries or run.failures
+    ]
+    labels = _labels(pairs)
+    return [Measured(number, file, run, labels[number]) for number, (file, run) in enumerate(pairs)]
+
+
+def _labels(pairs: Sequence[tuple[str, Run]]) -> list[str]:
+    """Names from as few facts as differ; a number where nothing does."""
+    facts: tuple[Callable[[str, Run], str], ...] = (
+        lambda file, run: host_of(run),
+        lambda file, run: Path(file).stem,
+        lambda file, run: pattern_of(run),
+        lambda file, run: ranks_of(run),
+        lambda file, run: ", ".join(run.given_options),
+        lambda file, run: f"beside {run.beside}" if run.beside else "",
+        lambda file, run: test_of(run),
+    )
+    columns = [[text(fact(*pair)) for pair in pairs] for fact in facts]
+    told = [column for column in columns if len(set(column)) > 1]
+    labels = [", ".join(filter(None, parts)) for parts in zip(*told, strict=True)] if told else []
+    labels = labels or [Path(file).stem for file, _ in pairs]
+    seen: dict[str, int] = {}
+    unique = []
+    for label in labels:
+        seen[label] = seen.get(label, 0) + 1
+        unique.append(label if labels.count(label) == 1 else f"{label} ({seen[label]})")
+    return unique
+
+
+def plan_of(run: Run) -> Record:
+    """The run's plan, or an empty one."""
+    plan = run.head.get("plan")
+    return plan if isinstance(plan, dict) else {}
+
+
+def environment_of(run: Run) -> Record:
+    """Where the run was started, or an empty record."""
+    environment = run.head.get("environment")
+    return environment if isinstance(environment, dict) else {}
+
+
+def host_of(run: Run) -> str:
+    """The host on which the run was started."""
+    return text(environment_of(run).get("host") or "unknown host")
+
+
+def pattern_of(run: Run) -> str:
+    """The pattern, from the plan, else from the entries."""
+    name = plan_of(run).get("pattern")
+    return text(name or next((entry.pattern for entry in run.entries.values()), "") or "run")
+
+
+def ranks_of(run: Run) -> str:
+    """'8 ranks'."""
+    ranks = plan_of(run).get("ranks")
+    return f"{ranks} ranks" if isinstance(ranks, int) else ""
+
+
+def test_of(run: Run) -> str:
+    """What a study fixed that a transport else chooses by itself: 'method packets, blocks 1'."""
+    pairs: Any = plan_of(run).get("test")
+    return ", ".join(" ".join(texts(pair)) for pair in pairs) if isinstance(pairs, list) else ""
