@@ -30,7 +30,7 @@ def _chart(pattern: str, sets: Sequence[Measured]) -> dict[str, Any]:
     published = _published(ranked)
     return {
         "pattern": pattern,
-        "time": ranked[0].run.way,
+        "time": text(ranked[0].run.way),
         "series": series,
         "limits": limits(one.run for one in ranked),
         "published": published,

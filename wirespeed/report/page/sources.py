@@ -108,11 +108,15 @@ def _findings(file: str) -> list[Record]:
 
 
 def measured(sources: Sequence[Source]) -> list[Measured]:
-    """All runs with at least a figure or a failure, labelled by what tells them apart."""
+    """All runs with at least a figure or a failure, most figures first, labelled by what tells them apart."""
     pairs = [
         (source.file, run) for source in sources for run in source.runs if run.entries or run.failures
     ]
-    labels = _labels(pairs)
+    pairs.sort(key=lambda pair: -len(pair[1].entries))
+    labels: dict[int, str] = {}
+    for pattern in {pattern_of(run) for _, run in pairs}:
+        places = [place for place, (_, run) in enumerate(pairs) if pattern_of(run) == pattern]
+        labels |= zip(places, _labels([pairs[place] for place in places]), strict=True)
     return [Measured(number, file, run, labels[number]) for number, (file, run) in enumerate(pairs)]
 
 
@@ -121,16 +125,17 @@ def _labels(pairs: Sequence[tuple[str, Run]]) -> list[str]:
     facts: tuple[Callable[[str, Run], str], ...] = (
         lambda file, run: host_of(run),
         lambda file, run: Path(file).stem,
-        lambda file, run: pattern_of(run),
         lambda file, run: ranks_of(run),
         lambda file, run: ", ".join(run.given_options),
         lambda file, run: f"beside {run.beside}" if run.beside else "",
         lambda file, run: test_of(run),
     )
-    columns = [[text(fact(*pair)) for pair in pairs] for fact in facts]
-    told = [column for column in columns if len(set(column)) > 1]
-    labels = [", ".join(filter(None, parts)) for parts in zip(*told, strict=True)] if told else []
-    labels = labels or [Path(file).stem for file, _ in pairs]
+    labels = [""] * len(pairs)
+    for fact in facts:
+        more = [", ".join(filter(None, (label, text(fact(*pair))))) for label, pair in zip(labels, pairs, strict=True)]
+        if len(set(more)) > len(set(labels)):
+            labels = more
+    labels = [label or text(Path(file).stem) for label, (file, _) in zip(labels, pairs, strict=True)]
     seen: dict[str, int] = {}
     unique = []
     for label in labels:

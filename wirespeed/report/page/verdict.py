@@ -108,20 +108,20 @@ def _aware(run: Run) -> Iterator[Verdict]:
         level = WARNING if evidence.verdict(seen) in ("staged", "mixed") else GOOD
     elif through and last.rate > through.rate:
         sentence += (
-            f". That is more than host memory could pass on ({words.rate(through.rate)} GB/s): "
+            f". No way through host memory carries more than {words.rate(through.rate)} GB/s: "
             "the bytes went straight"
         )
     elif through:
         sentence += (
-            f". Host memory could pass on as much ({words.rate(through.rate)} GB/s): it may be staging "
-            "without telling"
+            f". A way through host memory could carry as much ({words.rate(through.rate)} GB/s): it may be "
+            "staging without telling"
         )
         level = WARNING
     yield Verdict(level, f"{sentence}.")
     staged = run.entries.get((STAGED, last.bytes))
     if staged:
         times = words.ratio(staged.seconds / last.seconds)
-        yield Verdict(NOTE, f"At {format_size(last.bytes)} aware is {times} times as fast as staging by hand.")
+        yield Verdict(NOTE, f"At {format_size(last.bytes)} aware is {times} times as fast as staged.")
 
 
 def _through_host(run: Run, path: str) -> Ceiling | None:

@@ -10,9 +10,8 @@ function curvesSection(box, chart) {
   const link = { range: null, charts: [] };
   const rates = [], times = [];
   for (const one of chart.series) {
-    const name = several ? `${one.path} ${page.sets[one.set].letter}` : one.path;
     const moved = one.moved || one.bytes;
-    const common = { path: one.path, set: one.set, label: name, colour: colour(one.path), dash: look(one.path).dash, marker: sets.indexOf(one.set) };
+    const common = { path: one.path, set: one.set, label: one.path, colour: colour(one.path), dash: look(one.path).dash, marker: sets.indexOf(one.set) };
     const part = (i) => (one.limit && moved[i] ? `${(100 * moved[i] / one.seconds[i] / one.limit).toPrecision(3)} % of limit` : "");
     const sign = (i) => (one.marks && one.marks[i] ? `${one.marks[i]} ` : "");
     const per = (column) => moved.map((bytes, i) => (column[i] ? bytes / column[i] : null));
@@ -39,7 +38,14 @@ function curvesSection(box, chart) {
   };
   if (moves) add({ title: "Bandwidth", unit: "GB/s", axis: "rate", series: rates, limits });
   add({ title: chart.time === "one way" ? "One-way time" : `Time (${chart.time})`, unit: "median", axis: "seconds", series: times, limits: [] });
-  const again = () => charts.forEach((one) => one.render());
+  // A run's letter stands behind the path's name only while several runs are on.
+  const again = () => {
+    const lettered = sets.filter((set) => state.sets.has(set)).length > 1;
+    for (const one of [...rates, ...times]) {
+      if (!one.published) one.label = lettered ? `${one.path} ${page.sets[one.set].letter}` : one.path;
+    }
+    charts.forEach((one) => one.render());
+  };
   const bar = make("div", { class: "controls" });
   bar.append(toggles("Paths", paths.map((path) => ({ key: path, label: path, path })), state.paths, again));
   if (several) {
@@ -49,9 +55,10 @@ function curvesSection(box, chart) {
   }
   if (systems.length) {
     const title = (system) => chart.published.find((one) => one.system === system);
-    bar.append(toggles("Published", systems.map((one) => ({ key: one, label: one, title: `${title(one).node}. ${title(one).source}` })), state.published, again));
+    bar.append(toggles("Published", systems.map((one) => ({ key: one, label: one, dots: true, title: `${title(one).node}. ${title(one).source}` })), state.published, again));
   }
   bar.append(zoomButtons(link));
   box.append(bar, plots);
+  again();
   return charts;
 }

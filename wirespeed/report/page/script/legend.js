@@ -1,19 +1,20 @@
 // Buttons that show and hide paths and runs: a click for one, a double click for that one alone.
 
-function swatch(path, marker) {
+function swatch(path, marker, dots) {
   const g = draw("svg", { width: 30, height: 12, "aria-hidden": "true" });
   if (path !== null) {
     g.append(draw("line", {
       x1: 1, x2: 29, y1: 6, y2: 6, style: `stroke:${colour(path)}`, "stroke-width": 2.5, "stroke-dasharray": look(path).dash || null,
     }));
   }
+  if (dots) g.append(draw("line", { x1: 2, x2: 29, y1: 6, y2: 6, class: "dots" }));
   if (marker !== null) {
     g.append(draw("path", { d: MARKERS[marker % MARKERS.length](15, 6, 3.4), class: marker >= MARKERS.length ? "mark open" : "mark" }));
   }
   return g;
 }
 
-// shown: a Set of what is on. options: [{key, label, path, marker, title}].
+// shown: a Set of what is on. options: [{key, label, path, marker, dots, title}].
 function toggles(name, options, shown, changed) {
   const buttons = new Map();
   const refresh = () => {
@@ -21,14 +22,14 @@ function toggles(name, options, shown, changed) {
   };
   const change = (act) => { act(); refresh(); changed(); };
   const flip = (key) => (shown.has(key) ? shown.delete(key) : shown.add(key));
-  for (const { key, label, path, marker, title } of options) {
+  for (const { key, label, path, marker, dots, title } of options) {
     buttons.set(key, make("button", {
       type: "button", class: "toggle", title: title || null,
       on: {
         click: () => change(() => flip(key)),
         dblclick: () => change(() => { shown.clear(); shown.add(key); }),
       },
-    }, swatch(path ?? null, marker ?? null), make("span", null, label)));
+    }, swatch(path ?? null, marker ?? null, dots), make("span", null, label)));
   }
   const every = make("button", { type: "button", class: "plain", on: { click: () => change(() => options.forEach(({ key }) => shown.add(key))) } }, "all");
   const none = make("button", { type: "button", class: "plain", on: { click: () => change(() => shown.clear()) } }, "none");

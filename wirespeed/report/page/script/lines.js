@@ -7,6 +7,7 @@ const MARKERS = [
   (x, y, r) => `M${x},${y - 1.4 * r}L${x + 1.4 * r},${y}L${x},${y + 1.4 * r}L${x - 1.4 * r},${y}Z`,
 ];
 const LABEL_APART = 13;
+const MOST_MARKS = 80;
 const MOST_IN_TIP = 16;
 let clips = 0;
 
@@ -27,7 +28,7 @@ class Lines {
     const width = Math.max(280, this.box.clientWidth);
     if (this.svg) this.svg.remove();
     this.tip.hidden = true;
-    this.size = { width, height: Math.round(Math.min(430, Math.max(290, width * 0.68))) };
+    this.size = { width, height: Math.round(Math.min(440, Math.max(290, width * 0.74))) };
     this.measure();
     const { width: w, height: h } = this.size, { left, right, top, bottom } = this.edge;
     this.svg = draw("svg", {
@@ -36,11 +37,11 @@ class Lines {
     this.svg.append(draw("clipPath", { id: this.clip },
       draw("rect", { x: left - 3, y: top - 3, width: w - left - right + 6, height: h - top - bottom + 6 })));
     this.grid();
-    this.limitLines();
     const inside = draw("g", { "clip-path": `url(#${this.clip})` });
     this.shown.forEach((one) => inside.append(this.band(one)));
     this.shown.forEach((one) => inside.append(this.curve(one)));
     this.svg.append(inside);
+    this.limitLines();
     this.labels();
     this.cursor = draw("g", { class: "cursor" });
     this.svg.append(this.cursor);
@@ -55,7 +56,7 @@ class Lines {
   // What is shown decides the axes.
   measure() {
     const { width: w, height: h } = this.size, all = this.shown;
-    const sizes = all.flatMap((one) => one.x);
+    const sizes = all.flatMap((one) => one.x.filter((_, i) => one.y[i] > 0));
     const positive = sizes.filter((size) => size > 0);
     this.zero = (positive.length ? Math.min(...spread(positive)) : 1) / 4;
     this.x0 = sizes.includes(0) ? this.zero : this.zero * 4;
@@ -102,11 +103,15 @@ class Lines {
 
   limitLines() {
     const { width: w } = this.size, { left, right } = this.edge;
-    for (const limit of this.limits) {
+    let above = -Infinity;
+    for (const limit of [...this.limits].sort((a, b) => b.y - a.y)) {
       const y = this.sy(limit.y);
+      // Beneath its line where the name of the line above would be in the way.
+      const place = y - 5 - above < 13 ? y + 13 : y - 5;
+      above = place;
       this.svg.append(
         draw("line", { x1: left, x2: w - right, y1: y, y2: y, class: "limit" }),
-        draw("text", { x: left + 6, y: y - 5, class: "limit" }, limit.label),
+        draw("text", { x: left + 6, y: place, class: "limit" }, limit.label),
       );
     }
   }
@@ -128,7 +133,7 @@ class Lines {
   curve(one) {
     const places = this.points(one);
     const line = places.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join("L");
-    const marks = places.map(([x, y]) => MARKERS[one.marker % MARKERS.length](+x.toFixed(1), +y.toFixed(1), 2.3)).join("");
+    const marks = places.length > MOST_MARKS ? "" : places.map(([x, y]) => MARKERS[one.marker % MARKERS.length](+x.toFixed(1), +y.toFixed(1), 2.3)).join("");
     const g = draw("g", { class: one.published ? "curve published" : "curve", style: `--c:${one.colour}`, "data-series": one.label },
       draw("path", { d: line ? `M${line}` : "", class: "line", "stroke-dasharray": one.dash || null }));
     if (!one.published && marks) g.append(draw("path", { d: marks, class: one.marker >= MARKERS.length ? "mark open" : "mark" }));
@@ -204,7 +209,7 @@ class Lines {
 
   sizes() {
     const inside = (size) => this.at(size) >= this.range[0] * 0.999 && this.at(size) <= this.range[1] * 1.001;
-    return [...new Set(this.shown.flatMap((one) => one.x))].filter(inside).sort((a, b) => a - b);
+    return [...new Set(this.shown.flatMap((one) => one.x.filter((_, i) => one.y[i] > 0)))].filter(inside).sort((a, b) => a - b);
   }
 
   leave() {

@@ -33,7 +33,7 @@ function matrixKey() {
 
 function smallMatrix(one) {
   const n = one.ranks.length, cell = n <= 12 ? 52 : n <= MOST_CELLS_WITH_TEXT ? 40 : 16, edge = 34, side = edge + n * cell + 2;
-  const svg = draw("svg", { viewBox: `0 0 ${side} ${side}`, width: side, height: side, role: "img", "aria-label": `All pairs of ${n} ranks: ${one.slowest}` });
+  const svg = draw("svg", { viewBox: `0 0 ${side} ${side}`, width: side, height: side, class: n <= 12 ? "small" : null, role: "img", "aria-label": `All pairs of ${n} ranks: ${one.slowest}` });
   one.ranks.forEach((rank, i) => {
     if (cell < 20 && i % 4) return;
     const middle = edge + (i + 0.5) * cell;

@@ -10,5 +10,7 @@ function pricesSection(box) {
   const plot = make("div", { class: "plot wide" });
   box.append(make("div", { class: "plots" }, plot));
   const limits = [{ y: 1, label: "1: no difference", of: series }];
-  return [new Lines(plot, { title: "Times longer without", unit: "ratio of medians", axis: "ratio", series, limits, shown: () => true }, link)];
+  const chart = new Lines(plot, { title: "Times longer without", unit: "ratio of medians", axis: "ratio", series, limits, shown: () => true }, link);
+  chart.render();
+  return [chart];
 }

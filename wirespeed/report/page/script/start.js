@@ -35,7 +35,7 @@ function start() {
   const sections = { curves: (box) => curvesSection(box, page.charts[Number(box.dataset.number)]), prices: pricesSection, matrix: matrixSection, wires: wiresSection };
   for (const box of document.querySelectorAll("[data-draw]")) {
     waiting.push(() => {
-      for (const chart of sections[box.dataset.draw](box)) { drawn.push(chart); chart.render(); }
+      for (const chart of sections[box.dataset.draw](box)) drawn.push(chart);
     });
   }
   listenForTables();

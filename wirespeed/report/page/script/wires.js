@@ -3,7 +3,7 @@
 const GPU_WIRES = ["nvlink", "xgmi", "pcie"];
 const WIRE_NAMES = { nvlink: "NVLink", xgmi: "xGMI", pcie: "PCIe", infiniband: "InfiniBand", roce: "RoCE", netdev: "network" };
 const WIRE_STEPS = [[0.01, "none", "under 1 %"], [0.1, "few", "1 to 10 %"], [0.5, "some", "10 to 50 %"], [Infinity, "most", "50 % and more"]];
-const BOX = 96, GAP_X = 26;
+const BOX = 112, GAP_X = 30;
 
 function wiresSection(box) {
   const charts = page.wires.map((one) => {
