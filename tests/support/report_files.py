@@ -117,7 +117,9 @@ def evidence(sent: int, verdict: str = "direct", host: str = "n1") -> Record:
         idle = {"sent": sent // 500, "received": 0, "background": 100}
         for kind in ("nvlink", "pcie"):
             carried = busy if (kind == "nvlink") == (verdict == "direct") else idle
-            wires.append({"kind": kind, "host": host, "name": f"GPU {index}", "device": f"GPU-{index}", **carried})
+            wires.append(
+                {"kind": kind, "host": host, "name": f"GPU {index}", "device": f"GPU-{index}", **carried}
+            )
     copies = {"rank": 0, "host_to_device": {"count": 5, "bytes": 5 * 1024}, "peer": {"count": 0, "bytes": 0}}
     words = {"direct": "direct over NVLink (100 % of the bytes)", "staged": "staged through the host"}
     return {
@@ -139,8 +141,12 @@ def pingpong(run: str = "r", host: str = "n1") -> list[Record]:
     records += [step("aware-nogdr", run, host, without="aware", UCX_TLS="^cuda_ipc")]
     records += curve("host", 4e-7, 9e9, run) + curve("aware-nogdr", 9e-6, 4e10, run)
     for size in SIZES:
-        records.append(entry("staged", size, 2e-5 + size / 4e9, run, evidence=evidence(2 * size, "staged", host)))
-        records.append(entry("aware", size, 8e-6 + size / 3.9e11, run, evidence=evidence(2 * size, host=host)))
+        records.append(
+            entry("staged", size, 2e-5 + size / 4e9, run, evidence=evidence(2 * size, "staged", host))
+        )
+        records.append(
+            entry("aware", size, 8e-6 + size / 3.9e11, run, evidence=evidence(2 * size, host=host))
+        )
     return [*records, end(run)]
 
 
@@ -156,7 +162,15 @@ def pairs(ranks: int, run: str = "p", slow: tuple[int, int] = (1, 3)) -> list[Re
     for size, seconds in ((8, 1.2e-5), (1 << 28, 8e-4)):
         members = [member(a, b, seconds) for a in range(ranks) for b in range(a + 1, ranks)]
         records.append(
-            entry("nccl", size, 1.6 * seconds, run, pattern="pairs", members=members, definition="slowest pair: half")
+            entry(
+                "nccl",
+                size,
+                1.6 * seconds,
+                run,
+                pattern="pairs",
+                members=members,
+                definition="slowest pair: half",
+            )
         )
     return [*records, end(run)]
 
@@ -166,12 +180,17 @@ def groups(shapes: Iterable[tuple[int, int]]) -> list[Record]:
     records = []
     for ranks, width in shapes:
         run = f"g{ranks}-{width}"
-        records += [head(run, "groups", ranks=ranks, group=width), step("nccl", run, ranks=ranks, transport="ccl")]
+        records += [
+            head(run, "groups", ranks=ranks, group=width),
+            step("nccl", run, ranks=ranks, transport="ccl"),
+        ]
         for size in SIZES:
             out = width * (ranks // width - 1) * size
             seconds = 2e-5 + out / (width * 3.3e11)
             records.append(
-                entry("nccl", size, seconds, run, pattern="groups", moved=out, definition="slowest group: out")
+                entry(
+                    "nccl", size, seconds, run, pattern="groups", moved=out, definition="slowest group: out"
+                )
             )
         records.append(end(run))
     return records
@@ -179,12 +198,21 @@ def groups(shapes: Iterable[tuple[int, int]]) -> list[Record]:
 
 def copies(run: str = "c") -> list[Record]:
     """Copies into the device, alone and together."""
-    records = [head(run, "copy"), step("h2d-pageable", run, transport="copy"), step("h2d-pinned", run, transport="copy")]
+    records = [
+        head(run, "copy"),
+        step("h2d-pageable", run, transport="copy"),
+        step("h2d-pinned", run, transport="copy"),
+    ]
     for path, rate in (("h2d-pageable", 9e9), ("h2d-pinned", 5.5e10)):
         for size in SIZES:
             seconds = 3e-6 + size / rate
             members = [
-                {"name": f"rank {rank} {how}", "first": rank, "ranks": 1, "seconds": {"median": seconds * times}}
+                {
+                    "name": f"rank {rank} {how}",
+                    "first": rank,
+                    "ranks": 1,
+                    "seconds": {"median": seconds * times},
+                }
                 for rank in (0, 1)
                 for how, times in (("alone", 1.0), ("with all", 1.3))
             ]
@@ -240,14 +268,16 @@ def everything(folder: Path) -> list[str]:
 def large(file: Path, megabytes: int, runs: int = 4) -> str:
     """A file of at least so many MB, as a long series of runs writes it."""
     paths: Sequence[str] = ("host", "staged", "aware", "nccl", "ipc-write", "gpu")
-    sizes = [round(1.02**power) + power for power in range(1000)]
+    sizes = [round(1.02**power) + power for power in range(500)]
     text: list[str] = []
     size = number = 0
     while size < megabytes * 1_000_000:
         run = f"l{number}"
         text.append(json.dumps(head(run, host=f"n{number % runs}")))
         for path in paths:
-            text += [json.dumps(entry(path, one, 1e-6 + one / 1e10, run, padding="x" * 600)) for one in sizes]
+            text += [
+                json.dumps(entry(path, one, 1e-6 + one / 1e10, run, padding="x" * 2000)) for one in sizes
+            ]
         text.append(json.dumps(end(run)))
         size = sum(map(len, text))
         number += 1

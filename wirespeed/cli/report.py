@@ -25,7 +25,9 @@ class _Files:
 class _Out:
     out: Annotated[
         str,
-        typer.Option("--out", "-o", metavar="FILE", help="What to write: report.html or report.md, by its end."),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="What to write: report.html or report.md, by its end."
+        ),
     ] = "report.html"
 
 

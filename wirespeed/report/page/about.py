@@ -29,9 +29,7 @@ class About:
 
 def about(sets: Sequence[Measured]) -> list[About]:
     """In the order of the runs."""
-    return [
-        About(one, text(title(one.run)), facts(one), variables(one.run), method(one.run)) for one in sets
-    ]
+    return [About(one, text(title(one.run)), facts(one), variables(one.run), method(one.run)) for one in sets]
 
 
 def facts(one: Measured) -> list[tuple[str, str]]:
@@ -83,7 +81,9 @@ def method(run: Run) -> list[str]:
     clock = record(run.head.get("clock"))
     cost, step = number(clock.get("cost_s")), number(clock.get("resolution_s"))
     if cost is not None and step is not None:
-        lines.append(f"clock: one reading takes {1e9 * cost:.0f} ns, its smallest step is {1e9 * step:.0f} ns")
+        lines.append(
+            f"clock: one reading takes {1e9 * cost:.0f} ns, its smallest step is {1e9 * step:.0f} ns"
+        )
     lines += [f"{paths}: {line}" for paths, line in choices(run)]
     return [text(line, 600) for line in lines]
 

@@ -14,7 +14,7 @@ from wirespeed.report.records import Entry, Run
 from wirespeed.report.reference import known_systems, load_system
 
 SHOWN_AT_FIRST = 20
-"""More curves than this in a chart would hide each other: then one run's are shown until others are asked for."""
+"""More curves would hide each other: then one run's are shown until others are asked for."""
 
 
 def charts(sets: Sequence[Measured]) -> list[dict[str, Any]]:
@@ -43,7 +43,7 @@ def _curves(one: Measured) -> list[dict[str, Any]]:
 
 
 def _columns(run: Run, path: str) -> dict[str, Any]:
-    """Sizes and bytes moved, seconds with the ends of their interval, marks; the limit in bytes per second."""
+    """Sizes and bytes moved, seconds with the ends of their interval, marks; the limit in bytes/s."""
     entries = [entry for entry in run.of_path(path) if max(entry.bytes, entry.amount) <= MOST_EXACT]
     columns: dict[str, Any] = {
         "bytes": [entry.bytes for entry in entries],

@@ -10,6 +10,7 @@ from typing import Any
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.report.page.clean import text, texts
+from wirespeed.report.page.fit import fit
 from wirespeed.report.records import CONDITIONS, Record, Run, collect, joined
 from wirespeed.results.store import read
 
@@ -22,7 +23,7 @@ class Source:
 
     file: str
     runs: list[Run] = field(default_factory=list)
-    """Runs of the same plan are one: a run that was resumed."""
+    """A run and those that resumed it are one."""
     findings: list[Record] = field(default_factory=list)
     """What the doctor found, where the file has it."""
     warnings: list[str] = field(default_factory=list)
@@ -70,24 +71,31 @@ def read_sources(files: Sequence[str]) -> tuple[list[Source], list[str]]:
 
 def _read(file: str) -> Source:
     results = read(file)
-    runs = collect(results.records)
+    kept = [found for record in results.records if (found := fit(record))]
+    runs = collect(kept)
     if not runs:
         raise WirespeedError(f"{file} holds no run of wirespeed", ExitCode.CANNOT_WRITE)
     source = Source(file, _resumed(runs), _findings(file), list(results.warnings))
-    if odd := sum(run.odd for run in runs):
-        source.warnings.append(f"{odd} record{'s' if odd > 1 else ''} that this version cannot show, left out")
+    if odd := len(results.records) - len(kept) + sum(run.odd for run in runs):
+        source.warnings.append(
+            f"{odd} record{'s' if odd > 1 else ''} that this version cannot show, left out"
+        )
     return source
 
 
 def _resumed(runs: Iterable[Run]) -> list[Run]:
-    """Runs of the same plan on the same host together, the later figures counting."""
-    groups: dict[str, list[Run]] = {}
+    """A run that went on with another one's plan, and measured only what that one lacked, belongs to it."""
+    parts: list[tuple[str, list[Run]]] = []
     for run in runs:
-        plan = run.head.get("plan")
-        plan = plan if isinstance(plan, dict) else {"run": run.name}
-        key = [plan.get(name) for name in (*CONDITIONS, "run")]
-        groups.setdefault(json.dumps([host_of(run), key], sort_keys=True, default=str), []).append(run)
-    return [joined(group) for group in groups.values()]
+        plan = plan_of(run) or {"run": run.name}
+        key = json.dumps([host_of(run), [plan.get(name) for name in (*CONDITIONS, "run")]], default=str)
+        for other, group in parts:
+            if other == key and not any(part.entries.keys() & run.entries.keys() for part in group):
+                group.append(run)
+                break
+        else:
+            parts.append((key, [run]))
+    return [joined(group) for _, group in parts]
 
 
 def _findings(file: str) -> list[Record]:
@@ -109,9 +117,7 @@ def _findings(file: str) -> list[Record]:
 
 def measured(sources: Sequence[Source]) -> list[Measured]:
     """All runs with at least a figure or a failure, most figures first, labelled by what tells them apart."""
-    pairs = [
-        (source.file, run) for source in sources for run in source.runs if run.entries or run.failures
-    ]
+    pairs = [(source.file, run) for source in sources for run in source.runs if run.entries or run.failures]
     pairs.sort(key=lambda pair: -len(pair[1].entries))
     labels: dict[int, str] = {}
     for pattern in {pattern_of(run) for _, run in pairs}:
@@ -132,7 +138,10 @@ def _labels(pairs: Sequence[tuple[str, Run]]) -> list[str]:
     )
     labels = [""] * len(pairs)
     for fact in facts:
-        more = [", ".join(filter(None, (label, text(fact(*pair))))) for label, pair in zip(labels, pairs, strict=True)]
+        more = [
+            ", ".join(filter(None, (label, text(fact(*pair)))))
+            for label, pair in zip(labels, pairs, strict=True)
+        ]
         if len(set(more)) > len(set(labels)):
             labels = more
     labels = [label or text(Path(file).stem) for label, (file, _) in zip(labels, pairs, strict=True)]

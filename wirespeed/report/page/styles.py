@@ -1,4 +1,4 @@
-"""How paths look, the same everywhere: a colour for the kind of transport, a dash for what makes it another."""
+"""How paths look, the same everywhere: a colour for the kind of transport, a dash for its variants."""
 
 from __future__ import annotations
 

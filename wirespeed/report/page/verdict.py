@@ -73,9 +73,9 @@ def _impossible(run: Run) -> Iterator[Verdict]:
         worst, limit = max(over, key=lambda one: one[0].rate / one[1].rate)
         yield Verdict(
             BAD,
-            f"{len(over)} figure{'s are' if len(over) > 1 else ' is'} above what the wires can carry, which cannot "
-            f"be: {worst.path} at {format_size(worst.bytes)}, {words.rate(worst.rate)} GB/s, limit "
-            f"{words.rate(limit.rate)}. Do not trust them.",
+            f"{len(over)} figure{'s are' if len(over) > 1 else ' is'} above what the wires can carry, "
+            f"which cannot be: {worst.path} at {format_size(worst.bytes)}, {words.rate(worst.rate)} GB/s, "
+            f"limit {words.rate(limit.rate)}. Do not trust them.",
         )
 
 
@@ -103,7 +103,9 @@ def _aware(run: Run) -> Iterator[Verdict]:
     level = GOOD
     seen = evidence.of(run).get((AWARE, last.bytes))
     through = _through_host(run, AWARE)
-    if seen is not None:
+    if (share(last, limit) or 0) > 1:
+        level = NOTE
+    elif seen is not None:
         sentence += f"; {evidence.words(seen)}"
         level = WARNING if evidence.verdict(seen) in ("staged", "mixed") else GOOD
     elif through and last.rate > through.rate:
@@ -192,8 +194,8 @@ def _worth(run: Run) -> Iterator[Verdict]:
             what = pair.what if pair.what != "gain" else "it"
             yield Verdict(
                 NOTE,
-                f"{pair.path} without {what} ({pair.without}) takes up to {words.ratio(worth.ratio)} times as long "
-                f"(at {format_size(size)}).",
+                f"{pair.path} without {what} ({pair.without}) takes up to {words.ratio(worth.ratio)} times "
+                f"as long (at {format_size(size)}).",
             )
 
 
@@ -212,5 +214,6 @@ def _unsure(run: Run) -> Iterator[Verdict]:
         count = f"{len(wide)} of {len(run.entries)} figures"
         yield Verdict(
             NOTE,
-            f"{count} are not within the ±{words.percent(wanted)} asked for; their bands in the charts are wide.",
+            f"{count} are not within the ±{words.percent(wanted)} asked for: more --max-time makes them "
+            "surer.",
         )

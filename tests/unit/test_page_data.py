@@ -1,0 +1,308 @@
+"""What a report page holds, without a browser: data, verdict, and that no text becomes code."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import report_files as made
+
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.report.page import best, read_sources, render
+from wirespeed.report.page.sources import Measured, measured
+from wirespeed.report.page.styles import DARK, HUES, LIGHT, styles
+from wirespeed.report.page.verdict import verdicts
+
+RESULTS = Path(__file__).parents[2] / "results"
+REAL = sorted(map(str, RESULTS.glob("*.jsonl")))
+
+
+def is_entry(line: str) -> bool:
+    return bool(json.loads(line)["kind"] == "entry")
+
+
+def page_of(*files: str) -> str:
+    return render(*read_sources(files))
+
+
+def data_of(page: str) -> dict[str, Any]:
+    """The page's one JSON block."""
+    (block,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    found: dict[str, Any] = json.loads(block)
+    return found
+
+
+def sets_of(*files: str) -> list[Measured]:
+    return measured(read_sources(files)[0])
+
+
+def said(*files: str) -> str:
+    sources, _ = read_sources(files)
+    groups = verdicts(measured(sources), sources)
+    return "\n".join(f"{one.level}: {one.text}" for _, sentences in groups for one in sentences)
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    """Of all real files."""
+    return page_of(*REAL)
+
+
+class TestRealFiles:
+    """What two H200s gave: protects that a reader finds every figure of a file, and nothing else."""
+
+    def test_every_entry_is_a_point(self, page: str) -> None:
+        entries = [line for file in REAL for line in Path(file).read_text().splitlines() if is_entry(line)]
+        points = sum(len(one["bytes"]) for chart in data_of(page)["charts"] for one in chart["series"])
+        assert points == len(entries) > 400
+
+    def test_figures_are_the_file_s(self, page: str) -> None:
+        (line,) = [
+            line
+            for line in (RESULTS / "h200-x2-pingpong.jsonl").read_text().splitlines()
+            if '"path":"aware","memory":"device","bytes":1073741824' in line
+        ]
+        seconds = json.loads(line)["seconds"]
+        data = data_of(page)
+        labels = [one["label"] for one in data["sets"]]
+        (series,) = [
+            one
+            for chart in data["charts"]
+            for one in chart["series"]
+            if one["path"] == "aware" and labels[one["set"]] == "h200-x2-pingpong"
+        ]
+        place = series["bytes"].index(1 << 30)
+        assert series["seconds"][place] == pytest.approx(seconds["median"], rel=1e-5)
+        assert series["low"][place] == pytest.approx(seconds["low"], rel=1e-5)
+        assert series["limit"] == 450e9
+
+    def test_parts(self, page: str) -> None:
+        data = data_of(page)
+        assert [chart["pattern"] for chart in data["charts"]] == ["pingpong", "exchange"]
+        assert {one["system"] for one in data["charts"][0]["published"]} == {"Summit"}
+        assert {(one["without"], one["what"]) for one in data["prices"]} == {
+            ("aware-nogdr", "GPUDirect"),
+            ("nccl-nop2p", "GPUDirect"),
+        }
+        for part in (
+            "Best path for each size",
+            "What GPUDirect is worth",
+            "What gave no figure",
+            "NVIDIA H200",
+        ):
+            assert part in page
+        # Nothing of what these files do not hold.
+        assert all(f"<h2>{part}" not in page for part in ("Which wire", "Findings", "All pairs"))
+
+    def test_small(self, page: str) -> None:
+        """A page goes by mail: no histograms, no samples, no library."""
+        assert len(page) < 400_000 and "histogram" not in data_of(page)
+
+    def test_verdict(self) -> None:
+        text = said(str(RESULTS / "h200-x2-paths.jsonl"))
+        assert re.search(r"good: Open MPI 5.0.11 takes device pointers: 39\d GB/s at 1 GiB, 88 %", text)
+        assert "the bytes went straight" in text
+        assert re.search(r"Fastest for GPU data: gpu for 8 B to 16 MiB .*ipc-write for 64 MiB to 1 GiB", text)
+        assert "aware without GPUDirect (aware-nogdr) takes up to 9.72 times" in text
+        assert "warning: rma: not available" in text
+
+
+class TestMadeFiles:
+    def test_all_parts(self, tmp_path: Path) -> None:
+        page = page_of(*made.everything(tmp_path))
+        data = data_of(page)
+        assert [chart["pattern"] for chart in data["charts"]] == ["pingpong", "copy", "groups", "pairs"]
+        assert [one["label"] for one in data["sets"]] == [
+            *("n1", "n2", "many"),
+            *("8 ranks, group 4", "8 ranks, group 2", "4 ranks, group 2", "many"),
+        ]
+        assert [len(one["cells"]) for one in data["matrices"]] == [28, 28]
+        assert {wire["kind"] for wire in data["wires"][0]["wires"]} == {"nvlink", "pcie"}
+        # On one scale: the limit of groups of four, 1800 GB/s, is its end, that of groups of two half of it.
+        assert re.findall(r"left:([\d.]+)%", page) == ["100.0", "50.0", "50.0"]
+        for part in (
+            "n1, n2",
+            "UCX without CUDA",
+            "pip install libucx-cu13",
+            "direct over NVLink",
+            "42.3 GB/s with",
+        ):
+            assert part in page
+
+    def test_one_colour_a_path(self, tmp_path: Path) -> None:
+        """A path looks the same in every chart, bar and table, whatever else is on the page."""
+        alone = styles(["aware"])["aware"]
+        assert styles(["zzz", "aware", "host"])["aware"] == alone
+        data = data_of(page_of(*made.everything(tmp_path)))
+        assert data["paths"]["aware"] == {"hue": alone.hue, "dash": alone.dashes}
+        seen = [
+            (one.hue, one.dash) for one in styles(["aware", "aware-nogdr", "host", "staged", "nccl"]).values()
+        ]
+        assert len(set(seen)) == len(seen)
+
+    def test_an_aware_path_that_stages_is_found_out(self, tmp_path: Path) -> None:
+        slow = [made.head(), made.step("aware"), *made.curve("aware", 9e-6, 2e10), made.end()]
+        assert "warning: Open MPI 5.0.11 takes device pointers: 20.0 GB/s" in said(
+            made.write(tmp_path / "a", *slow)
+        )
+        witnessed = [made.entry("aware", 1 << 20, 1e-5, evidence=made.evidence(1 << 21, "staged"))]
+        text = said(made.write(tmp_path / "b", made.head(), made.step("aware"), *witnessed, made.end()))
+        assert "warning: " in text and "staged through the host" in text
+
+    def test_figures_above_the_limit_are_called_impossible(self, tmp_path: Path) -> None:
+        records = [made.head(), made.step("aware"), *made.curve("aware", 1e-9, 9e11), made.end()]
+        assert "bad: 4 figures are above what the wires can carry" in said(
+            made.write(tmp_path / "a", *records)
+        )
+
+    def test_evidence_of_an_unknown_kind_is_unknown(self, tmp_path: Path) -> None:
+        odd = [None, 5, {}, {"verdict": "magic", "wires": [{}, 3], "copies": "x", "sent": -1}]
+        for number, evidence in enumerate(odd):
+            entry = made.entry("aware", 8, 1e-6, evidence=evidence)
+            page = page_of(
+                made.write(tmp_path / f"{number}", made.head(), made.step("aware"), entry, made.end())
+            )
+            assert ("<td>unknown</td>" in page) == isinstance(evidence, dict)
+            assert "magic" not in page
+
+    def test_spans_change_as_rarely_as_the_intervals_allow(self, tmp_path: Path) -> None:
+        """Two paths that are as fast at some sizes must not make a reader switch there and back."""
+        times = {8: (1.0, 1.001), 16: (1.001, 1.0), 32: (1.0, 1.0), 64: (2.0, 1.0)}
+        records: list[Any] = [made.head(), made.step("aware"), made.step("nccl")]
+        for size, (one, other) in times.items():
+            records += [made.entry("aware", size, one), made.entry("nccl", size, other)]
+        ((measured_run,), home) = (sets_of(made.write(tmp_path / "a", *records)), "GPU")
+        (span,) = best.spans(measured_run.run, home)
+        assert (span.path, span.equals, len(span.entries)) == ("nccl", (), 4)
+
+
+class TestHostileFiles:
+    def test_text_stays_text(self, tmp_path: Path) -> None:
+        """A name in a result file must not end the script block, start another, or become a tag."""
+        plain = page_of(made.write(tmp_path / "plain", *made.pingpong(), made.doctor()))
+        page = page_of(made.write(tmp_path / "hostile", *made.hostile()))
+        for mark in ("<script", "</script", "<img"):
+            assert page.count(mark) == plain.count(mark)
+        assert "\x1b" not in page and "\u2028" not in page
+        assert made.HOSTILE[:40] in json.dumps(data_of(page), ensure_ascii=False)
+
+    def test_nothing_is_fetched_and_only_our_script_runs(self) -> None:
+        page = page_of(REAL[0])
+        assert "default-src 'none'" in page and "script-src 'sha256-" in page
+        assert not re.search(r"(src|href)=\"(?!data:)", page)
+        assert "http:" not in re.sub(r"http://www.w3.org/2000/svg", "", page)
+
+    json_values = st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+        max_leaves=6,
+    )
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(number=st.integers(0, 40), depth=st.integers(0, 5), value=json_values, seed=st.randoms())
+    def test_any_value_anywhere(self, tmp_path: Path, number: int, depth: int, value: Any, seed: Any) -> None:
+        """Somebody else's file with any JSON in any place gives a page, or one line that says why not."""
+        records = json.loads(json.dumps([*made.pingpong(), made.doctor()]))
+        inside: Any = records[number % len(records)]
+        for _ in range(depth):
+            choices = [one for one in inside.values() if isinstance(one, dict) and one]
+            if not choices:
+                break
+            inside = seed.choice(choices)
+        inside[seed.choice(sorted(inside))] = value
+        file = made.write(tmp_path / "fuzzed.jsonl", *records)
+        try:
+            page = page_of(file)
+        except WirespeedError:
+            return
+        data_of(page)
+
+
+class TestFiles:
+    def test_damaged_lines_are_named_and_the_rest_is_used(self, tmp_path: Path) -> None:
+        file = Path(made.write(tmp_path / "a.jsonl", *made.pingpong()))
+        lines = file.read_text().splitlines(keepends=True)
+        file.write_text("".join([*lines[:6], "garbage\n", *lines[6:-1], lines[-1][:40]]))
+        page = page_of(str(file))
+        assert "line 7: damaged, left out" in page and "cut off, left out" in page
+        assert sum(len(one["bytes"]) for one in data_of(page)["charts"][0]["series"]) == 4 * len(made.SIZES)
+
+    def test_newer_files_are_read_as_far_as_they_go(self, tmp_path: Path) -> None:
+        records = made.pingpong()
+        records[0]["schema"] = 99
+        page = page_of(made.write(tmp_path / "a.jsonl", *records, {"kind": "novelty", "run": "r"}))
+        assert "written by a newer wirespeed" in page and data_of(page)["charts"]
+
+    def test_files_that_cannot_be_read_do_not_cost_the_others(self, tmp_path: Path) -> None:
+        good = made.write(tmp_path / "good.jsonl", *made.pingpong())
+        bad = tmp_path / "bad.jsonl"
+        bad.write_text("no such thing\n")
+        sources, lost = read_sources([str(bad), good, str(tmp_path / "none"), good])
+        assert [source.file for source in sources] == [good]
+        assert len(lost) == 2 and "is not a result file" in lost[0] and "No such file" in lost[1]
+        assert "is not a result file" in render(sources, lost)
+
+    def test_no_file_at_all_is_one_line(self, tmp_path: Path) -> None:
+        with pytest.raises(WirespeedError, match="No such file") as caught:
+            read_sources([str(tmp_path / "none")])
+        assert caught.value.code == ExitCode.CANNOT_WRITE
+
+    def test_a_run_without_figures(self, tmp_path: Path) -> None:
+        page = page_of(made.write(tmp_path / "a.jsonl", made.head(), made.end()))
+        assert "These files hold no figure." in page
+
+    def test_a_run_that_was_killed_says_so(self, tmp_path: Path) -> None:
+        assert "ended before all was measured" in said(
+            made.write(tmp_path / "a.jsonl", *made.pingpong()[:-1])
+        )
+
+    def test_a_resumed_run_is_one(self, tmp_path: Path) -> None:
+        """Protects both: what was added later is not another run; what was measured again is."""
+        again = [made.head("again"), made.step("gpu", "again"), *made.curve("gpu", 1e-6, 1e11, "again")]
+        (one,) = sets_of(made.write(tmp_path / "a.jsonl", *made.pingpong(), *again, made.end("again")))
+        assert {"host", "gpu"} <= set(one.run.paths)
+        repeated = made.write(tmp_path / "b.jsonl", *made.pingpong(), *again, *made.pingpong("third"))
+        assert [len(one.run.paths) for one in sets_of(repeated)] == [5, 4]
+
+    def test_files_before_and_after_stay_two(self, tmp_path: Path) -> None:
+        files = [made.write(tmp_path / f"{name}.jsonl", *made.pingpong()) for name in ("before", "after")]
+        assert [one.label for one in sets_of(*files)] == ["before", "after"]
+
+    def test_labels_are_unique(self, tmp_path: Path) -> None:
+        records = [record for run in "ab" for record in made.pingpong(run)]
+        labels = [one.label for one in sets_of(made.write(tmp_path / "a.jsonl", *records))]
+        assert labels == ["a (1)", "a (2)"]
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance, WCAG 2.2."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize(
+    ("colours", "grounds"), [(LIGHT, ("#ffffff", "#f6f8fa")), (DARK, ("#12161c", "#1b2129"))]
+)
+def test_colours_can_be_read(colours: tuple[str, ...], grounds: tuple[str, ...]) -> None:
+    """Names stand beside curves in the curves' colours: WCAG AA asks for 4.5 : 1 for text of that size."""
+    css = (Path(__file__).parents[2] / "wirespeed/report/page/page.css.j2").read_text()
+    assert all(ground in css for ground in grounds)
+    assert min(contrast(colour, ground) for colour in colours for ground in grounds) >= 4.5
+    assert len(set(colours)) == len(HUES)
+
+
+def test_the_doctor_s_last_word_counts(tmp_path: Path) -> None:
+    first = {"kind": "doctor", "findings": [{"title": "old"}]}
+    (source,), _ = read_sources([made.write(tmp_path / "a", *made.pingpong(), first, made.doctor())])
+    assert [one["title"] for one in source.findings] == ["UCX without CUDA"]
