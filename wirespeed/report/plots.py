@@ -22,7 +22,7 @@ MARKERS = "os^DvP*X"
 DPI = 200
 INCHES = (6.3, 4.2)
 """Of one panel: the width of a text column on A4."""
-_SETTINGS = {
+_SETTINGS: Any = {
     "font.size": 9,
     "axes.grid": True,
     "grid.color": "#dddddd",
