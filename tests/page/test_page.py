@@ -201,9 +201,9 @@ def test_the_theme_can_be_chosen(browser: Any, everything: Path) -> None:
 def test_choices_of_path_and_size(browser: Any, everything: Path) -> None:
     page = Opened(browser, everything)
     words = page.tab.locator("#wires .verdict-line").first
-    assert words.text_content().startswith("staged at 1 GiB: staged through the host")
-    page.tab.locator("#wires select").first.select_option(label="aware, 1 MiB")
-    assert words.text_content().startswith("aware at 1 MiB: direct over NVLink")
+    assert words.text_content().startswith("aware at 1 GiB: direct over NVLink")
+    page.tab.locator("#wires select").first.select_option(label="staged, 1 MiB")
+    assert words.text_content().startswith("staged at 1 MiB: staged through host memory")
     page.tab.locator("#matrix select").select_option(index=0)
     assert "us" in page.tab.locator("#matrix .note").text_content()
     page.tab.get_by_text("All figures as a table").first.click()

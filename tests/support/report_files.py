@@ -109,28 +109,43 @@ def curve(path: str, latency: float, rate: float, run: str = "r", **more: Any) -
     return [entry(path, size, latency + size / rate, run, **more) for size in SIZES]
 
 
-def evidence(sent: int, verdict: str = "direct", host: str = "n1") -> Record:
-    """What counters around a measurement saw on a host with two GPUs."""
-    wires = []
+def evidence(
+    path: str, size: int, verdict: str = "direct", run: str = "r", host: str = "n1", **more: Any
+) -> Record:
+    """What counters around a measurement saw on a host with two GPUs: of 50 rounds, there and back."""
+    payload = 2 * 50 * size
+    wires: list[Record] = []
     for index in range(2):
-        busy = {"sent": sent // 2, "received": sent // 2, "background": 100}
-        idle = {"sent": sent // 500, "received": 0, "background": 100}
         for kind in ("nvlink", "pcie"):
-            carried = busy if (kind == "nvlink") == (verdict == "direct") else idle
-            wires.append(
-                {"kind": kind, "host": host, "name": f"GPU {index}", "device": f"GPU-{index}", **carried}
-            )
-    copies = {"rank": 0, "host_to_device": {"count": 5, "bytes": 5 * 1024}, "peer": {"count": 0, "bytes": 0}}
-    words = {"direct": "direct over NVLink (100 % of the bytes)", "staged": "staged through the host"}
+            busy = (kind == "nvlink") == (verdict == "direct")
+            moved = payload // 2 if busy else payload // 500
+            counted = {"sent": moved + 100, "received": moved if busy else 0, "background": 100}
+            expected = {"expected_sent": payload // 2, "expected_received": payload // 2}
+            place = {"host": host, "name": f"GPU {index}", "device": f"GPU-{index}"}
+            wires.append({"kind": kind, **place, **counted, "granularity": 1024, **expected, "links": []})
+    copied = {"rank": 0, "host_to_device": {"count": 5, "bytes": 5 * 1024}, "peer": {"count": 0, "bytes": 0}}
+    words = {
+        "direct": "direct over NVLink (100 % of the bytes)",
+        "staged": "staged through host memory: 100 % of the bytes copied to the host",
+    }
     return {
+        "kind": "evidence",
+        "run": run,
+        "step": 0,
+        "pattern": "pingpong",
+        "path": path,
+        "bytes": size,
         "verdict": verdict,
         "text": words.get(verdict, verdict),
-        "rounds": 50,
-        "sent": sent,
-        "doubt": 0.013,
-        "wires": wires,
-        "copies": [copies],
         "suspicious": None,
+        "shares": {},
+        "doubts": {},
+        "rounds": 50,
+        "payload": payload,
+        "wires": wires,
+        "copies": [copied],
+        "silent": [],
+        **more,
     }
 
 
@@ -141,12 +156,10 @@ def pingpong(run: str = "r", host: str = "n1") -> list[Record]:
     records += [step("aware-nogdr", run, host, without="aware", UCX_TLS="^cuda_ipc")]
     records += curve("host", 4e-7, 9e9, run) + curve("aware-nogdr", 9e-6, 4e10, run)
     for size in SIZES:
-        records.append(
-            entry("staged", size, 2e-5 + size / 4e9, run, evidence=evidence(2 * size, "staged", host))
-        )
-        records.append(
-            entry("aware", size, 8e-6 + size / 3.9e11, run, evidence=evidence(2 * size, host=host))
-        )
+        records.append(entry("staged", size, 2e-5 + size / 4e9, run))
+        records.append(evidence("staged", size, "staged", run, host))
+        records.append(entry("aware", size, 8e-6 + size / 3.9e11, run))
+        records.append(evidence("aware", size, "direct", run, host))
     return [*records, end(run)]
 
 
@@ -242,13 +255,15 @@ def hostile() -> list[Record]:
     failure = {"kind": "failure", "run": "h", "path": HOSTILE, "bytes": 8, "what": HOSTILE, "text": HOSTILE}
     first = head("h", host=HOSTILE)
     first["environment"]["variables"] = {HOSTILE: HOSTILE}
-    witnessed = {**evidence(100), "text": HOSTILE, "verdict": HOSTILE}
-    witnessed["wires"] = [{"kind": HOSTILE, "host": HOSTILE, "name": HOSTILE, "sent": HOSTILE}, 7]
+    odd = {"kind": HOSTILE, "host": HOSTILE, "name": HOSTILE, "sent": HOSTILE}
+    named = {**odd, "sent": 5, "received": 5, "expected_sent": 5}
+    witnessed = evidence(HOSTILE, 8, HOSTILE, "h", text=HOSTILE, suspicious=HOSTILE, wires=[odd, named, 7])
     return [
         first,
         step(HOSTILE, "h", HOSTILE),
         step("__proto__", "h", HOSTILE),
-        *curve(HOSTILE, 1e-6, 1e9, "h", evidence=witnessed, definition=HOSTILE),
+        *curve(HOSTILE, 1e-6, 1e9, "h", definition=HOSTILE),
+        witnessed,
         *curve("__proto__", 1e-6, 2e9, "h"),
         failure,
         {"kind": "doctor", "findings": [finding, "x", None]},

@@ -150,25 +150,28 @@ class TestMadeFiles:
         assert "warning: Open MPI 5.0.11 takes device pointers: 20.0 GB/s" in said(
             made.write(tmp_path / "a", *slow)
         )
-        witnessed = [made.entry("aware", 1 << 20, 1e-5, evidence=made.evidence(1 << 21, "staged"))]
-        text = said(made.write(tmp_path / "b", made.head(), made.step("aware"), *witnessed, made.end()))
-        assert "warning: " in text and "staged through the host" in text
+        seen = [made.entry("aware", 1 << 20, 1e-4), made.evidence("aware", 1 << 20, "staged")]
+        text = said(made.write(tmp_path / "b", made.head(), made.step("aware"), *seen, made.end()))
+        assert "warning: " in text and "staged through host memory" in text
 
     def test_figures_above_the_limit_are_called_impossible(self, tmp_path: Path) -> None:
         records = [made.head(), made.step("aware"), *made.curve("aware", 1e-9, 9e11), made.end()]
-        assert "bad: 4 figures are above what the wires can carry" in said(
-            made.write(tmp_path / "a", *records)
-        )
+        text = said(made.write(tmp_path / "a", *records))
+        assert "bad: aware: 900 GB/s at 1 GiB is 200 % of the limit, which cannot be" in text
+        assert "good: " not in text
 
-    def test_evidence_of_an_unknown_kind_is_unknown(self, tmp_path: Path) -> None:
-        odd = [None, 5, {}, {"verdict": "magic", "wires": [{}, 3], "copies": "x", "sent": -1}]
-        for number, evidence in enumerate(odd):
-            entry = made.entry("aware", 8, 1e-6, evidence=evidence)
-            page = page_of(
-                made.write(tmp_path / f"{number}", made.head(), made.step("aware"), entry, made.end())
-            )
-            assert ("<td>unknown</td>" in page) == isinstance(evidence, dict)
-            assert "magic" not in page
+    def test_a_promise_that_the_wires_deny(self, tmp_path: Path) -> None:
+        denied = made.evidence("aware", 8, "staged", suspicious="aware was to go straight")
+        records = [made.head(), made.step("aware"), made.entry("aware", 8, 1e-6), denied, made.end()]
+        assert "bad: aware was to go straight (at 8 B)." in said(made.write(tmp_path / "a", *records))
+
+    def test_wires_are_coloured_by_what_they_carried(self, tmp_path: Path) -> None:
+        """Protects the drawing's claim: background is not payload, and a wire that was idle is shown so."""
+        (drawing, _) = data_of(page_of(*made.everything(tmp_path)))["wires"]
+        kinds = [wire["kind"] for wire in drawing["wires"]]
+        case = next(one for one in drawing["cases"] if (one["path"], one["bytes"]) == ("aware", 1 << 30))
+        shares = {kinds[place]: share for place, *_, share in case["carried"]}
+        assert shares["nvlink"] == pytest.approx(1) and shares["pcie"] == pytest.approx(0.004, abs=1e-4)
 
     def test_spans_change_as_rarely_as_the_intervals_allow(self, tmp_path: Path) -> None:
         """Two paths that are as fast at some sizes must not make a reader switch there and back."""
@@ -306,3 +309,9 @@ def test_the_doctor_s_last_word_counts(tmp_path: Path) -> None:
     first = {"kind": "doctor", "findings": [{"title": "old"}]}
     (source,), _ = read_sources([made.write(tmp_path / "a", *made.pingpong(), first, made.doctor())])
     assert [one["title"] for one in source.findings] == ["UCX without CUDA"]
+
+
+def test_a_file_with_nothing_but_what_the_doctor_said(tmp_path: Path) -> None:
+    page = page_of(made.write(tmp_path / "doctor.jsonl", made.doctor()))
+    assert "pip install libucx-cu13" in page and "UCX without CUDA" in page
+    assert data_of(page)["charts"] == []

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wirespeed.limits.ceilings import facts_of
 from wirespeed.report.page.clean import count, number, record, records, text
 from wirespeed.report.page.sources import Measured
 from wirespeed.report.records import Record, Run
+from wirespeed.report.wires import of_path
 from wirespeed.units import format_size
 
-VERDICTS = ("direct", "staged", "network", "shared memory", "mixed", "unknown")
 COPIES = (
     ("host_to_device", "host to device"),
     ("device_to_host", "device to host"),
-    ("device_to_device", "on the device"),
+    ("on_device", "on the device"),
     ("peer", "to another device"),
 )
+MOST_RANKS = 64
+"""More are not drawn."""
 
 
 @dataclass(frozen=True)
@@ -28,58 +32,18 @@ class Row:
     verdict: str
     words: str
     copies: str
-    suspicious: str
-
-
-def of(run: Run) -> dict[tuple[str, int], Record]:
-    """(path, size) -> evidence, of the latest entry that has some."""
-    found = {}
-    for entry in run.records:
-        evidence = entry.get("evidence")
-        if entry.get("kind") == "entry" and isinstance(evidence, dict):
-            key = (str(entry.get("path")), count(entry.get("bytes")))
-            if key in run.entries:
-                found[key] = evidence
-    return found
-
-
-def verdict(evidence: Record) -> str:
-    """One of VERDICTS; what is none of them is unknown."""
-    said = evidence.get("verdict")
-    return said if said in VERDICTS else "unknown"
-
-
-def words(evidence: Record) -> str:
-    """'direct over NVLink (100 % of the bytes)'; how much of it may have been somebody else's."""
-    said = text(evidence.get("text") or verdict(evidence))
-    doubt = number(evidence.get("doubt"))
-    return f"{said}, ±{100 * doubt:.1f} %" if doubt else said
 
 
 def rows(run: Run) -> list[Row]:
     """A line for each path, in table order."""
-    found = of(run)
-    lines = []
-    for path in run.paths:
-        sizes = [size for name, size in found if name == path]
-        if sizes:
-            evidence = found[path, max(sizes)]
-            suspicious = text(evidence.get("suspicious") or "")
-            lines.append(
-                Row(
-                    text(path),
-                    max(sizes),
-                    verdict(evidence),
-                    words(evidence),
-                    copies(evidence),
-                    suspicious,
-                )
-            )
-    return lines
+    last = [found[-1] for path in run.paths if (found := of_path(run, path))]
+    return [
+        Row(text(one.path), one.bytes, text(one.verdict), text(one.text), copies(one.record)) for one in last
+    ]
 
 
 def copies(evidence: Record) -> str:
-    """'rank 0: 50 host to device (52428800 B)': copies of each kind that the ranks' drivers saw."""
+    """'rank 0: 50 host to device (50 MiB)': copies of each kind that the ranks' drivers saw."""
     parts = []
     for rank in records(evidence.get("copies")):
         kinds = [(name, record(rank.get(key))) for key, name in COPIES]
@@ -92,54 +56,70 @@ def copies(evidence: Record) -> str:
     return "; ".join(parts)
 
 
-def drawings(sets: list[Measured]) -> list[dict[str, Any]]:
-    """For each run with evidence: its wires once, and for each path and size what they carried."""
-    found = [_drawing(one) for one in sets if of(one.run)]
+def drawings(sets: Sequence[Measured]) -> list[dict[str, Any]]:
+    """For each run with counted wires: its wires once, and for each path and size what they carried."""
+    found = [_drawing(one) for one in sets if one.run.evidence]
     return [one for one in found if one["wires"]]
 
 
 def _drawing(one: Measured) -> dict[str, Any]:
     wires: dict[tuple[str, str, str], int] = {}
     cases = []
-    for (path, size), evidence in sorted(of(one.run).items()):
-        carried: dict[int, list[int]] = {}
-        for wire in records(evidence.get("wires")):
-            key = (text(wire.get("kind")), text(wire.get("host")), text(wire.get("name")))
-            place = wires.setdefault(key, len(wires))
-            counted = [count(wire.get(name)) for name in ("sent", "received", "background")]
-            before = carried.get(place, [0, 0, 0])
-            carried[place] = [a + b for a, b in zip(before, counted, strict=True)]
-        cases.append(
-            {
-                "path": text(path),
-                "bytes": size,
-                "sent": count(evidence.get("sent")),
-                "verdict": verdict(evidence),
-                "text": words(evidence),
-                "carried": [[place, *counted] for place, counted in sorted(carried.items())],
-            }
-        )
-    kept = [{"kind": kind, "host": host, "name": name} for kind, host, name in wires]
+    for path in one.run.paths:
+        for evidence in of_path(one.run, path):
+            carried = {}
+            for wire in records(evidence.record.get("wires")):
+                place = wires.setdefault(_key(wire), len(wires))
+                counted = [count(wire.get(name)) for name in ("sent", "received", "background")]
+                carried[place] = [place, *counted, _share(wire, evidence.record)]
+            cases.append(
+                {
+                    "path": text(path),
+                    "bytes": evidence.bytes,
+                    "text": text(evidence.text),
+                    "carried": list(carried.values()),
+                }
+            )
+    rates = _rates(one.run)
+    kept = [
+        {"kind": kind, "host": host, "name": name, "rate": rates.get((kind, host, name))}
+        for kind, host, name in wires
+    ]
     return {"set": one.number, "wires": kept, "ranks": _ranks(one.run), "cases": cases}
+
+
+def _key(wire: Record) -> tuple[str, str, str]:
+    return text(wire.get("kind")), text(wire.get("host")), text(wire.get("name"))
+
+
+def _share(wire: Record, evidence: Record) -> float:
+    """What the wire carried, of what it would have carried if all had passed it."""
+    shares = [0.0]
+    for way in ("sent", "received"):
+        due = count(wire.get(f"expected_{way}")) or count(evidence.get("payload"))
+        # The background is that of both directions; at worst all of it is in this one.
+        moved = max(0, count(wire.get(way)) - count(wire.get("background")))
+        shares.append(moved / due if due else 0.0)
+    return number(max(shares)) or 0.0
+
+
+def _rates(run: Run) -> dict[tuple[str, str, str], float | None]:
+    """What each wire can carry, in bytes per second one way, where its driver says so."""
+    return {_key(wire): number(wire.get("rate")) for path in run.paths for wire in facts_of(run.wires, path)}
 
 
 def _ranks(run: Run) -> list[dict[str, Any]]:
     """Where ranks stood, as the last job step that says so has it."""
     for step in reversed(run.steps):
-        ranks = records(step.get("ranks"))
-        if ranks:
-            return [
-                {
-                    "rank": count(rank.get("rank")),
-                    "host": text(rank.get("host")),
-                    "device": record(rank.get("device")).get("index")
-                    if isinstance(record(rank.get("device")).get("index"), int)
-                    else None,
-                }
-                for rank in ranks[:MOST_RANKS]
-            ]
+        if ranks := records(step.get("ranks")):
+            return [_place(rank) for rank in ranks[:MOST_RANKS]]
     return []
 
 
-MOST_RANKS = 64
-"""More are not drawn."""
+def _place(rank: Record) -> dict[str, Any]:
+    index = record(rank.get("device")).get("index")
+    return {
+        "rank": count(rank.get("rank")),
+        "host": text(rank.get("host")),
+        "device": index if isinstance(index, int) else None,
+    }

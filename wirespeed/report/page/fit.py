@@ -5,49 +5,63 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from wirespeed.report.page.clean import records
+from wirespeed.report.page.clean import record, records
 from wirespeed.report.records import Record
 
 LARGEST = 1 << 63
 """No count and no time is larger."""
+SAID = ("rate", "links", "generation", "width")
+"""Numbers of what drivers say of a wire."""
+COUNTED = ("sent", "received", "expected_sent")
+"""Numbers without which a counted wire says nothing."""
 
 
-def fit(record: Record) -> Record | None:
+def fit(found: Record) -> Record | None:
     """The record without what cannot be used; None where nothing is left of it."""
-    kind = record.get("kind")
+    kind = found.get("kind")
     if kind == "run":
-        return _run(record)
+        return _run(found)
     if kind == "step":
-        return _step(record)
-    return record if kind != "entry" or _sound(record) else None
+        return _step(found)
+    if kind == "wires":
+        return _wires(found, SAID)
+    if kind == "evidence":
+        said = found.get("suspicious")
+        return _wires({**found, "suspicious": said if isinstance(said, str) else None}, COUNTED)
+    return found if kind != "entry" or _sound(found) else None
 
 
-def _run(record: Record) -> Record:
-    plan = record.get("plan")
-    plan = plan if isinstance(plan, dict) else {}
-    environment = record.get("environment")
-    environment = environment if isinstance(environment, dict) else {}
+def _run(head: Record) -> Record:
+    plan = record(head.get("plan"))
     given = plan.get("options")
-    pairs = [pair for pair in given if _is_option(pair)] if isinstance(given, list) else []
-    stopping = plan.get("stopping")
-    stopping = stopping if isinstance(stopping, dict) else {}
-    rule = {name: value for name, value in stopping.items() if _is_sound(value)}
-    return {**record, "plan": {**plan, "options": pairs, "stopping": rule}, "environment": environment}
+    options = [pair for pair in given if _is_option(pair)] if isinstance(given, list) else []
+    rule = {name: value for name, value in record(plan.get("stopping")).items() if _is_sound(value)}
+    kept = {**plan, "options": options, "stopping": rule}
+    return {**head, "plan": kept, "environment": record(head.get("environment"))}
 
 
 def _is_option(pair: Any) -> bool:
     if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
         return False
-    return (
-        isinstance(pair[1], str) or pair[1] is None or (isinstance(pair[1], int) and 0 <= pair[1] < LARGEST)
-    )
+    value = pair[1]
+    return value is None or isinstance(value, str) or (isinstance(value, int) and 0 <= value < LARGEST)
 
 
-def _step(record: Record) -> Record:
+def _step(step: Record) -> Record:
     """Places of ranks are used by all or not at all: a limit of half the ranks would be a wrong one."""
-    ranks = record.get("ranks")
+    ranks = step.get("ranks")
     whole = isinstance(ranks, list) and all(map(_is_rank, ranks))
-    return {**record, "ranks": ranks if whole else []}
+    return {**step, "ranks": ranks if whole else []}
+
+
+def _wires(found: Record, numbers: tuple[str, ...]) -> Record:
+    return {**found, "wires": [wire for wire in records(found.get("wires")) if _is_wire(wire, numbers)]}
+
+
+def _is_wire(wire: Record, numbers: tuple[str, ...]) -> bool:
+    texts = all(isinstance(wire.get(name), str) for name in ("kind", "host", "name"))
+    given = [wire[name] for name in numbers if wire.get(name) is not None]
+    return texts and (numbers is not COUNTED or len(given) == len(COUNTED)) and all(map(_is_sound, given))
 
 
 def _is_rank(rank: Any) -> bool:

@@ -79,7 +79,7 @@ def page_data(sets: Sequence[Measured], looks: dict[str, Any]) -> dict[str, Any]
         "charts": charts(sets),
         "prices": prices(sets),
         "matrices": matrices(sets),
-        "wires": evidence.drawings([*sets]),
+        "wires": evidence.drawings(sets),
     }
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.report.page.clean import text, texts
+from wirespeed.report.page.clean import record, records, text, texts
 from wirespeed.report.page.fit import fit
 from wirespeed.report.records import CONDITIONS, Record, Run, collect, joined
+from wirespeed.results.reading import LONGEST_LINE
 from wirespeed.results.store import read
 
 DOCTOR = b'"doctor"'
@@ -70,12 +72,17 @@ def read_sources(files: Sequence[str]) -> tuple[list[Source], list[str]]:
 
 
 def _read(file: str) -> Source:
-    results = read(file)
-    kept = [found for record in results.records if (found := fit(record))]
+    try:
+        results = read(file)
+    except WirespeedError:
+        if findings := _findings(file):
+            return Source(file, findings=findings)
+        raise
+    kept = [found for one in results.records if (found := fit(one))]
     runs = collect(kept)
-    if not runs:
-        raise WirespeedError(f"{file} holds no run of wirespeed", ExitCode.CANNOT_WRITE)
     source = Source(file, _resumed(runs), _findings(file), list(results.warnings))
+    if not runs and not source.findings:
+        raise WirespeedError(f"{file} holds no run of wirespeed", ExitCode.CANNOT_WRITE)
     if odd := len(results.records) - len(kept) + sum(run.odd for run in runs):
         source.warnings.append(
             f"{odd} record{'s' if odd > 1 else ''} that this version cannot show, left out"
@@ -101,17 +108,13 @@ def _resumed(runs: Iterable[Run]) -> list[Run]:
 def _findings(file: str) -> list[Record]:
     """Findings of records of the kind "doctor"; those of the last such record count."""
     found: list[Record] = []
-    with Path(file).open("rb") as stream:
-        for line in stream:
+    with suppress(OSError, ValueError), Path(file).open("rb") as stream:
+        while line := stream.readline(LONGEST_LINE):
             if DOCTOR not in line[:200]:
                 continue
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(record, dict) and record.get("kind") == "doctor":
-                listed = record.get("findings")
-                found = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+            with suppress(ValueError, RecursionError):
+                said = record(json.loads(line))
+                found = records(said.get("findings")) if said.get("kind") == "doctor" else found
     return found
 
 
@@ -155,14 +158,12 @@ def _labels(pairs: Sequence[tuple[str, Run]]) -> list[str]:
 
 def plan_of(run: Run) -> Record:
     """The run's plan, or an empty one."""
-    plan = run.head.get("plan")
-    return plan if isinstance(plan, dict) else {}
+    return record(run.head.get("plan"))
 
 
 def environment_of(run: Run) -> Record:
     """Where the run was started, or an empty record."""
-    environment = run.head.get("environment")
-    return environment if isinstance(environment, dict) else {}
+    return record(run.head.get("environment"))
 
 
 def host_of(run: Run) -> str:

@@ -5,27 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wirespeed.limits import Ceiling, ceiling
+from wirespeed.limits import Ceiling, Used, ceiling
+from wirespeed.limits.ceilings import facts_of, impossible
 from wirespeed.report import words
 from wirespeed.report.failures import failure_lines
 from wirespeed.report.machine import mpi_title
 from wirespeed.report.marks import marked
 from wirespeed.report.members import FAR, describe
-from wirespeed.report.page import evidence
 from wirespeed.report.page.best import Span, spans
 from wirespeed.report.page.clean import text
 from wirespeed.report.page.curves import share
 from wirespeed.report.page.sources import Measured, Source, host_of
 from wirespeed.report.price import pairs
 from wirespeed.report.records import Entry, Run
+from wirespeed.report.wires import beyond, suspicions
 from wirespeed.stats import middle
 from wirespeed.units import format_seconds, format_size
 
 GOOD, NOTE, WARNING, BAD = "good", "note", "warning", "bad"
 AWARE = "aware"
 STAGED = "staged"
-NEAR = 0.8
-"""This share of the limit and more is called good."""
+STRAIGHT = ("direct", "network", "loopback", "inside", "pcie")
+"""Verdicts that an MPI given device pointers need not be ashamed of."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,7 @@ def verdicts(sets: Sequence[Measured], sources: Sequence[Source]) -> list[tuple[
 
 def of_run(run: Run) -> Iterator[Verdict]:
     """The sentences about one run, the most important first."""
-    yield from _impossible(run)
-    yield from _suspicious(run)
+    yield from _doubtful(run)
     if run.view == "sizes" and run.entries:
         yield from _aware(run)
         yield from _fastest(run)
@@ -67,27 +67,10 @@ def of_run(run: Run) -> Iterator[Verdict]:
     yield from _unsure(run)
 
 
-def _impossible(run: Run) -> Iterator[Verdict]:
-    over = [(entry, limit) for entry, limit in _limited(run) if (share(entry, limit) or 0) > 1]
-    if over:
-        worst, limit = max(over, key=lambda one: one[0].rate / one[1].rate)
-        yield Verdict(
-            BAD,
-            f"{len(over)} figure{'s are' if len(over) > 1 else ' is'} above what the wires can carry, "
-            f"which cannot be: {worst.path} at {format_size(worst.bytes)}, {words.rate(worst.rate)} GB/s, "
-            f"limit {words.rate(limit.rate)}. Do not trust them.",
-        )
-
-
-def _limited(run: Run) -> list[tuple[Entry, Ceiling]]:
-    limits = {path: run.ceiling(path) for path in run.paths}
-    return [(entry, limit) for entry in run.entries.values() if (limit := limits[entry.path])]
-
-
-def _suspicious(run: Run) -> Iterator[Verdict]:
-    for row in evidence.rows(run):
-        if row.suspicious:
-            yield Verdict(BAD, f"{row.path}: {row.suspicious}")
+def _doubtful(run: Run) -> Iterator[Verdict]:
+    """What cannot be, and what a path promised and its wires deny."""
+    for line in [*beyond(run), *suspicions(run)]:
+        yield Verdict(BAD, text(f"{line}."))
 
 
 def _aware(run: Run) -> Iterator[Verdict]:
@@ -101,13 +84,13 @@ def _aware(run: Run) -> Iterator[Verdict]:
     limit = run.ceiling(AWARE)
     sentence = f"{name} takes device pointers: {_figure(last, limit)}"
     level = GOOD
-    seen = evidence.of(run).get((AWARE, last.bytes))
+    seen = run.evidence.get((AWARE, last.bytes))
     through = _through_host(run, AWARE)
-    if (share(last, limit) or 0) > 1:
+    if impossible(share(last, limit) or 0):
         level = NOTE
-    elif seen is not None:
-        sentence += f"; {evidence.words(seen)}"
-        level = WARNING if evidence.verdict(seen) in ("staged", "mixed") else GOOD
+    elif seen is not None and seen.verdict != "unknown":
+        sentence += f"; {seen.text}"
+        level = GOOD if seen.verdict in STRAIGHT else WARNING
     elif through and last.rate > through.rate:
         sentence += (
             f". No way through host memory carries more than {words.rate(through.rate)} GB/s: "
@@ -127,8 +110,9 @@ def _aware(run: Run) -> Iterator[Verdict]:
 
 
 def _through_host(run: Run, path: str) -> Ceiling | None:
-    """The most that a way through host memory could carry between the path's processors."""
-    return ceiling("pingpong", {**run.step(path), "transport": "pipelined"}) if run.ceiling(path) else None
+    """The most that a way through host memory could carry between the path's GPUs; None between hosts."""
+    step = {**run.step(path), "transport": "pipelined"}
+    return ceiling(Used("pingpong", step, wires=facts_of(run.wires, path)))
 
 
 def _figure(entry: Entry, limit: Ceiling | None) -> str:

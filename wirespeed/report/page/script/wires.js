@@ -1,7 +1,7 @@
 // The machine's wires, coloured by the bytes that counters saw on each while a path was measured.
 
 const GPU_WIRES = ["nvlink", "xgmi", "pcie"];
-const WIRE_NAMES = { nvlink: "NVLink", xgmi: "xGMI", pcie: "PCIe", infiniband: "InfiniBand", roce: "RoCE", netdev: "network" };
+const WIRE_NAMES = { nvlink: "NVLink", xgmi: "xGMI", pcie: "PCIe", infiniband: "InfiniBand", roce: "RoCE", network: "network", loopback: "loopback" };
 const WIRE_STEPS = [[0.01, "none", "under 1 %"], [0.1, "few", "1 to 10 %"], [0.5, "some", "10 to 50 %"], [Infinity, "most", "50 % and more"]];
 const BOX = 112, GAP_X = 30;
 
@@ -36,7 +36,7 @@ function amountText(bytes) {
 function wiresDrawing(one, each) {
   const carried = new Map(each.carried.map(([wire, ...bytes]) => [wire, bytes]));
   const hosts = [...new Set([...one.wires.map((wire) => wire.host), ...one.ranks.map((rank) => rank.host)])];
-  const share = (wire) => { const [sent, received] = carried.get(wire) || [0, 0]; return each.sent ? Math.max(sent, received) / each.sent : 0; };
+  const share = (wire) => (carried.get(wire) || [0, 0, 0, 0])[3];
   const level = (wire) => WIRE_STEPS.find(([limit]) => share(wire) < limit)[1];
   let left = 10, height = 0;
   const svg = draw("svg", { class: "wires", role: "img", "aria-label": `Wires: ${each.text}` });
@@ -67,7 +67,7 @@ function wiresDrawing(one, each) {
         const at = x + BOX / 2 + (down ? 0 : place * 8), [from, to] = down ? [middle + 44, memory] : [line + place * 14, middle];
         const [sent, received, background] = carried.get(wire.i) || [0, 0, 0];
         svg.append(draw("g", null, draw("line", { x1: at, x2: at, y1: from, y2: to, class: `wire wire-${level(wire.i)}` }),
-          draw("title", null, `${WIRE_NAMES[wire.kind] || wire.kind} of ${part}: ${sent} B out, ${received} B in, background ${background} B`),
+          draw("title", null, `${WIRE_NAMES[wire.kind] || wire.kind} of ${part}: ${sent} B out, ${received} B in, background ${background} B${wire.rate ? `, carries ${rateText(wire.rate)}` : ""}`),
           draw("text", { x: at + 7, y: (down ? from : to) + (down ? 22 : -24), class: "amount" }, `out ${amountText(sent)}`),
           draw("text", { x: at + 7, y: (down ? from : to) + (down ? 36 : -10), class: "amount" }, `in ${amountText(received)}`)));
       }
