@@ -94,7 +94,8 @@ def test_every_plot_is_drawn(browser: Any, everything: Path, width: int, scheme:
         assert chart.locator(".grid text").count() > 6
     assert "limit 450 GB/s" in page.tab.locator("svg.chart").first.text_content()
     assert page.count("#matrix .pair") == 56
-    assert page.count("svg.wires .wire-most") == 4
+    # On each of two hosts both GPUs' stubs and what joins them.
+    assert page.count("svg.wires .wire-most") == 6
     assert page.count(".bars .bar") == 3 + 4
     back = page.tab.evaluate("getComputedStyle(document.body).backgroundColor")
     assert back == ("rgb(18, 22, 28)" if scheme == "dark" else "rgb(255, 255, 255)")

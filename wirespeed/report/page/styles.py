@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 HUES = ("grey", "orange", "blue", "green", "purple", "brown", "cyan", "pink")
-LIGHT = ("#57606a", "#c4460b", "#0b5fc0", "#0c7d56", "#7446b0", "#806300", "#047a96", "#c0186f")
-"""On white, each with a contrast of more than 4.5 : 1."""
-DARK = ("#b1bac4", "#ff9b5e", "#6cb2ff", "#45d6a0", "#c3a5ff", "#e5c54a", "#5cd8f0", "#ff86c5")
-"""The same hues on a dark ground."""
+LIGHT = ("#8a8c8f", "#db6e0f", "#0134ff", "#0c5a3c", "#6e34b7", "#806127", "#0095d5", "#922571")
+"""On white: contrast of 3 : 1 and more, and apart from each other for colour-blind eyes, too."""
+DARK = ("#abadae", "#d9762c", "#6d93d5", "#adebb5", "#ca4cff", "#e3c204", "#31f3ff", "#ff3276")
+"""The same on a dark ground."""
 DASHES = ("", "7 3", "2 3", "9 3 2 3", "1 4", "12 4")
 
 _PREFIXES = (

@@ -71,7 +71,7 @@ class Lines {
     if (high / low < 1.2) [low, high] = [low / 1.2, high * 1.2];
     this.named = w >= 470 && all.length > 0 && all.length * LABEL_APART < h - 80;
     const longest = Math.max(0, ...all.map((one) => one.label.length));
-    this.edge = { left: 58, right: this.named ? Math.min(0.3 * w, 24 + 6.6 * longest) : 14, top: 34, bottom: 44 };
+    this.edge = { left: 58, right: this.named ? Math.min(0.34 * w, 32 + 6.6 * longest) : 14, top: 34, bottom: 44 };
     const { left, right, top, bottom } = this.edge;
     this.sx = logScale(this.range[0], this.range[1], left, w - right);
     this.sy = logScale(low / 1.12, high * 1.12, h - bottom, top);
@@ -158,7 +158,8 @@ class Lines {
       const start = w - right + 14;
       this.svg.append(draw("g", { class: "label", style: `--c:${one.colour}` },
         draw("path", { d: `M${x + 4},${y}L${start - 3},${place}`, class: "lead" }),
-        draw("text", { x: start, y: place + 4 }, one.label)));
+        draw("line", { x1: start - 3, x2: start + 6, y1: place, y2: place, class: "tag" }),
+        draw("text", { x: start + 10, y: place + 4 }, one.label)));
     }
   }
 
