@@ -241,9 +241,10 @@ def doctor() -> Record:
         "findings": [
             {
                 "title": "UCX without CUDA",
-                "cost": "staged instead of direct: 100 times at 1 GiB",
-                "evidence": "libuct_cuda.so is not loaded",
-                "remedy": "pip install libucx-cu13",
+                "cost": "high",
+                "evidence": ["libuct_cuda.so is not loaded"],
+                "remedy": ["pip install libucx-cu13", "unset UCX_TLS"],
+                "worth": {"what": "aware", "points": [{"bytes": 1 << 30, "ratio": 9.72}, {"bytes": 8}]},
             }
         ],
     }

@@ -13,6 +13,7 @@ from wirespeed.report.page import best, evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.clean import text
 from wirespeed.report.page.curves import limits, share
+from wirespeed.report.page.findings import findings
 from wirespeed.report.page.sources import Measured, Source, measured
 from wirespeed.report.page.verdict import verdicts
 from wirespeed.report.price import Pair, pairs
@@ -58,12 +59,17 @@ def _verdict(sets: Sequence[Measured], sources: Sequence[Source]) -> Iterator[st
 
 
 def _findings(sources: Sequence[Source]) -> Iterator[str]:
-    found = [one for source in sources for one in source.findings]
+    found = findings(sources)
     if found:
         yield "## Findings"
     for one in found:
-        lines = [f"- {name}: {plain(one[name])}" for name in ("cost", "evidence", "remedy") if one.get(name)]
-        yield "\n".join([f"**{plain(one.get('title') or 'finding')}**", "", *lines])
+        told = [("cost", one.cost), ("measured", one.worth), *(("known by", line) for line in one.evidence)]
+        lines = [f"- {name}: {plain(said)}" for name, said in told if said]
+        yield "\n".join([f"**{plain(one.title)}**", "", *lines])
+        if one.remedy:
+            # A paragraph between: else the lines would belong to the list.
+            yield "What to do:"
+            yield "\n".join(f"    {line}" for line in one.remedy)
 
 
 def _run(one: Measured, *, alone: bool) -> Iterator[str]:

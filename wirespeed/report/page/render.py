@@ -11,19 +11,23 @@ from typing import Any
 from wirespeed._version import __version__
 from wirespeed.report import words
 from wirespeed.report.failures import failure_lines
+from wirespeed.report.machine import cpu_line, devices_lines
 from wirespeed.report.page import best, evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.bars import bars
-from wirespeed.report.page.clean import text
+from wirespeed.report.page.clean import records, text
 from wirespeed.report.page.curves import charts, limits, prices
+from wirespeed.report.page.findings import findings
 from wirespeed.report.page.matrix import matrices
-from wirespeed.report.page.sources import Measured, Source, host_of, measured
+from wirespeed.report.page.sources import Measured, Source, environment_of, host_of, measured
 from wirespeed.report.page.styles import DARK, LIGHT, styles
 from wirespeed.report.page.verdict import verdicts
 from wirespeed.units import format_seconds, format_size
 
 SCRIPTS = ("base", "scales", "lines", "legend", "curves", "prices", "matrix", "wires", "tables", "start")
 """In this order they are one script."""
+MOST_MACHINES = 8
+"""More are not described at the top; all are below."""
 
 
 def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
@@ -49,6 +53,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
     script = _script()
     page = environment.get_template("page.html.j2").render(
         title=_title(sets),
+        machines=_machines(sets),
         version=__version__,
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -61,7 +66,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         bests=[(one, spans) for one in sets if (spans := _bests(one))],
         bars=bars(sets),
         witnessed=[(one, rows) for one in sets if (rows := evidence.rows(one.run))],
-        findings=[_finding(one) for source in sources for one in source.findings],
+        findings=findings(sources),
         failed=[(one, lines) for one in sets if (lines := failure_lines(one.run))],
         limits=limits(one.run for one in sets),
         abouts=about(sets),
@@ -94,8 +99,14 @@ def _bests(one: Measured) -> list[tuple[str, list[best.Span]]]:
     return [(home, spans) for home in one.run.contested if (spans := best.spans(one.run, home))]
 
 
-def _finding(record: dict[str, Any]) -> dict[str, str]:
-    return {name: text(record.get(name) or "", 1000) for name in ("title", "cost", "evidence", "remedy")}
+def _machines(sets: Sequence[Measured]) -> list[tuple[str, str]]:
+    """(host, its GPUs and CPU), each host once."""
+    found: dict[str, str] = {}
+    for one in sets:
+        environment = environment_of(one.run)
+        parts = [*devices_lines(records(environment.get("devices"))), cpu_line(environment)]
+        found.setdefault(host_of(one.run), text("; ".join(parts)))
+    return [*found.items()][:MOST_MACHINES]
 
 
 def _script() -> str:

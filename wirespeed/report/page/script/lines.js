@@ -248,11 +248,19 @@ class Lines {
     this.light(nearby ? nearby.one : null);
     this.fillTip(size, rows, nearby);
     this.tip.hidden = false;
-    const scale = this.svg.getBoundingClientRect().width / this.size.width;
-    const wide = this.tip.offsetWidth, left = place * scale + 14;
-    const fits = left + wide <= this.box.clientWidth;
-    this.tip.style.left = `${Math.max(0, fits ? left : place * scale - wide - 14)}px`;
-    this.tip.style.top = `${this.edge.top}px`;
+    this.placeTip(place);
+  }
+
+  // Beside the cursor, to the right if the window has room there, over the neighbouring chart if need be.
+  placeTip(place) {
+    const box = this.box.getBoundingClientRect();
+    const at = place * box.width / this.size.width, wide = this.tip.offsetWidth, room = document.documentElement.clientWidth;
+    const right = box.left + at + 14 + wide <= room - 4;
+    const left = right ? at + 14 : at - 14 - wide;
+    this.tip.style.left = `${Math.max(4 - box.left, left)}px`;
+    // A narrow window has no room beside it: then below the chart.
+    const beside = room >= 560;
+    this.tip.style.top = `${beside ? this.edge.top : this.svg.getBoundingClientRect().height}px`;
   }
 
   fillTip(size, rows, near) {
@@ -262,7 +270,9 @@ class Lines {
       make("td", null, spreadText(one.low[i], one.y[i], one.high[i])),
       make("td", null, one.note ? one.note(i) : "")));
     const more = rows.length - body.length;
-    this.tip.replaceChildren(make("b", null, sizeText(size)), make("table", null, make("tbody", null, ...body)));
+    const parts = rows.some(({ one }) => one.limit) ? "of limit" : "";
+    const heads = [sizeText(size), "", "95 %", parts].map((head) => make("th", null, head));
+    this.tip.replaceChildren(make("table", null, make("thead", null, make("tr", null, ...heads)), make("tbody", null, ...body)));
     if (more > 0) this.tip.append(`and ${more} more`);
   }
 }

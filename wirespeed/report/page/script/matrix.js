@@ -8,9 +8,10 @@ const MOST_IN_SVG = 64;
 function matrixSection(box) {
   const place = make("div", { class: "matrix scrolls" });
   const note = make("p", { class: "note" });
+  const several = new Set(page.matrices.map((one) => one.set)).size > 1;
   const choose = make("select", { "aria-label": "Path and size", on: { change: () => show() } },
     ...page.matrices.map((one, i) => make("option", { value: i },
-      `${page.sets.length > 1 ? `${page.sets[one.set].letter}: ` : ""}${one.path}, ${sizeText(one.bytes)}`)));
+      `${several ? `${page.sets[one.set].letter}: ` : ""}${one.path}, ${sizeText(one.bytes)}`)));
   const show = () => {
     const one = page.matrices[Number(choose.value)];
     place.replaceChildren(one.ranks.length > MOST_IN_SVG ? bigMatrix(one) : smallMatrix(one));

@@ -1,9 +1,10 @@
 // What something is worth: how many times longer it takes without.
 
 function pricesSection(box) {
+  const several = new Set(page.prices.map((one) => one.set)).size > 1;
   const link = { range: null, charts: [] };
   const series = page.prices.map((one, place) => ({
-    label: page.sets.length > 1 ? `${one.without} / ${one.path} ${page.sets[one.set].letter}` : `${one.without} / ${one.path}`,
+    label: several ? `${one.without} / ${one.path} ${page.sets[one.set].letter}` : `${one.without} / ${one.path}`,
     colour: colour(one.without), dash: look(one.without).dash, marker: place,
     x: one.bytes, y: one.ratio, low: one.low, high: one.high, note: () => "",
   }));
