@@ -86,7 +86,7 @@ class TestRealFiles:
     def test_parts(self, page: str) -> None:
         data = data_of(page)
         assert [chart["pattern"] for chart in data["charts"]] == ["pingpong", "exchange"]
-        assert {one["system"] for one in data["charts"][0]["published"]} == {"Summit"}
+        assert "Summit" in {one["system"] for one in data["charts"][0]["published"]}
         assert {(one["without"], one["what"]) for one in data["prices"]} == {
             ("aware-nogdr", "GPUDirect"),
             ("nccl-nop2p", "GPUDirect"),

@@ -8,11 +8,11 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.report.page import published
 from wirespeed.report.page.clean import text
 from wirespeed.report.page.sources import Measured, Source, measured
 from wirespeed.report.page.styles import LIGHT, Style, styles
 from wirespeed.report.records import Entry
-from wirespeed.report.reference import System, load_system
 from wirespeed.units import format_size
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def plot(sources: Sequence[Source], out: str, wanted: Wanted) -> None:
             ExitCode.UNAVAILABLE,
         )
     curves = _curves(sources, wanted)
-    system = load_system(wanted.against) if wanted.against else None
+    others = published.curves(wanted.against) if wanted.against else []
     import matplotlib
 
     matplotlib.use("agg")
@@ -82,8 +82,9 @@ def plot(sources: Sequence[Source], out: str, wanted: Wanted) -> None:
         for panel, kind in zip(panels[0], kinds, strict=True):
             for curve in curves:
                 _draw(panel, kind, curve, looks[curve.path])
-            if system:
-                _draw_published(panel, kind, system, looks)
+            for other in others:
+                if other.path in looks:
+                    _draw_published(panel, kind, other, looks[other.path])
             _dress(panel, kind, curves)
         handles, labels = panels[0][-1].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8, handlelength=3.2)
@@ -155,16 +156,10 @@ def _draw(panel: Axes, kind: str, curve: _Curve, look: Style) -> None:
     )
 
 
-def _draw_published(panel: Axes, kind: str, system: System, looks: dict[str, Style]) -> None:
-    for path, points in system.curves.items():
-        if path in looks:
-            sizes = sorted(points)
-            values = [
-                points[size].seconds * 1e6 if kind == "time" else points[size].rate / 1e9 for size in sizes
-            ]
-            colour = LIGHT[looks[path].hue]
-            label = f"{path}, {system.name} as published"
-            panel.plot(sizes, values, color=colour, linestyle=":", linewidth=1.1, label=label)
+def _draw_published(panel: Axes, kind: str, curve: published.Curve, look: Style) -> None:
+    values = [second * 1e6 for second in curve.seconds] if kind == "time" else [r / 1e9 for r in curve.rates]
+    label = f"{curve.path}, {curve.system} as published"
+    panel.plot(curve.sizes, values, color=LIGHT[look.hue], linestyle=":", linewidth=1.1, label=label)
 
 
 def _dress(panel: Axes, kind: str, curves: Sequence[_Curve]) -> None:

@@ -7,11 +7,12 @@ from typing import Any
 
 from wirespeed.limits import Ceiling
 from wirespeed.report.marks import mark
+from wirespeed.report.page import published
 from wirespeed.report.page.clean import MOST_EXACT, number, text
 from wirespeed.report.page.sources import Measured
 from wirespeed.report.price import pairs
 from wirespeed.report.records import Entry, Run
-from wirespeed.report.reference import known_systems, load_system
+from wirespeed.report.reference import known_systems
 
 SHOWN_AT_FIRST = 20
 """More curves would hide each other: then one run's are shown until others are asked for."""
@@ -27,13 +28,12 @@ def _chart(pattern: str, sets: Sequence[Measured]) -> dict[str, Any]:
     ranked = sorted(sets, key=lambda one: -len(one.run.entries))
     series = [curve for one in ranked for curve in _curves(one)]
     few = len(series) <= SHOWN_AT_FIRST
-    published = _published(ranked)
     return {
         "pattern": pattern,
         "time": text(ranked[0].run.way),
         "series": series,
         "limits": limits(one.run for one in ranked),
-        "published": published,
+        "published": _published(ranked),
         "shown": [one.number for one in (ranked if few else ranked[:1])],
     }
 
@@ -90,24 +90,20 @@ def _published(sets: Sequence[Measured]) -> list[dict[str, Any]]:
     if not any(one.run.published for one in sets):
         return []
     paths = {path for one in sets for path in one.run.paths}
-    found = []
-    for name in known_systems():
-        system = load_system(name)
-        for path, points in system.curves.items():
-            if path in paths:
-                sizes = sorted(points)
-                found.append(
-                    {
-                        "system": system.name,
-                        "path": path,
-                        "source": system.source,
-                        "node": system.node,
-                        "bytes": sizes,
-                        "seconds": [number(points[size].seconds) for size in sizes],
-                        "rates": [number(points[size].rate) for size in sizes],
-                    }
-                )
-    return found
+    return [
+        {
+            "system": curve.system,
+            "path": curve.path,
+            "source": curve.source,
+            "setting": curve.setting,
+            "bytes": curve.sizes,
+            "seconds": [number(value) for value in curve.seconds],
+            "rates": [number(value) for value in curve.rates],
+        }
+        for name in known_systems()
+        for curve in published.curves(name)
+        if curve.path in paths
+    ]
 
 
 def prices(sets: Sequence[Measured]) -> list[dict[str, Any]]:

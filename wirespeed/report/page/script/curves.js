@@ -55,7 +55,7 @@ function curvesSection(box, chart) {
   }
   if (systems.length) {
     const title = (system) => chart.published.find((one) => one.system === system);
-    bar.append(toggles("Published", systems.map((one) => ({ key: one, label: one, dots: true, title: `${title(one).node}. ${title(one).source}` })), state.published, again));
+    bar.append(toggles("Published", systems.map((one) => ({ key: one, label: one, dots: true, title: `${title(one).setting}. ${title(one).source}` })), state.published, again));
   }
   bar.append(zoomButtons(link));
   box.append(bar, plots);
