@@ -90,7 +90,8 @@ def test_every_plot_is_drawn(browser: Any, everything: Path, width: int, scheme:
     for chart in page.tab.locator("svg.chart").all():
         lines = chart.locator(".curve .line").all()
         assert lines and all("L" in line.get_attribute("d") for line in lines)
-        assert chart.locator(".band").count() == len(lines)
+        bands = chart.locator(".band").all()
+        assert len(bands) == len(lines) and all(band.get_attribute("d").endswith("Z") for band in bands)
         assert chart.locator(".grid text").count() > 6
     assert "limit 450 GB/s" in page.tab.locator("svg.chart").first.text_content()
     assert page.count("#matrix .pair") == 56
@@ -123,6 +124,7 @@ def test_pointing_shows_every_figure(browser: Any, everything: Path) -> None:
     page.point(chart, 0.82, 0.3)
     # Three paths of two runs, staged twice: the best first, with interval and share of the limit.
     assert tip.locator("th").all_text_contents() == ["1 GiB", "", "95 %", "of limit"]
+    assert tip.is_visible()
     rows = tip.locator("tbody tr").all_text_contents()
     assert len(rows) == 8 and rows[0] == "aware A389 GB/s±1.5 %86.4 %"
     page.tab.mouse.move(5, 5)

@@ -171,9 +171,9 @@ class TestMadeFiles:
         """Protects the drawing's claim: background is not payload, and a wire that was idle is shown so."""
         (drawing, _) = data_of(page_of(*made.everything(tmp_path)))["wires"]
         kinds = [wire["kind"] for wire in drawing["wires"]]
-        case = next(one for one in drawing["cases"] if (one["path"], one["bytes"]) == ("aware", 1 << 30))
+        case = next(one for one in drawing["cases"] if (one["path"], one["bytes"]) == ("aware", 8))
         shares = {kinds[place]: share for place, *_, share in case["carried"]}
-        assert shares["nvlink"] == pytest.approx(1) and shares["pcie"] == pytest.approx(0.004, abs=1e-4)
+        assert shares["nvlink"] == pytest.approx(1) and shares["pcie"] == pytest.approx(1 / 400)
 
     def test_spans_change_as_rarely_as_the_intervals_allow(self, tmp_path: Path) -> None:
         """Two paths that are as fast at some sizes must not make a reader switch there and back."""
