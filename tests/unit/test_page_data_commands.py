@@ -89,7 +89,7 @@ class TestMarkdown:
         ):
             assert part in text
         assert re.search(
-            r"\n\| 1 GiB \| 9\.00 \| 4\.00 \(\d+ %\) \| 389 \(86 %\) \| 40\.0 \(9 %\) \|\n", text
+            r"\n\| 1 GiB \| 9\.00 \| 4\.00 \(\d+ %\) \| 389 \(86 %\) \| 40\.0 \(\d+ %\) \|\n", text
         )
 
     def test_tables_are_rectangular(self, tmp_path: Path) -> None:

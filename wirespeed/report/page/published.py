@@ -31,5 +31,6 @@ def curves(name: str) -> list[Curve]:
         sizes = tuple(sorted(points))
         seconds = tuple(points[size].seconds for size in sizes)
         rates = tuple(points[size].rate for size in sizes)
-        found.append(Curve(system.name, path, system.node, system.source, sizes, seconds, rates))
+        told = system.published
+        found.append(Curve(system.name, path, told.setting, told.source, sizes, seconds, rates))
     return found
