@@ -16,6 +16,7 @@ from support import report_files as made
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.report.page import best, read_sources, render
+from wirespeed.report.page.evidence import copies
 from wirespeed.report.page.sources import Measured, measured
 from wirespeed.report.page.styles import DARK, HUES, LIGHT, styles
 from wirespeed.report.page.verdict import verdicts
@@ -174,6 +175,32 @@ class TestMadeFiles:
         case = next(one for one in drawing["cases"] if (one["path"], one["bytes"]) == ("aware", 8))
         shares = {kinds[place]: share for place, *_, share in case["carried"]}
         assert shares["nvlink"] == pytest.approx(1) and shares["pcie"] == pytest.approx(1 / 400)
+
+    def test_idle_interfaces_are_not_drawn(self, tmp_path: Path) -> None:
+        """A machine has many; one that carried the bytes is drawn, and keeps its own figures."""
+        seen = made.evidence("host", 1 << 20, "network")
+        idle = {
+            "kind": "loopback",
+            "host": "n1",
+            "name": "lo",
+            "sent": 0,
+            "received": 0,
+            "expected_sent": 1 << 20,
+        }
+        busy = {**idle, "kind": "network", "name": "eth0", "sent": 1 << 20}
+        seen["wires"] = [idle, busy]
+        records = [made.head(), made.step("host"), made.entry("host", 1 << 20, 1e-3), seen, made.end()]
+        (drawing,) = data_of(page_of(made.write(tmp_path / "a", *records)))["wires"]
+        assert [wire["name"] for wire in drawing["wires"]] == ["eth0"]
+        assert drawing["cases"][0]["carried"] == [[0, 1 << 20, 0, 0, 1.0]]
+
+    def test_ranks_that_copied_alike_are_told_together(self) -> None:
+        copied = {"host_to_device": {"count": 5, "bytes": 5 << 20}}
+        alike = [{"rank": rank, **copied} for rank in range(12)]
+        assert copies({"copies": alike}) == "each of 12 ranks: 5 host to device (5 MiB)"
+        assert copies({"copies": [*alike, {"rank": 12}]}) == (
+            "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more: 5 host to device (5 MiB); rank 12: no copies"
+        )
 
     def test_spans_change_as_rarely_as_the_intervals_allow(self, tmp_path: Path) -> None:
         """Two paths that are as fast at some sizes must not make a reader switch there and back."""

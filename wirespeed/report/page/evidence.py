@@ -21,6 +21,12 @@ COPIES = (
 )
 MOST_RANKS = 64
 """More are not drawn."""
+MOST_NAMED = 8
+"""Ranks named for the same copies."""
+IDLE = 0.01
+"""A wire that carried less of the bytes than this is idle."""
+SHOWN_IDLE = ("nvlink", "xgmi", "pcie", "infiniband", "roce")
+"""That they were idle says something; interfaces of a machine are many."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +49,8 @@ def rows(run: Run) -> list[Row]:
 
 
 def copies(evidence: Record) -> str:
-    """'rank 0: 50 host to device (50 MiB)': copies of each kind that the ranks' drivers saw."""
-    parts = []
+    """'each of 2 ranks: 50 host to device (50 MiB)': what the ranks' drivers saw, alike ranks together."""
+    alike: dict[str, list[int]] = {}
     for rank in records(evidence.get("copies")):
         kinds = [(name, record(rank.get(key))) for key, name in COPIES]
         told = [
@@ -52,8 +58,17 @@ def copies(evidence: Record) -> str:
             for name, kind in kinds
             if count(kind.get("count"))
         ]
-        parts.append(f"rank {count(rank.get('rank'))}: {', '.join(told) or 'no copies'}")
-    return "; ".join(parts)
+        alike.setdefault(", ".join(told) or "no copies", []).append(count(rank.get("rank")))
+    return "; ".join(f"{_who(ranks, alone=len(alike) == 1)}: {words}" for words, ranks in alike.items())
+
+
+def _who(ranks: Sequence[int], *, alone: bool) -> str:
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    if alone:
+        return f"each of {len(ranks)} ranks"
+    named = ", ".join(map(str, ranks[:MOST_NAMED]))
+    return f"ranks {named}" + (f" and {len(ranks) - MOST_NAMED} more" if len(ranks) > MOST_NAMED else "")
 
 
 def drawings(sets: Sequence[Measured]) -> list[dict[str, Any]]:
@@ -64,7 +79,7 @@ def drawings(sets: Sequence[Measured]) -> list[dict[str, Any]]:
 
 def _drawing(one: Measured) -> dict[str, Any]:
     wires: dict[tuple[str, str, str], int] = {}
-    cases = []
+    cases: list[dict[str, Any]] = []
     for path in one.run.paths:
         for evidence in of_path(one.run, path):
             carried = {}
@@ -80,12 +95,15 @@ def _drawing(one: Measured) -> dict[str, Any]:
                     "carried": list(carried.values()),
                 }
             )
+    busy = {wire[0] for case in cases for wire in case["carried"] if wire[-1] >= IDLE}
+    kept = [key for key, place in wires.items() if place in busy or key[0] in SHOWN_IDLE]
+    places = {wires[key]: place for place, key in enumerate(kept)}
+    for case in cases:
+        carried_by = case["carried"]
+        case["carried"] = [[places[wire[0]], *wire[1:]] for wire in carried_by if wire[0] in places]
     rates = _rates(one.run)
-    kept = [
-        {"kind": kind, "host": host, "name": name, "rate": rates.get((kind, host, name))}
-        for kind, host, name in wires
-    ]
-    return {"set": one.number, "wires": kept, "ranks": _ranks(one.run), "cases": cases}
+    named = [{"kind": key[0], "host": key[1], "name": key[2], "rate": rates.get(key)} for key in kept]
+    return {"set": one.number, "wires": named, "ranks": _ranks(one.run), "cases": cases}
 
 
 def _key(wire: Record) -> tuple[str, str, str]:
@@ -117,7 +135,8 @@ def _ranks(run: Run) -> list[dict[str, Any]]:
 
 
 def _place(rank: Record) -> dict[str, Any]:
-    index = record(rank.get("device")).get("index")
+    device = record(rank.get("device"))
+    index = None if device.get("kind") == "host" else device.get("index")
     return {
         "rank": count(rank.get("rank")),
         "host": text(rank.get("host")),

@@ -3,7 +3,7 @@
 const GPU_WIRES = ["nvlink", "xgmi", "pcie"];
 const WIRE_NAMES = { nvlink: "NVLink", xgmi: "xGMI", pcie: "PCIe", infiniband: "InfiniBand", roce: "RoCE", network: "network", loopback: "loopback" };
 const WIRE_STEPS = [[0.01, "none", "under 1 %"], [0.1, "few", "1 to 10 %"], [0.5, "some", "10 to 50 %"], [Infinity, "most", "50 % and more"]];
-const BOX = 112, GAP_X = 30;
+const MANY_PARTS = 6;
 
 function wiresSection(box) {
   const charts = page.wires.map((one) => {
@@ -38,13 +38,16 @@ function wiresDrawing(one, each) {
   const hosts = [...new Set([...one.wires.map((wire) => wire.host), ...one.ranks.map((rank) => rank.host)])];
   const share = (wire) => (carried.get(wire) || [0, 0, 0, 0])[3];
   const level = (wire) => WIRE_STEPS.find(([limit]) => share(wire) < limit)[1];
-  let left = 10, height = 0;
+  const left = 10;
+  let top = 4, across = 0;
   const svg = draw("svg", { class: "wires", role: "img", "aria-label": `Wires: ${each.text}` });
   for (const host of hosts) {
     const wires = one.wires.map((wire, i) => ({ ...wire, i })).filter((wire) => wire.host === host);
-    const parts = [...new Set(wires.map((wire) => wire.name))];
-    const width = Math.max(2, parts.length) * (BOX + GAP_X) + GAP_X;
-    const top = 20, line = top + 44, middle = line + 74, memory = middle + 44 + 66;
+    const gpus = one.ranks.filter((rank) => rank.host === host && rank.device !== null).map((rank) => `GPU ${rank.device}`);
+    const parts = [...new Set([...gpus, ...wires.map((wire) => wire.name)])];
+    const BOX = parts.length > MANY_PARTS ? 86 : 112, GAP_X = parts.length > MANY_PARTS ? 26 : 30;
+    const width = Math.max(2, parts.length) * (BOX + GAP_X) + GAP_X + (parts.length > MANY_PARTS ? 16 : 0);
+    const line = top + 44, middle = line + 74, memory = middle + 44 + 66;
     svg.append(draw("rect", { x: left, y: top, width, height: memory + 44 - top, rx: 8, class: "host" }),
       draw("text", { x: left + 12, y: top + 18, class: "name" }, host));
     const above = [...new Set(wires.filter((wire) => wire.kind !== "pcie").map((wire) => wire.kind))];
@@ -60,7 +63,7 @@ function wiresDrawing(one, each) {
     });
     parts.forEach((part, number) => {
       const x = left + GAP_X + number * (BOX + GAP_X);
-      const gpu = wires.some((wire) => wire.name === part && GPU_WIRES.includes(wire.kind));
+      const gpu = gpus.includes(part) || wires.some((wire) => wire.name === part && GPU_WIRES.includes(wire.kind));
       const ranks = one.ranks.filter((rank) => rank.host === host && `GPU ${rank.device}` === part).map((rank) => rank.rank);
       for (const wire of wires.filter((each) => each.name === part)) {
         const down = wire.kind === "pcie", place = Math.max(0, above.indexOf(wire.kind));
@@ -77,9 +80,9 @@ function wiresDrawing(one, each) {
     });
     svg.append(draw("rect", { x: left + GAP_X, y: memory, width: width - 2 * GAP_X, height: 30, rx: 5, class: "part" }),
       draw("text", { x: left + width / 2, y: memory + 20, "text-anchor": "middle", class: "name" }, "host memory"));
-    left += width + 16;
-    height = memory + 64;
+    across = Math.max(across, width + 2 * left);
+    top = memory + 60;
   }
-  fill(svg, { viewBox: `0 0 ${left} ${height}`, width: left, height }, []);
+  fill(svg, { viewBox: `0 0 ${across} ${top}`, width: across, height: top }, []);
   return svg;
 }
