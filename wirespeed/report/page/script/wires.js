@@ -6,7 +6,7 @@ const WIRE_STEPS = [[0.01, "none", "under 1 %"], [0.1, "few", "1 to 10 %"], [0.5
 const MANY_PARTS = 6;
 
 function wiresSection(box) {
-  const charts = page.wires.map((one) => {
+  for (const one of page.wires) {
     const place = make("div", { class: "scrolls" });
     const words = make("p", { class: "verdict-line" });
     const choose = make("select", { "aria-label": "Path and size", on: { change: () => show() } },
@@ -19,10 +19,10 @@ function wiresSection(box) {
     choose.value = String(one.cases.length - 1);
     const key = make("div", { class: "key" }, "share of the bytes sent: ", ...WIRE_STEPS.map(([, name, text]) => make("span", { class: `wire-${name}` }, text)));
     const name = page.wires.length > 1 ? make("h3", null, page.sets[one.set].label) : null;
-    box.append(...[name, make("div", { class: "controls" }, choose, key), words, place].filter(Boolean));
+    box.append(make("div", { class: "drawing" }, name, make("div", { class: "controls" }, choose, key), words, place));
     show();
-  });
-  return charts.filter(Boolean);
+  }
+  return [];
 }
 
 function amountText(bytes) {
