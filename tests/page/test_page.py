@@ -1,0 +1,253 @@
+"""The report page in a real browser: every plot is drawn, answers to hands, and asks nobody for anything."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import report_files as made
+
+from wirespeed.report.page import read_sources, render
+
+REAL = sorted(map(str, (Path(__file__).parents[2] / "results").glob("*.jsonl")))
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Headless Chromium; without it, or without playwright, these tests are skipped and say so."""
+    if find_spec("playwright") is None:
+        pytest.skip("no playwright: pip install playwright")
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("no Chromium: apt-get install --no-install-recommends chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        running = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+class Opened:
+    """A page in a window, with all that it complained about or asked for."""
+
+    def __init__(self, browser: Any, file: Path, width: int = 1400, scheme: str = "light") -> None:
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        context.set_default_timeout(10_000)
+        self.tab = context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.tab.on("console", lambda message: self.complaints.append(message.text))
+        self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.tab.on("request", lambda request: self.requests.append(request.url))
+        before = time.monotonic()
+        self.tab.goto(file.as_uri())
+        self.tab.wait_for_selector("html[data-ready]", timeout=60_000, state="attached")
+        self.seconds = time.monotonic() - before
+        self.file = file
+
+    def check(self) -> None:
+        """It said nothing on the console, asked for nothing but itself, and fits its window."""
+        assert self.complaints == []
+        assert self.requests == [self.file.as_uri()]
+        assert self.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        self.tab.context.close()
+
+    def count(self, selector: str) -> int:
+        return int(self.tab.locator(selector).count())
+
+    def point(self, chart: Any, x: float, y: float) -> None:
+        """Moves the pointer to these shares of the chart's width and height."""
+        chart.scroll_into_view_if_needed()
+        box = chart.bounding_box()
+        self.tab.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+
+
+def written(folder: Path, *files: str) -> Path:
+    page = folder / "report.html"
+    page.write_text(render(*read_sources(files)))
+    return page
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("page")
+    return written(folder, *made.everything(folder))
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (390, "light")])
+def test_every_plot_is_drawn(browser: Any, everything: Path, width: int, scheme: str) -> None:
+    """Protects readers from an empty frame, in every kind of window."""
+    page = Opened(browser, everything, width, scheme)
+    # Two charts for each of four patterns, and the price of GPUDirect.
+    assert page.count("svg.chart") == 9
+    for chart in page.tab.locator("svg.chart").all():
+        lines = chart.locator(".curve .line").all()
+        assert lines and all("L" in line.get_attribute("d") for line in lines)
+        bands = chart.locator(".band").all()
+        assert len(bands) == len(lines) and all(band.get_attribute("d").endswith("Z") for band in bands)
+        assert chart.locator(".grid text").count() > 6
+    assert "limit 450 GB/s" in page.tab.locator("svg.chart").first.text_content()
+    assert page.count("#matrix .pair") == 56
+    # On each of two hosts both GPUs' stubs and what joins them.
+    assert page.count("svg.wires .wire-most") == 6
+    assert page.count(".bars .bar") == 3 + 4
+    back = page.tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert back == ("rgb(18, 22, 28)" if scheme == "dark" else "rgb(255, 255, 255)")
+    page.check()
+
+
+def test_real_files(browser: Any, tmp_path: Path) -> None:
+    """What two H200s gave, 34 runs: those of one run are shown, others when asked for."""
+    page = Opened(browser, written(tmp_path, *REAL))
+    first = page.tab.locator("svg.chart").first
+    assert first.locator(".curve").count() == 15
+    page.tab.get_by_text("33 runs: choose").click()
+    page.tab.get_by_role("button", name="B: h200-x2-pingpong").click()
+    assert page.tab.locator("svg.chart").first.locator(".curve").count() == 18
+    page.tab.get_by_role("button", name="Summit").click()
+    assert page.tab.locator("svg.chart").first.locator(".curve.published").count() == 3
+    page.check()
+
+
+def test_pointing_shows_every_figure(browser: Any, everything: Path) -> None:
+    page = Opened(browser, everything)
+    chart = page.tab.locator("svg.chart").first
+    tip = page.tab.locator(".plot").first.locator(".tip")
+    assert not tip.is_visible()
+    page.point(chart, 0.82, 0.3)
+    # Three paths of two runs, staged twice: the best first, with interval and share of the limit.
+    assert tip.locator("th").all_text_contents() == ["1 GiB", "", "95 %", "of limit"]
+    assert tip.is_visible()
+    rows = tip.locator("tbody tr").all_text_contents()
+    assert len(rows) == 8 and rows[0] == "aware A389 GB/s±1.5 %86.4 %"
+    page.tab.mouse.move(5, 5)
+    assert not tip.is_visible()
+    # And by keys alone.
+    chart.focus()
+    page.tab.keyboard.press("ArrowRight")
+    assert tip.locator("th").first.text_content() == "8 B"
+    page.tab.keyboard.press("Escape")
+    assert not tip.is_visible()
+    page.check()
+
+
+def test_names_show_and_hide(browser: Any, everything: Path) -> None:
+    page = Opened(browser, everything)
+
+    def shown() -> list[str]:
+        curves = page.tab.locator("svg.chart").first.locator(".curve").all()
+        return [curve.get_attribute("data-series") for curve in curves]
+
+    button = page.tab.get_by_role("button", name="staged", exact=True).first
+    assert {"staged A", "staged B"} <= set(shown())
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    assert not {"staged A", "staged B"} & set(shown()) and "aware A" in shown()
+    page.tab.get_by_role("button", name="B: n2").click()
+    # One run alone needs no letter.
+    assert shown() == ["host", "aware", "aware-nogdr"]
+    page.tab.get_by_role("button", name="aware", exact=True).first.dblclick()
+    assert shown() == ["aware"]
+    page.tab.get_by_role("button", name="none").first.click()
+    assert shown() == []
+    page.tab.get_by_role("button", name="all", exact=True).first.click()
+    assert shown() == ["host", "staged", "aware", "aware-nogdr"]
+    page.check()
+
+
+def test_zoom(browser: Any, everything: Path) -> None:
+    """Dragging zooms both charts of a section; a double click shows all again."""
+    page = Opened(browser, everything)
+    charts = page.tab.locator("svg.chart")
+
+    def sizes(number: int) -> list[str]:
+        found: list[str] = charts.nth(number).locator(".grid text[text-anchor=middle]").all_text_contents()
+        return found
+
+    whole = sizes(0)
+    assert whole[0] == "32 B" and whole[-1] == "1 GiB"
+    page.point(charts.first, 0.5, 0.5)
+    page.tab.mouse.down()
+    page.point(charts.first, 0.8, 0.5)
+    page.tab.mouse.up()
+    assert sizes(0) == sizes(1) != whole and "32 B" not in sizes(0)
+    page.point(charts.first, 0.5, 0.5)
+    charts.first.dblclick()
+    assert sizes(0) == whole
+    page.tab.get_by_role("button", name="up to 64 KiB").first.click()
+    assert sizes(0)[0] == "16 B" and sizes(0)[-1] == "64 KiB"
+    page.check()
+
+
+def test_the_theme_can_be_chosen(browser: Any, everything: Path) -> None:
+    page = Opened(browser, everything, scheme="dark")
+    button = page.tab.locator("#theme")
+    assert button.text_content() == "Light"
+    button.click()
+    assert page.tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert button.text_content() == "Dark"
+    # Paper is white whatever was chosen.
+    button.click()
+    page.tab.emulate_media(media="print")
+    assert page.tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not button.is_visible()
+    page.check()
+
+
+def test_choices_of_path_and_size(browser: Any, everything: Path) -> None:
+    page = Opened(browser, everything)
+    words = page.tab.locator("#wires .verdict-line").first
+    assert words.text_content().startswith("aware at 1 GiB: direct over NVLink")
+    page.tab.locator("#wires select").first.select_option(label="staged, 1 MiB")
+    assert words.text_content().startswith("staged at 1 MiB: staged through host memory")
+    page.tab.locator("#matrix select").select_option(index=0)
+    assert "us" in page.tab.locator("#matrix .note").text_content()
+    page.tab.get_by_text("All figures as a table").first.click()
+    page.tab.wait_for_selector("table.figures")
+    assert page.tab.locator("table.figures tbody tr").count() == 2 * 4 * len(made.SIZES)
+    page.check()
+
+
+def test_hostile_text_does_no_harm(browser: Any, tmp_path: Path) -> None:
+    page = Opened(browser, written(tmp_path, made.write(tmp_path / "h.jsonl", *made.hostile())))
+    page.tab.get_by_text("All figures as a table").first.click()
+    page.tab.wait_for_selector("table.figures")
+    page.point(page.tab.locator("svg.chart").first, 0.6, 0.5)
+    assert page.tab.evaluate("window.hurt") is None
+    assert page.tab.locator("svg.chart").first.locator(".curve").count() == 2
+    assert page.count("img") == 0
+    page.check()
+
+
+def test_a_large_file_opens(browser: Any, tmp_path: Path, record_property: Any) -> None:
+    """10 MB of results: the page is complete; how long it took is printed, and judged by nobody here."""
+    file = made.large(tmp_path / "large.jsonl", 10)
+    path = written(tmp_path, file)
+    page = Opened(browser, path)
+    figure = (
+        f"{Path(file).stat().st_size / 1e6:.1f} MB of results, page of {path.stat().st_size / 1e6:.2f} MB"
+    )
+    print(f"\n{figure}: opened in {page.seconds:.2f} s")
+    record_property("opened_s", page.seconds)
+    assert page.count("svg.chart") == 2 and page.count("svg.chart .curve") == 24
+    page.check()
+
+
+def test_all_pairs_of_many_ranks(browser: Any, tmp_path: Path) -> None:
+    """8128 pairs are painted on a canvas: as many elements would take the browser's breath away."""
+    file = made.write(tmp_path / "pairs.jsonl", *made.pairs(128))
+    page = Opened(browser, written(tmp_path, file))
+    assert page.count("#matrix canvas") == 1
+    painted = page.tab.evaluate(
+        "document.querySelector('#matrix canvas').getContext('2d').getImageData(3 * 7, 7, 1, 1).data.join()"
+    )
+    # Ranks 1 and 3, the slow ones.
+    assert painted == "230,85,13,255"
+    page.check()

@@ -1,0 +1,171 @@
+"""wirespeed report and wirespeed plot: what they write, and the one line that they say when they cannot."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import report_files as made
+
+from wirespeed.cli.main import main
+from wirespeed.errors import ExitCode
+from wirespeed.report.markdown import markdown, plain
+from wirespeed.report.page import read_sources
+
+PAPER = Path(__file__).parents[2] / "results" / "h200-x2-paths.jsonl"
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A result file, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return made.write(tmp_path / "one.jsonl", *made.pingpong(), made.doctor())
+
+
+def error_of(capsys: pytest.CaptureFixture[str]) -> str:
+    """The one line on stderr."""
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+class TestReport:
+    def test_a_page(self, file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["report", file, "-o", "a.html"]) == 0
+        assert capsys.readouterr() == ("a.html\n", "")
+        assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
+
+    def test_without_a_name(self, file: str, tmp_path: Path) -> None:
+        assert main(["report", file]) == 0
+        assert (tmp_path / "report.html").exists()
+
+    def test_what_is_no_report_is_refused(self, file: str, capsys: pytest.CaptureFixture[str]) -> None:
+        """Protects result files: nobody's figures are overwritten by a slip of the hand."""
+        before = Path(file).read_text()
+        assert main(["report", file, "-o", file]) == ExitCode.USAGE
+        assert "ends in .html or .md" in error_of(capsys)
+        assert Path(file).read_text() == before
+
+    def test_a_place_that_cannot_be_written(self, file: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["report", file, "-o", "none/a.html"]) == ExitCode.CANNOT_WRITE
+        assert error_of(capsys) == "wirespeed: cannot write none/a.html: No such file or directory"
+
+    def test_no_file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert (
+            main(["report", str(tmp_path / "none"), "-o", str(tmp_path / "a.html")]) == ExitCode.CANNOT_WRITE
+        )
+        assert "No such file" in error_of(capsys)
+        assert not (tmp_path / "a.html").exists()
+
+    def test_damage_is_named(self, file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        with Path(file).open("a") as stream:
+            stream.write("garbage\n" * 8)
+        (tmp_path / "bad.jsonl").write_text("x\n")
+        assert main(["report", file, "bad.jsonl", "-o", "a.html"]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        assert lines[0] == "wirespeed: warning: bad.jsonl is not a result file of wirespeed"
+        assert len(lines) == 1 + 5 + 1 and lines[1].endswith("damaged, left out") and "3 more" in lines[-1]
+
+
+class TestMarkdown:
+    def test_parts(self, tmp_path: Path) -> None:
+        text = markdown(*read_sources(made.everything(tmp_path)))
+        for part in (
+            "# wirespeed report",
+            "## Findings",
+            "    pip install libucx-cu13",
+            "- known by: libuct\\_cuda.so is not loaded",
+            "- measured: aware: 9.72 times at 1 GiB",
+            "## pingpong: n1",
+            "| GPU data | use | time | GB/s | as fast |",
+            "| 8 B to 1 GiB | aware | 8.00 us | 389 |  |",
+            "| one way | host | staged | aware | aware-nogdr | aware-nogdr / aware |",
+            "direct over NVLink",
+            "## groups: 8 ranks, group 4",
+            "## Limits",
+        ):
+            assert part in text
+        assert re.search(
+            r"\n\| 1 GiB \| 9\.00 \| 4\.00 \(\d+ %\) \| 389 \(86 %\) \| 40\.0 \(\d+ %\) \|\n", text
+        )
+
+    def test_tables_are_rectangular(self, tmp_path: Path) -> None:
+        """A cell too many shifts every figure after it under another head."""
+        text = markdown(*read_sources([*made.everything(tmp_path), str(PAPER)]))
+        for block in text.split("\n\n"):
+            if block.startswith("|"):
+                assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
+
+    def test_text_is_text(self, tmp_path: Path) -> None:
+        text = markdown(*read_sources([made.write(tmp_path / "h", *made.hostile())]))
+        assert "<" not in text and "\x1b" not in text
+        assert plain("a|b*c*`d`[e](f)\n# g") == r"a\|b\*c\*\`d\`\[e\](f) \# g"
+
+
+class TestPlot:
+    @pytest.fixture
+    def wanted(self) -> None:
+        pytest.importorskip("matplotlib", reason="no matplotlib: pip install matplotlib")
+
+    @pytest.mark.parametrize(
+        ("name", "start"), [("a.pdf", b"%PDF"), ("a.png", b"\x89PNG"), ("a.svg", b"<?xml")]
+    )
+    def test_formats(self, wanted: None, file: str, tmp_path: Path, name: str, start: bytes) -> None:
+        assert main(["plot", file, "-o", name]) == 0
+        assert (tmp_path / name).read_bytes().startswith(start)
+
+    def test_curves_limits_and_published_ones(self, wanted: None, file: str, tmp_path: Path) -> None:
+        """SVG keeps its text: every curve, unit and limit can be found in it."""
+        assert main(["plot", file, "-o", "a.svg", "--against", "summit", "--paths", "aware,staged"]) == 0
+        text = (tmp_path / "a.svg").read_text()
+        shown = re.findall(r"<text[^>]*>([^<]*)</text>", text)
+        assert {"aware", "staged", "aware, Summit as published", "message size", "time, one way (us)"} <= set(
+            shown
+        )
+        assert {"limit 450 GB/s", "1 GiB"} <= set(shown)
+        assert sum(text.startswith("limit ") for text in shown) == 2
+        assert "host" not in shown
+
+    def test_one_panel(self, wanted: None, file: str, tmp_path: Path) -> None:
+        assert main(["plot", file, "-o", "a.svg", "--kind", "time"]) == 0
+        assert "GB/s" not in (tmp_path / "a.svg").read_text()
+
+    def test_names_are_no_mathematics(self, wanted: None, tmp_path: Path) -> None:
+        path = r"a$\frac{$b_^"
+        records = [made.head(), made.step(path), *made.curve(path, 1e-6, 1e9), made.end()]
+        out = tmp_path / "a.png"
+        assert main(["plot", made.write(tmp_path / "a.jsonl", *records), "-o", str(out)]) == 0
+        assert out.exists()
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["-o", "a.doc"], "ends in .pdf, .png, .svg"),
+            (["--kind", "pie"], "there are: both, bandwidth, time"),
+            (["--paths", "nccl"], "there are: host, staged, aware, aware-nogdr"),
+            (["--against", "frontier"], "there are: "),
+            (["-o", "none/a.png"], "cannot write none/a.png: No such file or directory"),
+        ],
+    )
+    def test_one_line(
+        self, wanted: None, file: str, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+    ) -> None:
+        assert main(["plot", file, *words]) != 0
+        assert said in error_of(capsys)
+
+    def test_without_matplotlib(
+        self, file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        find = importlib.util.find_spec
+
+        def without(name: str, *more: Any) -> Any:
+            return None if name == "matplotlib" else find(name, *more)
+
+        monkeypatch.setattr(importlib.util, "find_spec", without)
+        monkeypatch.delitem(sys.modules, "wirespeed.report.plots", raising=False)
+        assert main(["plot", file]) == ExitCode.UNAVAILABLE
+        assert error_of(capsys).endswith("not installed: pip install 'wirespeed[plot]'")
+        monkeypatch.delitem(sys.modules, "wirespeed.report.plots", raising=False)

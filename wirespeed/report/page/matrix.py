@@ -1,0 +1,45 @@
+"""All pairs of ranks: the cells of the heatmap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wirespeed.report.matrix import SMALL
+from wirespeed.report.members import by_pair, describe
+from wirespeed.report.page.clean import number, text
+from wirespeed.report.page.sources import Measured
+from wirespeed.stats import middle
+
+FEWEST = 3
+"""Ranks, below which there is but one pair."""
+
+
+def matrices(sets: Sequence[Measured]) -> list[dict[str, Any]]:
+    """One for each run, path and size whose figures are those of pairs."""
+    found = []
+    for one in sets:
+        for path in one.run.paths:
+            for entry in one.run.of_path(path):
+                pairs = by_pair(entry.members)
+                ranks = sorted({rank for pair in pairs for rank in pair})
+                if len(ranks) < FEWEST or one.run.view != "matrix":
+                    continue
+                places = {rank: place for place, rank in enumerate(ranks)}
+                found.append(
+                    {
+                        "set": one.number,
+                        "path": text(path),
+                        "bytes": entry.bytes,
+                        "moved": entry.amount,
+                        "small": entry.bytes <= SMALL,
+                        "ranks": ranks,
+                        "usual": number(middle(sorted(member.seconds for member in pairs.values()))),
+                        "slowest": text(describe(entry)),
+                        "cells": [
+                            [places[first], places[second], number(member.seconds)]
+                            for (first, second), member in pairs.items()
+                        ],
+                    }
+                )
+    return found

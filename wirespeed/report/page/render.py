@@ -1,0 +1,115 @@
+"""The page put together: data as one JSON block, styles and scripts inside, nothing fetched from anywhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any
+
+from wirespeed._version import __version__
+from wirespeed.report import words
+from wirespeed.report.failures import failure_lines
+from wirespeed.report.machine import cpu_line, devices_lines
+from wirespeed.report.page import best, evidence
+from wirespeed.report.page.about import about
+from wirespeed.report.page.bars import bars
+from wirespeed.report.page.clean import records, text
+from wirespeed.report.page.curves import charts, limits, prices
+from wirespeed.report.page.findings import findings
+from wirespeed.report.page.matrix import matrices
+from wirespeed.report.page.sources import Measured, Source, environment_of, host_of, measured
+from wirespeed.report.page.styles import DARK, LIGHT, styles
+from wirespeed.report.page.verdict import verdicts
+from wirespeed.units import format_seconds, format_size
+
+SCRIPTS = ("base", "scales", "lines", "legend", "curves", "prices", "matrix", "wires", "tables", "start")
+"""In this order they are one script."""
+MOST_MACHINES = 8
+"""More are not described at the top; all are below."""
+
+
+def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
+    """The whole page. `lost`: a line for each file that could not be read."""
+    import jinja2
+
+    sets = measured(sources)
+    paths = sorted({path for one in sets for path in one.run.paths}, key=str)
+    looks = styles(paths)
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("wirespeed.report", "page"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {
+        "size": format_size,
+        "seconds": format_seconds,
+        "rate": words.rate,
+        "percent": lambda share: f"{100 * share:.3g}",
+    }
+    script = _script()
+    page = environment.get_template("page.html.j2").render(
+        title=_title(sets),
+        machines=_machines(sets),
+        version=__version__,
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        light=LIGHT,
+        dark=DARK,
+        data=page_data(sets, looks),
+        looks=looks,
+        sets=sets,
+        verdicts=verdicts(sets, sources),
+        bests=[(one, spans) for one in sets if (spans := _bests(one))],
+        bars=bars(sets),
+        witnessed=[(one, rows) for one in sets if (rows := evidence.rows(one.run))],
+        findings=findings(sources),
+        failed=[(one, lines) for one in sets if (lines := failure_lines(one.run))],
+        limits=limits(one.run for one in sets),
+        abouts=about(sets),
+        warnings=[*lost, *(f"{source.file}: {line}" for source in sources for line in source.warnings)],
+    )
+    # A lone surrogate in somebody's JSON is no letter that can be written.
+    return page.encode("utf-8", "replace").decode("utf-8")
+
+
+def page_data(sets: Sequence[Measured], looks: dict[str, Any]) -> dict[str, Any]:
+    """What the page's script draws from: medians and intervals, no histograms, no samples."""
+    return {
+        "paths": {text(name): {"hue": look.hue, "dash": look.dashes} for name, look in looks.items()},
+        "sets": [{"label": one.label, "letter": one.letter, "pattern": one.pattern} for one in sets],
+        "charts": charts(sets),
+        "prices": prices(sets),
+        "matrices": matrices(sets),
+        "wires": evidence.drawings(sets),
+    }
+
+
+def _title(sets: Sequence[Measured]) -> str:
+    hosts = list(dict.fromkeys(host_of(one.run) for one in sets))
+    if len(hosts) > 3:
+        return f"{len(hosts)} machines"
+    return ", ".join(hosts) or "no figures"
+
+
+def _bests(one: Measured) -> list[tuple[str, list[best.Span]]]:
+    return [(home, spans) for home in one.run.contested if (spans := best.spans(one.run, home))]
+
+
+def _machines(sets: Sequence[Measured]) -> list[tuple[str, str]]:
+    """(host, its GPUs and CPU), each host once."""
+    found: dict[str, str] = {}
+    for one in sets:
+        environment = environment_of(one.run)
+        parts = [*devices_lines(records(environment.get("devices"))), cpu_line(environment)]
+        found.setdefault(host_of(one.run), text("; ".join(parts)))
+    return [*found.items()][:MOST_MACHINES]
+
+
+def _script() -> str:
+    folder = files("wirespeed.report.page").joinpath("script")
+    parts = [folder.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS]
+    return "\n".join(['"use strict";', *parts])

@@ -1,0 +1,189 @@
+"""Result files as a report's sources: their runs, named so that a reader can tell them apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.report.page.clean import record, records, text, texts
+from wirespeed.report.page.fit import fit
+from wirespeed.report.records import CONDITIONS, Record, Run, collect, joined
+from wirespeed.results.reading import LONGEST_LINE
+from wirespeed.results.store import read
+
+DOCTOR = b'"doctor"'
+
+
+@dataclass
+class Source:
+    """What one result file holds."""
+
+    file: str
+    runs: list[Run] = field(default_factory=list)
+    """A run and those that resumed it are one."""
+    findings: list[Record] = field(default_factory=list)
+    """What the doctor found, where the file has it."""
+    warnings: list[str] = field(default_factory=list)
+    """A line for each part that was left out."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run with the name under which a report shows it."""
+
+    number: int
+    file: str
+    run: Run
+    label: str
+
+    @property
+    def pattern(self) -> str:
+        """The pattern's name, as the run's plan or its entries have it."""
+        return pattern_of(self.run)
+
+    @property
+    def letter(self) -> str:
+        """A, B, ... Z, AA: where the label does not fit."""
+        name, rest = "", self.number
+        while rest >= 0:
+            name, rest = chr(ord("A") + rest % 26) + name, rest // 26 - 1
+        return name
+
+
+def read_sources(files: Sequence[str]) -> tuple[list[Source], list[str]]:
+    """The files that can be read, and a line for each that cannot.
+
+    Raises WirespeedError when none holds a run.
+    """
+    sources, lost = [], []
+    for file in dict.fromkeys(files):
+        try:
+            sources.append(_read(file))
+        except WirespeedError as error:
+            lost.append(str(error))
+    if not sources:
+        raise WirespeedError("; ".join(lost), ExitCode.CANNOT_WRITE)
+    return sources, lost
+
+
+def _read(file: str) -> Source:
+    try:
+        results = read(file)
+    except WirespeedError:
+        if findings := _findings(file):
+            return Source(file, findings=findings)
+        raise
+    kept = [found for one in results.records if (found := fit(one))]
+    runs = collect(kept)
+    source = Source(file, _resumed(runs), _findings(file), list(results.warnings))
+    if not runs and not source.findings:
+        raise WirespeedError(f"{file} holds no run of wirespeed", ExitCode.CANNOT_WRITE)
+    if odd := len(results.records) - len(kept) + sum(run.odd for run in runs):
+        source.warnings.append(
+            f"{odd} record{'s' if odd > 1 else ''} that this version cannot show, left out"
+        )
+    return source
+
+
+def _resumed(runs: Iterable[Run]) -> list[Run]:
+    """A run that went on with another one's plan, and measured only what that one lacked, belongs to it."""
+    parts: list[tuple[str, list[Run]]] = []
+    for run in runs:
+        plan = plan_of(run) or {"run": run.name}
+        key = json.dumps([host_of(run), [plan.get(name) for name in (*CONDITIONS, "run")]], default=str)
+        for other, group in parts:
+            if other == key and not any(part.entries.keys() & run.entries.keys() for part in group):
+                group.append(run)
+                break
+        else:
+            parts.append((key, [run]))
+    return [joined(group) for _, group in parts]
+
+
+def _findings(file: str) -> list[Record]:
+    """Findings of records of the kind "doctor"; those of the last such record count."""
+    found: list[Record] = []
+    with suppress(OSError, ValueError), Path(file).open("rb") as stream:
+        while line := stream.readline(LONGEST_LINE):
+            if DOCTOR not in line[:200]:
+                continue
+            with suppress(ValueError, RecursionError):
+                said = record(json.loads(line))
+                found = records(said.get("findings")) if said.get("kind") == "doctor" else found
+    return found
+
+
+def measured(sources: Sequence[Source]) -> list[Measured]:
+    """All runs with at least a figure or a failure, most figures first, labelled by what tells them apart."""
+    pairs = [(source.file, run) for source in sources for run in source.runs if run.entries or run.failures]
+    pairs.sort(key=lambda pair: -len(pair[1].entries))
+    labels: dict[int, str] = {}
+    for pattern in {pattern_of(run) for _, run in pairs}:
+        places = [place for place, (_, run) in enumerate(pairs) if pattern_of(run) == pattern]
+        labels |= zip(places, _labels([pairs[place] for place in places]), strict=True)
+    return [Measured(number, file, run, labels[number]) for number, (file, run) in enumerate(pairs)]
+
+
+def _labels(pairs: Sequence[tuple[str, Run]]) -> list[str]:
+    """Names from as few facts as differ; a number where nothing does."""
+    facts: tuple[Callable[[str, Run], str], ...] = (
+        lambda file, run: host_of(run),
+        lambda file, run: Path(file).stem,
+        lambda file, run: ranks_of(run),
+        lambda file, run: ", ".join(run.given_options),
+        lambda file, run: f"beside {run.beside}" if run.beside else "",
+        lambda file, run: test_of(run),
+    )
+    labels = [""] * len(pairs)
+    for fact in facts:
+        more = [
+            ", ".join(filter(None, (label, text(fact(*pair)))))
+            for label, pair in zip(labels, pairs, strict=True)
+        ]
+        if len(set(more)) > len(set(labels)):
+            labels = more
+    labels = [label or text(Path(file).stem) for label, (file, _) in zip(labels, pairs, strict=True)]
+    seen: dict[str, int] = {}
+    unique = []
+    for label in labels:
+        seen[label] = seen.get(label, 0) + 1
+        unique.append(label if labels.count(label) == 1 else f"{label} ({seen[label]})")
+    return unique
+
+
+def plan_of(run: Run) -> Record:
+    """The run's plan, or an empty one."""
+    return record(run.head.get("plan"))
+
+
+def environment_of(run: Run) -> Record:
+    """Where the run was started, or an empty record."""
+    return record(run.head.get("environment"))
+
+
+def host_of(run: Run) -> str:
+    """The host on which the run was started."""
+    return text(environment_of(run).get("host") or "unknown host")
+
+
+def pattern_of(run: Run) -> str:
+    """The pattern, from the plan, else from the entries."""
+    name = plan_of(run).get("pattern")
+    return text(name or next((entry.pattern for entry in run.entries.values()), "") or "run")
+
+
+def ranks_of(run: Run) -> str:
+    """'8 ranks'."""
+    ranks = plan_of(run).get("ranks")
+    return f"{ranks} ranks" if isinstance(ranks, int) else ""
+
+
+def test_of(run: Run) -> str:
+    """What a study fixed that a transport else chooses by itself: 'method packets, blocks 1'."""
+    pairs: Any = plan_of(run).get("test")
+    return ", ".join(" ".join(texts(pair)) for pair in pairs) if isinstance(pairs, list) else ""

@@ -1,0 +1,203 @@
+"""The verdict in plain words: what is good, what is slow, what broke, each with its figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from wirespeed.limits import Ceiling, Used, ceiling
+from wirespeed.limits.ceilings import facts_of, impossible
+from wirespeed.report import words
+from wirespeed.report.failures import failure_lines
+from wirespeed.report.machine import mpi_title
+from wirespeed.report.marks import marked
+from wirespeed.report.members import FAR, describe
+from wirespeed.report.page.best import Span, spans
+from wirespeed.report.page.clean import text
+from wirespeed.report.page.curves import share
+from wirespeed.report.page.sources import Measured, Source, host_of
+from wirespeed.report.price import pairs
+from wirespeed.report.records import Entry, Run
+from wirespeed.report.wires import beyond, suspicions
+from wirespeed.stats import middle
+from wirespeed.units import format_seconds, format_size
+
+GOOD, NOTE, WARNING, BAD = "good", "note", "warning", "bad"
+AWARE = "aware"
+STAGED = "staged"
+STRAIGHT = ("direct", "network", "loopback", "inside", "pcie")
+"""Verdicts that an MPI given device pointers need not be ashamed of."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A sentence, and how it is meant: good, note, warning or bad."""
+
+    level: str
+    text: str
+
+
+def verdicts(sets: Sequence[Measured], sources: Sequence[Source]) -> list[tuple[str, list[Verdict]]]:
+    """(heading, sentences): for each host and pattern those of the run with most figures."""
+    heads: dict[tuple[str, str], Measured] = {}
+    for one in sorted(sets, key=lambda one: -len(one.run.entries)):
+        heads.setdefault((host_of(one.run), one.pattern), one)
+    groups = [
+        (f"{one.pattern} on {host_of(one.run)} ({one.label})", [*of_run(one.run)]) for one in heads.values()
+    ]
+    found = [finding for source in sources for finding in source.findings]
+    if found:
+        things = f"{len(found)} thing{'s' if len(found) > 1 else ''} to change"
+        groups.append(("doctor", [Verdict(WARNING, f"The doctor found {things}: see Findings.")]))
+    return [(text(title), sentences) for title, sentences in groups if sentences]
+
+
+def of_run(run: Run) -> Iterator[Verdict]:
+    """The sentences about one run, the most important first."""
+    yield from _doubtful(run)
+    if run.view == "sizes" and run.entries:
+        yield from _aware(run)
+        yield from _fastest(run)
+    elif run.view == "matrix":
+        yield from _pairs(run)
+    elif run.entries:
+        yield from _each(run)
+    yield from _worth(run)
+    yield from _failed(run)
+    yield from _unsure(run)
+
+
+def _doubtful(run: Run) -> Iterator[Verdict]:
+    """What cannot be, and what a path promised and its wires deny."""
+    for line in [*beyond(run), *suspicions(run)]:
+        yield Verdict(BAD, text(f"{line}."))
+
+
+def _aware(run: Run) -> Iterator[Verdict]:
+    """Is the MPI really GPU-aware, or does it stage without telling?"""
+    entries = [entry for entry in run.of_path(AWARE) if entry.amount]
+    if not entries:
+        return
+    last = entries[-1]
+    mpi = run.step(AWARE).get("mpi")
+    name = text(mpi_title(mpi)) if isinstance(mpi, dict) else "MPI"
+    limit = run.ceiling(AWARE)
+    sentence = f"{name} takes device pointers: {_figure(last, limit)}"
+    level = GOOD
+    seen = run.evidence.get((AWARE, last.bytes))
+    through = _through_host(run, AWARE)
+    if impossible(share(last, limit) or 0):
+        level = NOTE
+    elif seen is not None and seen.verdict != "unknown":
+        sentence += f"; {seen.text}"
+        level = GOOD if seen.verdict in STRAIGHT else WARNING
+    elif through and last.rate > through.rate:
+        sentence += (
+            f". No way through host memory carries more than {words.rate(through.rate)} GB/s: "
+            "the bytes went straight"
+        )
+    elif through:
+        sentence += (
+            f". A way through host memory could carry as much ({words.rate(through.rate)} GB/s): it may be "
+            "staging without telling"
+        )
+        level = WARNING
+    yield Verdict(level, f"{sentence}.")
+    staged = run.entries.get((STAGED, last.bytes))
+    if staged:
+        times = words.ratio(staged.seconds / last.seconds)
+        yield Verdict(NOTE, f"At {format_size(last.bytes)} aware is {times} times as fast as staged.")
+
+
+def _through_host(run: Run, path: str) -> Ceiling | None:
+    """The most that a way through host memory could carry between the path's GPUs; None between hosts."""
+    step = {**run.step(path), "transport": "pipelined"}
+    return ceiling(Used("pingpong", step, wires=facts_of(run.wires, path)))
+
+
+def _figure(entry: Entry, limit: Ceiling | None) -> str:
+    """'394 GB/s at 1 GiB, 88 % of the limit'."""
+    part = share(entry, limit)
+    figure = f"{words.rate(entry.rate)} GB/s at {format_size(entry.bytes)}"
+    return figure if part is None else f"{figure}, {100 * part:.0f} % of the limit"
+
+
+def _fastest(run: Run) -> Iterator[Verdict]:
+    """Which path to use where."""
+    homes = run.contested
+    for home in homes:
+        found = spans(run, home)
+        if found:
+            parts = [_use(run, span, number == len(found) - 1) for number, span in enumerate(found)]
+            yield Verdict(NOTE, f"Fastest for {home} data: {'; '.join(parts)}.")
+    for path in run.paths:
+        entries = [entry for entry in run.of_path(path) if entry.amount]
+        if entries and entries[0].home not in homes and path != AWARE:
+            first, last = entries[0], entries[-1]
+            low = f"{format_seconds(first.seconds)} at {format_size(first.bytes)}"
+            yield Verdict(NOTE, f"{path}: {low}, {_figure(last, run.ceiling(path))}.")
+
+
+def _use(run: Run, span: Span, last: bool) -> str:
+    first = format_seconds(span.first.seconds)
+    sizes = format_size(span.first.bytes)
+    if span.first is not span.last:
+        sizes += f" to {format_size(span.last.bytes)}"
+    figure = f"{first} at {format_size(span.first.bytes)}"
+    if last and span.last.amount:
+        figure = _figure(span.last, run.ceiling(span.path))
+    return f"{span.path} for {sizes} ({figure})"
+
+
+def _each(run: Run) -> Iterator[Verdict]:
+    """Every path at its largest size, where paths are no rivals."""
+    parts = [
+        f"{path} {words.rate(entries[-1].rate)} GB/s"
+        for path in run.paths
+        if (entries := [entry for entry in run.of_path(path) if entry.amount])
+    ]
+    if parts:
+        yield Verdict(NOTE, f"At the largest size: {', '.join(parts)}.")
+
+
+def _pairs(run: Run) -> Iterator[Verdict]:
+    for path in run.paths:
+        entry = run.of_path(path)[-1]
+        if len(entry.members) > 1:
+            usual = middle(sorted(member.seconds for member in entry.members))
+            far = max(member.seconds for member in entry.members) / usual - 1 >= FAR
+            level = WARNING if far else GOOD
+            yield Verdict(level, f"{path}, {format_size(entry.bytes)}: {describe(entry)}.")
+
+
+def _worth(run: Run) -> Iterator[Verdict]:
+    for pair in pairs(run):
+        found = [(size, worth) for size in run.sizes if (worth := pair.worth(run, size)) and worth.certain]
+        if found:
+            size, worth = max(found, key=lambda one: one[1].ratio)
+            what = pair.what if pair.what != "gain" else "it"
+            yield Verdict(
+                NOTE,
+                f"{pair.path} without {what} ({pair.without}) takes up to {words.ratio(worth.ratio)} times "
+                f"as long (at {format_size(size)}).",
+            )
+
+
+def _failed(run: Run) -> Iterator[Verdict]:
+    for head, line, style in failure_lines(run):
+        if style != "dim":
+            yield Verdict(BAD if style == "red" else WARNING, text(f"{head}: {line}."))
+    if run.end is None or run.end.get("status") == "interrupted":
+        yield Verdict(WARNING, "This run was ended before all was measured.")
+
+
+def _unsure(run: Run) -> Iterator[Verdict]:
+    wide = [entry for entry in run.entries.values() if marked(entry)]
+    wanted = run.wanted_precision
+    if wide and isinstance(wanted, (int, float)):
+        count = f"{len(wide)} of {len(run.entries)} figures"
+        yield Verdict(
+            NOTE,
+            f"{count} are not within the ±{words.percent(wanted)} asked for: more --max-time makes them "
+            "surer.",
+        )
