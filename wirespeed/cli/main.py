@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, Annotated
 
@@ -24,10 +25,15 @@ HELP = (
 
 def build_app() -> typer.Typer:
     """The application with every command in this folder."""
+    return _built(tuple(wirespeed.cli.__path__))
+
+
+@cache
+def _built(folders: tuple[str, ...]) -> typer.Typer:
     # Plain help: drawing boxes would cost more than twice the time that `--help` may take.
     app = typer.Typer(name="wirespeed", help=HELP, add_completion=False, rich_markup_mode=None)
     app.callback(invoke_without_command=True)(_root)
-    names = {file.stem for folder in wirespeed.cli.__path__ for file in Path(folder).glob("[a-z]*.py")}
+    names = {file.stem for folder in folders for file in Path(folder).glob("[a-z]*.py")}
     modules = [importlib.import_module(f"wirespeed.cli.{name}") for name in names - {"main"}]
     for module in sorted(modules, key=lambda module: (getattr(module, "ORDER", 50), module.__name__)):
         module.register(app)
