@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import io
+import json
 import re
+from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.records import SIZES, console, entry, failure, full_run, head, make_run, shown, text_of
 
 from wirespeed.report import marks, terminal, words
 from wirespeed.report.records import Entry, Failure, collect
+from wirespeed.results.reading import Results
+
+ROOT = Path(__file__).parents[2]
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
 
 
 class TestWords:
@@ -207,3 +218,25 @@ def test_the_table_knows_its_marks() -> None:
     assert marks.mark(Entry.from_record(entry("host", 8, 1e-6))) == ""
     assert marks.mark(Entry.from_record(entry("host", 8, 1e-6, stopped="max-time", precision=None))) == "?"
     assert marks.mark(Entry.from_record(entry("host", 8, 1e-6, stopped="fixed", precision=None))) == ""
+
+
+@settings(max_examples=60, deadline=None)
+@given(number=st.integers(0, 40), depth=st.integers(0, 4), value=JSON_VALUES, choices=st.randoms())
+def test_any_value_in_any_place_is_shown_or_left_out(
+    number: int, depth: int, value: Any, choices: Any
+) -> None:
+    """Protects `wirespeed show` from files that others wrote or changed: shown or left out, never raised."""
+    lines = (ROOT / "results" / "h200-x2-exchange.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in lines]
+    inside: Any = found[number % len(found)]
+    for _ in range(depth):
+        deeper = [one for one in inside.values() if isinstance(one, dict) and one]
+        if not deeper:
+            break
+        inside = choices.choice(deeper)
+    inside[choices.choice(sorted(inside))] = value
+    results = Results("made up")
+    for place, one in enumerate(found):
+        results.add(one, place)
+    screen = console(100)
+    terminal.print_runs(screen, collect(results.records))

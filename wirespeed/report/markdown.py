@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from wirespeed.limits import Ceiling
 from wirespeed.report import words
+from wirespeed.report.clean import text
 from wirespeed.report.failures import failure_lines
 from wirespeed.report.marks import mark
 from wirespeed.report.page import best, evidence
 from wirespeed.report.page.about import about
-from wirespeed.report.page.clean import text
 from wirespeed.report.page.curves import limits, share
 from wirespeed.report.page.findings import findings
 from wirespeed.report.page.sources import Measured, Source, measured

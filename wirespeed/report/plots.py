@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.report.clean import text
 from wirespeed.report.page import published
-from wirespeed.report.page.clean import text
 from wirespeed.report.page.sources import Measured, Source, measured
 from wirespeed.report.page.styles import LIGHT, Style, styles
 from wirespeed.report.records import Entry

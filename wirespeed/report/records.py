@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.limits.ceilings import Ceiling, Used, ceiling, facts_of
+from wirespeed.report.fit import fit
 
 if TYPE_CHECKING:
     from wirespeed.patterns import Pattern
@@ -264,7 +265,12 @@ class Run:
         kind = record.get("kind")
         if kind not in RECORDED:
             return
-        self.records.append(record)
+        fitted = fit(record)
+        self.records.append(fitted or record)
+        if fitted is None:
+            self.odd += 1
+            return
+        record = fitted
         try:
             if kind == "run":
                 self.head = record

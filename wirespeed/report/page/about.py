@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from wirespeed.report import words
 from wirespeed.report.choices import choices
+from wirespeed.report.clean import count, number, record, records, text, texts
 from wirespeed.report.legend import legend
 from wirespeed.report.machine import cpu_line, devices_lines, placement, title
-from wirespeed.report.page.clean import count, number, record, records, text, texts
 from wirespeed.report.page.sources import Measured, environment_of
 from wirespeed.report.records import Run
 from wirespeed.report.table import Layout

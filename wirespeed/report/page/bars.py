@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wirespeed.report import words
+from wirespeed.report.clean import text
 from wirespeed.report.copies import ALONE, TOGETHER, slowest
-from wirespeed.report.page.clean import text
 from wirespeed.report.page.sources import Measured
 from wirespeed.report.records import Entry, Run
 from wirespeed.units import format_size

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from wirespeed.limits import Ceiling
+from wirespeed.report.clean import MOST_EXACT, number, text
 from wirespeed.report.marks import mark
 from wirespeed.report.page import published
-from wirespeed.report.page.clean import MOST_EXACT, number, text
 from wirespeed.report.page.sources import Measured
 from wirespeed.report.price import pairs
 from wirespeed.report.records import Entry, Run

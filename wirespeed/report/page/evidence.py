@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wirespeed.limits.ceilings import facts_of
-from wirespeed.report.page.clean import count, number, record, records, text
+from wirespeed.report.clean import count, number, record, records, text
 from wirespeed.report.page.sources import Measured
 from wirespeed.report.records import Record, Run
 from wirespeed.report.wires import of_path

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wirespeed.report import words
-from wirespeed.report.page.clean import count, number, record, records, text
+from wirespeed.report.clean import count, number, record, records, text
 from wirespeed.report.page.sources import Source
 from wirespeed.units import format_size
 

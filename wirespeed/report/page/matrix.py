@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from wirespeed.report.clean import number, text
 from wirespeed.report.matrix import SMALL
 from wirespeed.report.members import by_pair, describe
-from wirespeed.report.page.clean import number, text
 from wirespeed.report.page.sources import Measured
 from wirespeed.stats import middle
 

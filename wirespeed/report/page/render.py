@@ -10,12 +10,12 @@ from typing import Any
 
 from wirespeed._version import __version__
 from wirespeed.report import words
+from wirespeed.report.clean import records, text
 from wirespeed.report.failures import failure_lines
 from wirespeed.report.machine import cpu_line, devices_lines
 from wirespeed.report.page import best, evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.bars import bars
-from wirespeed.report.page.clean import records, text
 from wirespeed.report.page.curves import charts, limits, prices
 from wirespeed.report.page.findings import findings
 from wirespeed.report.page.matrix import matrices

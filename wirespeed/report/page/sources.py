@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.report.page.clean import record, records, text, texts
-from wirespeed.report.page.fit import fit
+from wirespeed.report.clean import record, records, text, texts
 from wirespeed.report.records import CONDITIONS, Record, Run, collect, joined
 from wirespeed.results.reading import LONGEST_LINE
 from wirespeed.results.store import read
@@ -78,12 +77,11 @@ def _read(file: str) -> Source:
         if findings := _findings(file):
             return Source(file, findings=findings)
         raise
-    kept = [found for one in results.records if (found := fit(one))]
-    runs = collect(kept)
+    runs = collect(results.records)
     source = Source(file, _resumed(runs), _findings(file), list(results.warnings))
     if not runs and not source.findings:
         raise WirespeedError(f"{file} holds no run of wirespeed", ExitCode.CANNOT_WRITE)
-    if odd := len(results.records) - len(kept) + sum(run.odd for run in runs):
+    if odd := sum(run.odd for run in runs):
         source.warnings.append(
             f"{odd} record{'s' if odd > 1 else ''} that this version cannot show, left out"
         )

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from wirespeed.limits import Ceiling, Used, ceiling
 from wirespeed.limits.ceilings import facts_of, impossible
 from wirespeed.report import words
+from wirespeed.report.clean import text
 from wirespeed.report.failures import failure_lines
 from wirespeed.report.machine import mpi_title
 from wirespeed.report.marks import marked
 from wirespeed.report.members import FAR, describe
 from wirespeed.report.page.best import Span, spans
-from wirespeed.report.page.clean import text
 from wirespeed.report.page.curves import share
 from wirespeed.report.page.sources import Measured, Source, host_of
 from wirespeed.report.price import pairs

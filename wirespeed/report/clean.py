@@ -1,4 +1,4 @@
-"""Values of result files that anyone may have written, made fit for a page: short texts, finite numbers."""
+"""Values of result files that anyone may have written, made fit to show: short texts, finite numbers."""
 
 from __future__ import annotations
 

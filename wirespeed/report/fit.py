@@ -1,13 +1,16 @@
-"""Records as the report's rooms expect them: members of another shape are dropped before they are asked."""
+"""Records as reports expect them: members of another shape are dropped before anybody asks for them.
+
+Anyone may have written a result file, or a part of one.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from wirespeed.report.page.clean import record, records
-from wirespeed.report.records import Record
+from wirespeed.report.clean import record, records
 
+Record = dict[str, Any]
 LARGEST = 1 << 63
 """No count and no time is larger."""
 SAID = ("rate", "links", "generation", "width")
