@@ -141,3 +141,10 @@ def mpi(request: pytest.FixtureRequest) -> mpis.InstalledMpi:
     if isinstance(found, str):
         pytest.skip(found)
     return found
+
+
+@pytest.fixture(scope="session")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of what tests compile, the same for all workers of this session."""
+    own = tmp_path_factory.getbasetemp()
+    return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "builds"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from conformance.test_onesided import IRREGULAR, everything_right, installed
-from faults.test_faults import after, strike
 from support.command import disturbed, wirespeed
 from support.mpis import InstalledMpi
 from support.shim import fake_nvshmem
+from support.strikes import PATIENCE, SLOW, after, strike
 
 FAST = ("--max-time", "0.02")
 COMMAND = ("pingpong", "--paths", "shmem", "--device", "emulated")
@@ -84,8 +84,7 @@ def test_a_rank_that_is_struck(shmem: dict[str, str], number: int, what: str, tm
     """Protects the name of the rank that died or hangs while the other's stream waits for its signal."""
     out = tmp_path / "r.jsonl"
     done = disturbed(
-        *("pingpong", "--paths", "shmem,host", "--device", "emulated", "--timeout", "3"),
-        *("--sizes", "8,64K,4M", "--precision", "0.0001%", "--max-time", "0.8"),
+        *("pingpong", "--paths", "shmem,host", "--device", "emulated", *PATIENCE, *SLOW),
         out=out,
         when=after(1),
         act=strike(out, 1, number),
