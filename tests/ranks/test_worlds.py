@@ -52,11 +52,10 @@ def test_a_ping_pong_of_other_than_two(ranks: int, tmp_path: Path) -> None:
     assert done.err.count(f"exactly two ranks, not {ranks}") == 1
 
 
+# Each launcher with another version or vendor of its own ABI's library, and with one of the other ABI.
 MIXES = [
-    (launcher, library)
-    for launcher in ("openmpi", "mpich", "impi", "debian")
-    for library in ("openmpi", "mpich", "impi", "debian")
-    if launcher != library
+    *(("openmpi", "debian"), ("debian", "openmpi"), ("mpich", "impi"), ("impi", "mpich")),
+    *(("openmpi", "mpich"), ("debian", "impi"), ("mpich", "openmpi"), ("impi", "debian")),
 ]
 
 
