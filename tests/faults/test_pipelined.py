@@ -20,7 +20,8 @@ def struck(mpi: InstalledMpi, way: str, out: Path, rank: int, number: int) -> Do
         *("--sizes", "8,1M,32M", *LONG, *PATIENCE),
         out=out,
         when=after(2),
-        act=strike(out, rank, number),
+        # In the middle of a round of 70 ms or more: between two, ranks wait for each other in MPI.
+        act=strike(out, rank, number, delay=0.02, rounds=3),
         # So slow that the largest size is still under way.
         environment={"WIRESPEED_EMULATED": "count=2,h2d=1e9,d2h=1e9"},
     )
