@@ -48,8 +48,9 @@ def _clean_environment() -> None:
             del os.environ[name]
     if os.geteuid() == 0:
         os.environ |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    # More ranks than cores, for Open MPI 4 and 5; the others never mind.
+    # More ranks than cores, for Open MPI 4 and 5, and ranks that give way; the others never mind.
     os.environ |= {
+        "OMPI_MCA_mpi_yield_when_idle": "1",
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
         "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
         # It takes time after every size; its own tests switch it on again.
@@ -141,3 +142,10 @@ def mpi(request: pytest.FixtureRequest) -> mpis.InstalledMpi:
     if isinstance(found, str):
         pytest.skip(found)
     return found
+
+
+@pytest.fixture(scope="session")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of what tests compile, the same for all workers of this session."""
+    own = tmp_path_factory.getbasetemp()
+    return (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "builds"

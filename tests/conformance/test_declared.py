@@ -16,7 +16,7 @@ SIZE, RATE = 32 << 20, 1e9
 def measured(tmp_path: Path, declared: str, *command: str) -> Done:
     done = wirespeed(
         *command,
-        *("--device", "emulated", "--sizes", str(SIZE), "--max-time", "0.3"),
+        *("--device", "emulated", "--sizes", str(SIZE), "--max-time", "0.3", "--warmup", "0"),
         out=tmp_path / "r.jsonl",
         environment={"WIRESPEED_EMULATED": f"count=2,{declared}"},
     )
@@ -66,6 +66,7 @@ def test_host_memory_of_one_numa_node(tmp_path: Path) -> None:
     assert done.code == 0 and [entry["details"]["numa_node"] for entry in copies] == [0, 0]
     done = wirespeed(
         *("copy", "--paths", "h2h", "--device", "emulated", "--sizes", "64K", "--node", "777"),
+        *("--ranks", "1", "--max-time", "0.01"),
         out=tmp_path / "s.jsonl",
     )
     assert not [entry for entry in done.entries if entry["pattern"] == "copy"]

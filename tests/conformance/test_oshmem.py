@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from conformance.test_onesided import everything_right, installed, irregular
-from faults.test_faults import after, strike
 from support.command import disturbed, wirespeed
 from support.mpis import InstalledMpi
+from support.strikes import PATIENCE, SLOW, after, strike
 
 FAST = ("--max-time", "0.02")
 
@@ -71,8 +71,7 @@ def test_a_rank_that_is_struck(debian: InstalledMpi, number: int, what: str, tmp
     """Protects the name of the rank that died or hangs, though OpenSHMEM takes over signals."""
     out = tmp_path / "r.jsonl"
     done = disturbed(
-        *("pingpong", "--paths", "oshmem,host", "--mpi", debian.mpiexec, "--timeout", "3"),
-        *("--sizes", "8,64K,4M", "--precision", "0.0001%", "--max-time", "0.8"),
+        *("pingpong", "--paths", "oshmem,host", "--mpi", debian.mpiexec, *PATIENCE, *SLOW),
         out=out,
         when=after(1),
         act=strike(out, 1, number),

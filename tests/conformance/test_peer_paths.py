@@ -14,7 +14,8 @@ from support.command import Done, Record, wirespeed
 from support.mpis import InstalledMpi
 
 PATHS = ("ipc-write", "ipc-read", "ipc-kernel", "gpu")
-FAST = ("--max-time", "0.005")
+# Ranks that spin hand over by time slices here: without a warm-up nothing is measured by the hundred.
+FAST = ("--max-time", "0.005", "--warmup", "0")
 SIZES = {
     **{str(size): size for size in (0, 1, 4, 7, 8, 12, 13, 100, 4097)},
     "64K": 1 << 16,
@@ -22,12 +23,14 @@ SIZES = {
     "16M": 1 << 24,
 }
 FEW = {"0": 0, "1": 1, "8": 8, "13": 13, "4097": 4097, "1M": 1 << 20}
+ENGINE, HOST_TELLS = "copy engine, word from the stream", "copy engine, word from the host"
 WAYS = ("packets", "stores", "bulk", "pull", "bulk-pull")
 SCRIPT = Path(__file__).parents[1] / "support" / "peer_patterns.py"
 
 
 def any_mpi() -> InstalledMpi:
-    mpi = mpis.find("mpich")
+    """Open MPI, whose ranks yield: on two cores all that waits besides costs time."""
+    mpi = mpis.find("openmpi")
     if isinstance(mpi, str):
         pytest.skip(mpi)
     return mpi
@@ -60,16 +63,16 @@ def entries_by_path(done: Done, sizes: dict[str, int], paths: tuple[str, ...]) -
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects all four paths as they run when nothing is fixed, and what the record says of each choice."""
-    done = pingpong(tmp_path / "r.jsonl", ",".join(PATHS), *FAST, "--sizes", ",".join(SIZES), mpi=mpi)
-    found = entries_by_path(done, SIZES, PATHS)
+    sizes = SIZES if mpi.name == "openmpi" else FEW | {"16M": 1 << 24}
+    done = pingpong(tmp_path / "r.jsonl", ",".join(PATHS), *FAST, "--sizes", ",".join(sizes), mpi=mpi)
+    found = entries_by_path(done, sizes, PATHS)
     assert {found[path][0]["details"]["copied by"] for path in PATHS[:3]} == {"nothing to copy"}
     by = {path: {entry["details"]["copied by"] for entry in found[path][1:]} for path in PATHS[:3]}
-    engine = {"copy engine, word from the stream", "copy engine, word from the host"}
-    assert by["ipc-write"] <= {*engine, "kernel"}
-    assert by["ipc-read"] == {"copy engine, word from the host"}
+    assert by["ipc-write"] <= {ENGINE, HOST_TELLS, "kernel"}
+    assert by["ipc-read"] == {HOST_TELLS}
     assert by["ipc-kernel"] == {"kernel"}
     # For large messages nothing but an engine is tried.
-    assert found["ipc-write"][-1]["details"]["copied by"] == "copy engine, word from the stream"
+    assert found["ipc-write"][-1]["details"]["copied by"] == ENGINE
     for entry in found["gpu"]:
         assert set(entry["details"]) - {"clock_told"} == {"method", "blocks", "threads", "place"}
         assert entry["details"]["method"] in WAYS
@@ -86,9 +89,13 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert step["details"]["clock_ns"] >= 1
 
 
+# Where no processor has them, bulk copies are the kernels of stores and of pull: those two lie both ways.
 @pytest.mark.parametrize(
     ("way", "offset"),
-    [*((way, "0") for way in WAYS), *((way, "3") for way in WAYS), ("packets", "1"), ("stores", "1")],
+    [
+        *(("packets", "0"), ("packets", "1"), ("stores", "0"), ("stores", "3"), ("bulk", "3")),
+        *(("pull", "0"), ("pull", "3"), ("bulk-pull", "0")),
+    ],
 )
 def test_each_way_of_gpu(way: str, offset: str, tmp_path: Path) -> None:
     """Protects each way by itself, aligned and not; the record says which it was."""
@@ -104,36 +111,25 @@ def test_each_way_of_gpu(way: str, offset: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fixed", "by"),
+    ("path", "fixed", "by"),
     [
-        (("copy=engine",), ("copy engine, word from the stream",)),
-        (("copy=engine", "tell=host"), ("copy engine, word from the host",)),
-        (("copy=kernel",), ("kernel",)),
-        (("copy=kernel", "offset=1"), ("kernel",)),
-        (("copy=engine", "offset=3"), ("copy engine, word from the stream",)),
-        (
-            ("tell=host",),
-            (
-                "copy engine, word from the host",
-                "kernel",
-            ),
-        ),
+        ("ipc-write", ("copy=engine", "tell=host"), {HOST_TELLS}),
+        ("ipc-write", ("copy=engine", "offset=3"), {ENGINE}),
+        ("ipc-write", ("copy=kernel", "offset=1"), {"kernel"}),
+        ("ipc-write", ("tell=host",), {HOST_TELLS, "kernel"}),
+        ("ipc-read", ("offset=3",), {HOST_TELLS}),
     ],
-    ids=" ".join,
+    ids=str,
 )
-def test_each_way_of_ipc_write(fixed: tuple[str, ...], by: tuple[str, ...], tmp_path: Path) -> None:
-    """Protects engine and kernel, and words from the stream and from the host, each by itself."""
+def test_each_way_of_ipc(path: str, fixed: tuple[str, ...], by: set[str], tmp_path: Path) -> None:
+    """Protects engine and kernel, words from the stream and from the host, and places in the sender's buffer.
+
+    Each by itself; aligned they run in test_every_byte_arrives, too.
+    """
     words = (*FAST, "--sizes", ",".join(FEW), *with_test(*fixed))
-    done = pingpong(tmp_path / "r.jsonl", "ipc-write", *words)
-    found = entries_by_path(done, FEW, ("ipc-write",))["ipc-write"]
-    assert {entry["details"]["copied by"] for entry in found if entry["bytes"]} <= set(by)
-
-
-@pytest.mark.parametrize("offset", ["1", "3"])
-def test_unaligned_reads(offset: str, tmp_path: Path) -> None:
-    """Protects the places that the receiver computes in the sender's buffer."""
-    words = (*FAST, "--sizes", ",".join(FEW), *with_test(f"offset={offset}"))
-    entries_by_path(pingpong(tmp_path / "r.jsonl", "ipc-read", *words), FEW, ("ipc-read",))
+    done = pingpong(tmp_path / "r.jsonl", path, *words)
+    found = entries_by_path(done, FEW, (path,))[path]
+    assert {entry["details"]["copied by"] for entry in found if entry["bytes"]} <= by
 
 
 def test_streams_that_write_no_values(tmp_path: Path) -> None:
@@ -143,7 +139,7 @@ def test_streams_that_write_no_values(tmp_path: Path) -> None:
         WIRESPEED_EMULATED="count=2,values=0",
     )
     found = entries_by_path(done, {"8": 8, "1M": 1 << 20}, PATHS[:3])
-    assert found["ipc-write"][-1]["details"]["copied by"] == "copy engine, word from the host"
+    assert found["ipc-write"][-1]["details"]["copied by"] == HOST_TELLS
 
 
 def test_one_buffer_for_both_ways(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
 
 FAST = ("--max-time", "0.02")
-SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 << 20, "64M": 1 << 26}
+SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 << 20}
 SCRIPT = Path(__file__).parents[1] / "support" / "many_peers.py"
 
 
@@ -37,10 +37,11 @@ def any_mpi(name: str = "mpich") -> InstalledMpi:
 
 
 def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
-    """Protects the path under each MPI, as it runs when nothing is fixed."""
-    done = pingpong(mpi, tmp_path / "r.jsonl", *FAST, "--sizes", ",".join(SIZES))
+    """Protects the path under each MPI, as it runs when nothing is fixed; 64 MiB under one of each ABI."""
+    sizes = SIZES | ({"64M": 1 << 26} if mpi.name in ("openmpi", "mpich") else {"9M": 9 << 20})
+    done = pingpong(mpi, tmp_path / "r.jsonl", *FAST, "--sizes", ",".join(sizes))
     assert done.code == 0, done.err + done.out
-    assert [entry["bytes"] for entry in done.entries] == list(SIZES.values())
+    assert [entry["bytes"] for entry in done.entries] == list(sizes.values())
     for entry in done.entries:
         assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
         assert entry["details"]["chunk"] <= 8 << 20 and entry["details"]["slots"] == 4
@@ -52,14 +53,12 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mpi", "offset", "fixed"),
     [
-        ("mpich", "0", ("by=streams",)),
         ("openmpi", "1", ("by=mixed",)),
-        ("mpich", "3", ("by=host",)),
         ("mpich", "0", ("shared=no",)),
         ("openmpi", "1", ("by=streams", "chunk=70001", "slots=3")),
         ("mpich", "3", ("by=mixed", "chunk=70001", "slots=2")),
         ("mpich", "0", ("by=streams", "chunk=4096", "slots=64", "streams=2")),
-        ("openmpi", "1", ("by=host", "chunk=70001", "slots=3", "streams=2")),
+        ("openmpi", "3", ("by=host", "chunk=70001", "slots=3", "streams=2")),
         ("openmpi", "3", ("shared=no", "chunk=70001", "slots=3")),
     ],
     indirect=["mpi"],
@@ -92,9 +91,8 @@ def test_each_way_of_handing_chunks_over(
     [
         ("openmpi", ""),
         ("mpich", "by=streams"),
-        ("mpich", "shared=no"),
-        ("mpich", "chunk=70000;slots=3"),
-        ("openmpi", "shared=no;chunk=5001;slots=2"),
+        ("openmpi", "chunk=70000;slots=3"),
+        ("openmpi", "shared=no;chunk=50001;slots=2"),
     ],
     indirect=["mpi"],
 )
@@ -154,23 +152,27 @@ def test_little_shared_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("fixed", ["by=streams", "by=host", "shared=no"])
-def test_both_copies_run_at_once(fixed: str, tmp_path: Path) -> None:
-    """Protects the point of the path, against a declared truth: half the time of copy after copy."""
-    done = pingpong(
-        any_mpi(),
-        tmp_path / "r.jsonl",
-        *("--sizes", "32M", "--max-time", "1.5", *with_test(fixed)),
-        paths="staged-pinned,staged-pipelined",
-        WIRESPEED_EMULATED="count=2,h2d=2.5e8,d2h=2.5e8",
-    )
-    assert done.code == 0, done.err
-    # The best round: whatever else runs on this machine can only make rounds longer.
-    rate = {entry["path"]: entry["bytes"] / entry["seconds"]["min"] for entry in done.entries}
-    assert rate["staged-pipelined"] <= 2.51e8
-    # Nearer to one copy's rate than to that of two in a row, which is what staged-pinned is.
-    assert rate["staged-pinned"] <= 1.26e8
-    assert rate["staged-pipelined"] > 1.5 * rate["staged-pinned"]
+def test_both_copies_run_at_once(tmp_path: Path) -> None:
+    """Protects the point of the path, against a declared truth: half the time of copy after copy.
+
+    In each way of handing chunks over; copy after copy is what staged-pinned is.
+    """
+    rates: dict[str, float] = {}
+    for fixed in ("by=streams", "by=host", "shared=no"):
+        done = pingpong(
+            any_mpi(),
+            tmp_path / f"{fixed}.jsonl",
+            *("--sizes", "32M", "--max-time", "0.8", *with_test(fixed)),
+            paths="staged-pipelined" if rates else "staged-pinned,staged-pipelined",
+            WIRESPEED_EMULATED="count=2,h2d=5e8,d2h=5e8",
+        )
+        assert done.code == 0, done.err
+        # The best round: whatever else runs on this machine can only make rounds longer.
+        rates |= {entry["path"]: entry["bytes"] / entry["seconds"]["min"] for entry in done.entries}
+        assert rates["staged-pipelined"] <= 5.02e8
+        # Nearer to one copy's rate than to that of two in a row.
+        assert rates["staged-pinned"] <= 2.52e8
+        assert rates["staged-pipelined"] > 1.5 * rates["staged-pinned"], fixed
 
 
 @pytest.mark.parametrize(

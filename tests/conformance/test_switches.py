@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
-from support.shim import aware_prefix
+from support.shim import aware
 
 WORDS = ("--device", "emulated", "--sizes", "1,4097", "--max-time", "0.02")
 UCX_WITH_CUDA = "libuct_cuda.so.0"
@@ -23,9 +23,9 @@ def inside(mpi: InstalledMpi, out: Path, **variables: str) -> Done:
 
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
-def test_the_switch_is_set_for_its_path_alone(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_the_switch_is_set_for_its_path_alone(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
     """Protects aware-nogdr's way to success, and the other paths from its switch."""
-    prefix = aware_prefix(tmp_path / "aware", mpi.mpiexec, mpi.library, needs=UCX_WITH_CUDA)
+    prefix = aware(builds, mpi, needs=UCX_WITH_CUDA)
     done = wirespeed(
         *("pingpong", "--mpi", prefix, "--paths", "aware-nogdr,aware", *WORDS),
         out=tmp_path / "r.jsonl",
@@ -38,10 +38,10 @@ def test_the_switch_is_set_for_its_path_alone(mpi: InstalledMpi, tmp_path: Path)
     assert "UCX_TLS" not in other["variables"]
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
-def test_an_mpi_that_the_switch_means_nothing_to(mpi: InstalledMpi, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_an_mpi_that_the_switch_means_nothing_to(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
     """Protects the table from a second `aware` under another name: no UCX with CUDA, no figure."""
-    prefix = aware_prefix(tmp_path / "aware", mpi.mpiexec, mpi.library)
+    prefix = aware(builds, mpi)
     done = wirespeed(
         *("pingpong", "--mpi", prefix, "--paths", "aware-nogdr,aware", *WORDS),
         out=tmp_path / "r.jsonl",
@@ -55,7 +55,7 @@ def test_an_mpi_that_the_switch_means_nothing_to(mpi: InstalledMpi, tmp_path: Pa
     assert "device pointer" not in failure["text"]
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_too_late_inside_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects what `mpirun wirespeed` measures from a switch that comes after MPI's start."""
     done = inside(mpi, tmp_path / "r.jsonl")
@@ -66,7 +66,7 @@ def test_too_late_inside_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert failure["text"] == "start the ranks with UCX_TLS=^cuda_ipc for this path"
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_in_time_inside_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects those who do set it: then it is not missing, and only UCX itself may be."""
     done = inside(mpi, tmp_path / "r.jsonl", UCX_TLS="^cuda_ipc")

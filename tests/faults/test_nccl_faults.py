@@ -2,46 +2,33 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import mpis
-from support.command import Record, disturbed, ranks_of, whole_lines
+from support.command import disturbed
 from support.stand_ins import fake_driver, fake_nccl
-
-SLOW = ("--sizes", "8,64K,4M", "--precision", "0.0001%", "--max-time", "0.8")
+from support.strikes import PATIENCE, SLOW, after, strike
 
 
 @pytest.fixture(scope="module")
-def libraries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    folder = tmp_path_factory.mktemp("libraries")
-    return {**fake_nccl(folder), **fake_driver(folder, "cuda")}
-
-
-def first_entry(records: list[Record]) -> bool:
-    """A figure is in the file, and the next is under way."""
-    return any(record["kind"] == "entry" for record in records)
+def libraries(builds: Path) -> dict[str, str]:
+    return {**fake_nccl(builds), **fake_driver(builds, "cuda")}
 
 
 def struck(
-    rank: int, number: int, after: float, options: tuple[str, ...], libraries: dict[str, str], out: Path
+    rank: int, number: int, delay: float, options: tuple[str, ...], libraries: dict[str, str], out: Path
 ) -> Any:
     """A run whose rank gets a signal so many seconds after the first figure."""
     mpi = mpis.find("mpich")
     if isinstance(mpi, str):
         pytest.skip(mpi)
 
-    def act(process: subprocess.Popen[str]) -> None:
-        time.sleep(after)
-        os.kill(ranks_of(whole_lines(out))[rank], number)
-
-    arguments = ("pingpong", "--mpi", str(mpi.mpiexec), "--timeout", "3", *options)
-    done = disturbed(*arguments, out=out, when=first_entry, act=act, environment=libraries)
+    arguments = ("pingpong", "--mpi", str(mpi.mpiexec), *PATIENCE, *options)
+    act = strike(out, rank, number, delay)
+    done = disturbed(*arguments, out=out, when=after(1), act=act, environment=libraries)
     done.no_stack_trace()
     assert done.code == 1
     return done
@@ -59,7 +46,7 @@ def struck(
 def test_a_killed_rank(path: str, device: str, rank: int, libraries: dict[str, str], tmp_path: Path) -> None:
     """Protects what was measured, the paths that follow, and the name of the rank that died inside NCCL."""
     options = ("--device", device, "--paths", f"{path},host", *SLOW)
-    done = struck(rank, signal.SIGKILL, 0.2, options, libraries, tmp_path / "r.jsonl")
+    done = struck(rank, signal.SIGKILL, 0.1, options, libraries, tmp_path / "r.jsonl")
     (failure,) = done.failures
     assert (failure["what"], failure["path"], failure["rank"]) == ("death", path, rank), failure["text"]
     assert [entry["bytes"] for entry in done.entries if entry["path"] == path][:1] == [8]
@@ -74,7 +61,7 @@ def test_a_stopped_rank(path: str, device: str, libraries: dict[str, str], tmp_p
     # One long sample, so that the signal surely falls into it and not between two.
     loops = "1000" if device == "emulated" else "5000"
     options = ("--device", device, "--paths", path, "--sizes", "8,4M", "--warmup", "0", "--loops", loops)
-    done = struck(1, signal.SIGSTOP, 1.0, options, libraries, tmp_path / "r.jsonl")
+    done = struck(1, signal.SIGSTOP, 0.5, options, libraries, tmp_path / "r.jsonl")
     (failure,) = done.failures
     assert failure["what"] == "hang" and failure["rank"] == 1, failure["text"]
     assert "is stopped (SIGSTOP)" in failure["text"]

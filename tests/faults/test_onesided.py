@@ -6,9 +6,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from faults.test_faults import after, strike
 from support.command import disturbed
 from support.mpis import InstalledMpi
+from support.strikes import PATIENCE, SLOW, after, strike
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,7 @@ def test_a_rank_that_is_struck(mpi: InstalledMpi, path: str, number: int, tmp_pa
     """Protects the name of the rank that died or hangs in the middle of puts and gets."""
     out = tmp_path / "r.jsonl"
     done = disturbed(
-        *("pingpong", "--mpi", mpi.mpiexec, "--paths", f"{path},host", "--timeout", "3"),
-        *("--sizes", "8,64K,4M", "--precision", "0.0001%", "--max-time", "0.4"),
+        *("pingpong", "--mpi", mpi.mpiexec, "--paths", f"{path},host", *PATIENCE, *SLOW),
         out=out,
         when=after(1),
         act=strike(out, 1, number),

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from support.command import Done, Record, disturbed, ranks_of, whole_lines
+from support.command import Done, Record, disturbed
 from support.mpis import InstalledMpi
+from support.strikes import LONG, PATIENCE, after, strike
 
 PATHS = ("ipc-write", "ipc-read", "ipc-kernel", "gpu")
-SLOW = ("--sizes", "8,64K,8M", "--precision", "0.0001%", "--max-time", "0.4", "--timeout", "3")
 # What rank 0 may sit in when it notices that rank 1 does not go on.
 CALLS = {
     "gpu": ("GPU kernel that moves the rounds",),
@@ -24,19 +21,12 @@ CALLS = {
 def struck(mpi: InstalledMpi, path: str, out: Path, rank: int, number: int) -> Done:
     """A run whose rank gets the signal during the largest size of the path; staged follows."""
 
-    def strike(process: subprocess.Popen[str]) -> None:
-        time.sleep(0.15)
-        os.kill(ranks_of(whole_lines(out))[rank], number)
-
-    def after_two(records: list[Record]) -> bool:
-        return len([record for record in records if record["kind"] == "entry"]) >= 2
-
     return disturbed(
         *("pingpong", "--mpi", str(mpi.mpiexec), "--device", "emulated"),
-        *("--paths", f"{path},staged", *SLOW),
+        *("--paths", f"{path},staged", "--sizes", "8,64K,8M", *LONG, *PATIENCE),
         out=out,
-        when=after_two,
-        act=strike,
+        when=after(2),
+        act=strike(out, rank, number),
     )
 
 

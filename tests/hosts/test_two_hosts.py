@@ -71,6 +71,8 @@ def test_the_front_end_starts_a_rank_on_each(pair: Hosts, mpi: InstalledMpi, tmp
     is_sane(done, pair["n1"].sent_bytes() - before)
 
 
+# Debian's Open MPI 4, and MPICH's Hydra, which is also Intel's; Open MPI 5's is stopped further below.
+@pytest.mark.parametrize("mpi", ["mpich", "debian"], indirect=True)
 def test_inside_a_launcher(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects `mpiexec --host n1,n2 wirespeed pingpong`."""
     before = pair["n1"].sent_bytes()
@@ -83,7 +85,7 @@ def test_inside_a_launcher(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> No
     is_sane(done, pair["n1"].sent_bytes() - before)
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_chunks_between_hosts(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects staging in chunks where ranks share no memory: MPI carries them, and both are told apart."""
     before = pair["n1"].sent_bytes()
@@ -104,7 +106,7 @@ def test_chunks_between_hosts(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) ->
     assert pair["n1"].sent_bytes() - before > moved
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_chunks_to_near_and_far_peers_in_one_step(pair: Hosts, mpi: InstalledMpi) -> None:
     """Protects steps whose peers are reached in both ways at once: two ranks on each host."""
     words = {
@@ -125,7 +127,7 @@ def test_chunks_to_near_and_far_peers_in_one_step(pair: Hosts, mpi: InstalledMpi
     assert json.loads(done.stdout.splitlines()[-1])["through"] == "shared memory ring and MPI"
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_paths_within_a_host(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the rest of a run from paths that need one host: each of them is one line, and none hangs."""
     within = ["ipc-write", "ipc-read", "ipc-kernel", "gpu"]
@@ -179,7 +181,7 @@ def struck(
 
 @pytest.mark.parametrize(
     ("mpi", "rank"),
-    [("openmpi", 1), ("mpich", 0), ("mpich", 1), ("impi", 1), ("debian", 1)],
+    [("openmpi", 1), ("mpich", 0), ("impi", 1), ("debian", 1)],
     indirect=["mpi"],
 )
 def test_a_killed_rank(pair: Hosts, mpi: InstalledMpi, rank: int, tmp_path: Path) -> None:
@@ -195,7 +197,8 @@ def test_a_killed_rank(pair: Hosts, mpi: InstalledMpi, rank: int, tmp_path: Path
     assert pair.pages() == before
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+# Under MPICH one is stopped on another host in test_slurm.py.
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_a_stopped_rank(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects from waiting for ever for a rank on another host, whose pages cannot be read here."""
     began = time.monotonic()

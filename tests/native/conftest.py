@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +11,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support import stand_ins
+from support.builds import compiler
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "native"
@@ -27,10 +28,10 @@ def _in_site_packages(pattern: str) -> Path | None:
 
 @pytest.fixture(scope="session")
 def cxx() -> str:
-    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("c++")
-    if not compiler:
+    found = compiler()
+    if not found:
         pytest.skip("no C++ compiler (g++)")
-    return compiler
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -152,19 +153,9 @@ BuildFake = Callable[[str], Driver]
 
 
 @pytest.fixture(scope="session")
-def build_fake(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> BuildFake:
+def build_fake(cxx: str, builds: Path) -> BuildFake:
     """Builds the fake driver of a vendor, once."""
-    folder = tmp_path_factory.mktemp("drivers")
-
-    def build(kind: str) -> Driver:
-        library = folder / f"lib{kind}.so"
-        if not library.exists():
-            sources = [HERE / f"fake_{kind}.cpp", NATIVE / "kernels/cpu.cpp", NATIVE / "kernels/kernels.cpp"]
-            flags = ["-std=c++20", "-O1", "-shared", "-fPIC", "-I", str(NATIVE)]
-            subprocess.run([cxx, *flags, "-o", str(library), *map(str, sources)], check=True)
-        return Driver(kind, library)
-
-    return build
+    return lambda kind: Driver(kind, stand_ins.driver(builds, kind))
 
 
 @cache

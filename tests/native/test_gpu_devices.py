@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kept")
+
+
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of compiled kernels, empty at the start of each test."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "wirespeed"
+def keeping(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled kernels are kept from test to test, but for those that say otherwise."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(kept))
+
+
+@cache
+def why_nothing_compiles(driver: Any) -> str | None:
+    tried = driver.run("kernel")
+    return tried.stderr.strip() if tried.returncode == 3 and "rtc not found" in tried.stderr else None
 
 
 @pytest.fixture
 def compiles(request: pytest.FixtureRequest) -> None:
     """Skips where no run-time compiler for the driver's GPU is installed."""
     driver = request.getfixturevalue("driver" if "driver" in request.fixturenames else "fake")
-    tried = driver.run("kernel", {"XDG_CACHE_HOME": "none"})
-    if tried.returncode == 3 and "rtc not found" in tried.stderr:
-        pytest.skip(tried.stderr.strip())
+    if why := why_nothing_compiles(driver):
+        pytest.skip(why)
 
 
 @pytest.mark.parametrize("scenario", ["copies", "threads", "own_handle", "shared", "bad_handles", "too_much"])
@@ -121,20 +131,24 @@ def test_errors_of_kernels_name_the_call(fake: Any, cuda: str, hip: str, argumen
 
 
 @pytest.mark.usefixtures("compiles")
-def test_compiled_kernels_are_kept(fake: Any, cache: Path) -> None:
+def test_compiled_kernels_are_kept(fake: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = tmp_path / "wirespeed"
     fake.passes("kernel")
-    (kept,) = cache.iterdir()
-    first = kept.stat()
+    (compiled,) = folder.iterdir()
+    first = compiled.stat()
     fake.passes("kernel")
-    assert kept.stat().st_ino == first.st_ino, "compiled again"
+    assert compiled.stat().st_ino == first.st_ino, "compiled again"
 
-    kept.write_bytes(kept.read_bytes()[:-1])
+    compiled.write_bytes(compiled.read_bytes()[:-1])
     fake.passes("kernel")
-    assert kept.stat().st_size == first.st_size, "a torn file was used"
-    assert [kept] == list(cache.iterdir())
+    assert compiled.stat().st_size == first.st_size, "a torn file was used"
+    assert [compiled] == list(folder.iterdir())
 
 
 @pytest.mark.usefixtures("compiles")
-@pytest.mark.parametrize("place", ["/dev/null", "/proc", "relative"])
+@pytest.mark.parametrize(
+    ("fake", "place"), [("cuda", "/dev/null"), ("hip", "/proc"), ("cuda", "relative")], indirect=["fake"]
+)
 def test_without_a_place_to_keep_them(fake: Any, place: str) -> None:
     fake.passes("kernel", {"XDG_CACHE_HOME": place, "HOME": place})

@@ -38,7 +38,8 @@ def test_source_needs_no_files(core: Core) -> None:
         assert f"WS_WIDE_KERNEL {kernel}(" in source
 
 
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"])
+# The oldest and the newest, and those of the large machines; nothing but sm_90 and newer has code of its own.
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90", "sm_120"])
 def test_nvrtc(nvidia: Core, architecture: str) -> None:
     assert compile_for(nvidia, architecture) > 1000
 
@@ -52,7 +53,7 @@ def test_nvrtc_of_a_gpu_that_it_no_longer_knows(nvidia: Core) -> None:
         compile_for(nvidia, "sm_30")
 
 
-@pytest.mark.parametrize("architecture", ["gfx906", "gfx908", "gfx90a", "gfx942", "gfx1030"])
+@pytest.mark.parametrize("architecture", ["gfx906", "gfx90a", "gfx942", "gfx1030"])
 def test_hiprtc(core: Core, architecture: str) -> None:
     try:
         assert compile_for(core, architecture) > 1000

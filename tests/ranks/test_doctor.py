@@ -9,7 +9,7 @@ import pytest
 from support.command import read, wirespeed
 from support.hanging_mpi import hanging_prefix
 from support.mpis import InstalledMpi
-from support.shim import aware_prefix
+from support.shim import aware
 
 from wirespeed.plan import Plan
 
@@ -34,9 +34,9 @@ def test_an_mpi_that_is_not_gpu_aware(mpi: InstalledMpi, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_an_mpi_that_is_gpu_aware(mpi: InstalledMpi, tmp_path: Path) -> None:
+def test_an_mpi_that_is_gpu_aware(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
     """What counts is what happens: this one says no, and takes device pointers all the same."""
-    prefix = aware_prefix(tmp_path / "aware", mpi.mpiexec, mpi.library)
+    prefix = aware(builds, mpi)
     done = wirespeed(
         *("doctor", "--device", "emulated", "--mpi", prefix, "--json"), environment=mpi.variables
     )

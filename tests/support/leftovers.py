@@ -77,16 +77,20 @@ def look() -> set[Left]:
     return {left for left in processes if left} | {Left(str(folder), folder=folder) for folder in folders}
 
 
+def own(before: set[Left]) -> set[Left]:
+    """What has come since and is this session's: tests beside this one make folders all the time."""
+    return {left for left in look() - before if not (left.folder and _another_s(left.folder))}
+
+
 def left_since(before: set[Left]) -> list[Left]:
     """What has come since and does not go away by itself."""
     began = time.monotonic()
-    while new := look() - before:
+    while new := own(before):
         patience = PATIENCE if any(left.pid for left in new) else FOLDER_PATIENCE
         if time.monotonic() - began > patience:
             break
         time.sleep(0.05)
-    own = {left for left in new if not (left.folder and _another_s(left.folder))}
-    return sorted(own, key=lambda left: left.what)
+    return sorted(new, key=lambda left: left.what)
 
 
 def remove(found: list[Left]) -> None:

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import subprocess
+from functools import partial
 from pathlib import Path
+
+from support.builds import once
+from support.mpis import InstalledMpi
+
+
+def aware(builds: Path, mpi: InstalledMpi, needs: str | None = None) -> Path:
+    """The prefix that stands for a GPU-aware build of this MPI; see aware_prefix()."""
+    folder = builds / f"aware-{mpi.name}{'-' + needs if needs else ''}"
+    return once(folder, partial(aware_prefix, mpiexec=mpi.mpiexec, library=mpi.library, needs=needs))
 
 
 def aware_prefix(folder: Path, mpiexec: Path, library: Path, needs: str | None = None) -> Path:

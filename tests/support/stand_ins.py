@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
+
+from support.builds import compiler, once
 
 SUPPORT = Path(__file__).parent
 NATIVE = SUPPORT.parents[1] / "native"
 FAKES = SUPPORT.parent / "native"
+KERNELS = (NATIVE / "kernels/cpu.cpp", NATIVE / "kernels/kernels.cpp")
 
 
-def _build(target: Path, *sources: Path) -> None:
+def _build(name: str, sources: tuple[Path, ...], folder: Path) -> None:
+    folder.mkdir()
     flags = ["-std=c++20", "-O2", "-shared", "-fPIC", "-I", str(NATIVE)]
-    command = ["g++", *flags, "-o", str(target), *map(str, sources), "-ldl", "-lrt"]
+    command = [compiler() or "g++", *flags, "-o", str(folder / name), *map(str, sources), "-ldl", "-lrt"]
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 
-def fake_nccl(folder: Path, name: str = "nccl") -> dict[str, str]:
+def _build_nccl(folder: Path) -> None:
+    _build("libnccl.so.2", (SUPPORT / "fake_nccl.cpp",), folder)
+    shutil.copy(folder / "libnccl.so.2", folder / "librccl.so.2")
+
+
+def fake_nccl(builds: Path, name: str = "nccl") -> dict[str, str]:
     """An NCCL (or RCCL) over shared memory; works on emulated GPUs and on those of a fake driver."""
-    library = folder / f"lib{name}.so.2"
-    _build(library, SUPPORT / "fake_nccl.cpp")
+    library = once(builds / "fake-nccl", _build_nccl) / f"lib{name}.so.2"
     return {f"WIRESPEED_LIBRARY_{name.upper()}": str(library)}
 
 
-def fake_driver(folder: Path, kind: str) -> dict[str, str]:
+def driver(builds: Path, kind: str) -> Path:
     """A CUDA or HIP driver over host memory, with streams that do nothing until they are looked at."""
-    library = folder / f"lib{kind}.so"
-    kernels = (NATIVE / "kernels/cpu.cpp", NATIVE / "kernels/kernels.cpp")
-    _build(library, FAKES / f"fake_{kind}.cpp", *kernels)
-    return {f"WIRESPEED_LIBRARY_{kind.upper()}": str(library)}
+    file = f"lib{kind}.so"
+    return once(builds / f"fake-{kind}", partial(_build, file, (FAKES / f"fake_{kind}.cpp", *KERNELS))) / file
+
+
+def fake_driver(builds: Path, kind: str) -> dict[str, str]:
+    """The environment in which that driver is the machine's."""
+    return {f"WIRESPEED_LIBRARY_{kind.upper()}": str(driver(builds, kind))}

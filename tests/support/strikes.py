@@ -1,0 +1,60 @@
+"""Strikes a rank of a measurement: what is measured meanwhile, the moment, the signal."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from support.command import Record, ranks_of, whole_lines
+
+from wirespeed.page import own_folder, read_page
+
+LONG = ("--precision", "0.0001%", "--max-time", "0.4")
+"""Each figure takes 0.4 s, on any machine: long enough to be struck, short enough for those that follow."""
+SLOW = ("--sizes", "8,64K,4M", *LONG)
+PATIENCE = ("--timeout", "2")
+"""So long a rank may show no progress: many times what a busy machine keeps one waiting."""
+
+
+def after(entries: int) -> Callable[[list[Record]], bool]:
+    """So many figures are in the file, and the next is under way."""
+
+    def ready(records: list[Record]) -> bool:
+        return len([record for record in records if record["kind"] == "entry"]) >= entries
+
+    return ready
+
+
+def strike(
+    out: Path, rank: int, number: int, delay: float = 0.1, rounds: int = 0
+) -> Callable[[subprocess.Popen[str]], None]:
+    """Sends a signal to a rank of the latest job step, so many seconds after the moment.
+
+    `rounds`: so many of the next size the rank has begun first. Large buffers take their time to be made.
+    """
+
+    def act(process: subprocess.Popen[str]) -> None:
+        records = whole_lines(out)
+        _wait_for(records, rank, rounds)
+        time.sleep(delay)
+        os.kill(ranks_of(records)[rank], number)
+
+    return act
+
+
+def _wait_for(records: list[Record], rank: int, rounds: int, patience: float = 10) -> None:
+    """Returns when the rank's status page says so."""
+    step = next(record for record in reversed(records) if record["kind"] == "step")
+    measured = next(record["bytes"] for record in reversed(records) if record["kind"] == "entry")
+    page = own_folder(f"{step['run']}-{step['step']}") / f"{rank}.page"
+    first: int | None = None
+    deadline = time.monotonic() + patience
+    while rounds and time.monotonic() < deadline:
+        if (state := read_page(page)) and state.bytes != measured:
+            first = state.round if first is None else first
+            if state.round - first >= rounds:
+                return
+        time.sleep(0.005)
