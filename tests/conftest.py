@@ -103,6 +103,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Every process must find the same names: a set's words stand in another order in each."""
+    given = getattr(item, "callspec", None)
+    if given and any(isinstance(value, (set, frozenset)) for value in given.params.values()):
+        raise pytest.UsageError(f"{item.nodeid}: a set among its parameters; write a tuple")
+
+
 def pytest_report_header() -> str:
     spec = find_spec("wirespeed")
     found = ", ".join(name for name in mpis.NAMES if isinstance(mpis.find(name), mpis.InstalledMpi))
