@@ -27,7 +27,7 @@ MOST_ROUNDS = 200_000
 IDLE = (0.005, 0.05)
 """Seconds, least and most, in which nothing of ours moves: what passes then is background."""
 
-COPY_BYTES, COPY_TIMES = 128 << 20, 5
+COPY_BYTES, COPY_TIMES = 128 << 20, 12
 
 Run = Callable[[int], None]
 

@@ -25,7 +25,7 @@ WORDS = {
     "pcie": "PCIe",
     "infiniband": "InfiniBand",
     "roce": "RoCE",
-    "loopback": "the loopback interface (TCP)",
+    "loopback": "TCP on the loopback interface",
 }
 
 
@@ -108,7 +108,7 @@ class Verdict:
     """The wire, in one word and in a sentence."""
 
     verdict: str
-    """direct, staged, network, loopback, shared memory, pcie, inside, mixed or unknown."""
+    """direct, staged, network, loopback, shared memory, pcie, copied, inside, mixed or unknown."""
     text: str
     suspicious: str | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
@@ -201,7 +201,7 @@ def _within(found: Mapping[str, Sharing], copies: _Copies) -> Verdict:
     if pcie and pcie.carried:
         return Verdict("pcie", f"over PCIe ({_amount(pcie)})")
     if copies.all >= ENOUGH:
-        return Verdict("inside", f"copied by the driver ({100 * copies.all:.0f} % of the bytes)")
+        return Verdict("copied", f"copied by the driver ({100 * copies.all:.0f} % of the bytes)")
     if not pcie or pcie.silent:
         return Verdict("inside", "inside one memory")
     return Verdict("unknown", _doubtful(found))
@@ -220,6 +220,8 @@ def _over_network(
         )
     text = f"over {_wire(network)} ({_amount(network)})"
     if network.kind == "loopback":
+        if claim.on_device and copies.staged:
+            return Verdict("staged", f"staged through host memory, {text}")
         return Verdict("loopback", text)
     if claim.on_device and copies.counted:
         staged = copies.down >= ENOUGH or copies.up >= ENOUGH

@@ -58,7 +58,7 @@ def test_a_ring_with_and_without_device_pointers(mpi: InstalledMpi, tmp_path: Pa
     staged, direct = done.of("evidence")
     per_round = {one["copies"][0]["device_to_host"]["count"] / one["rounds"] for one in (staged,)}
     assert per_round == {4.0} and staged["verdict"] == "staged"
-    assert "staged 4 to the host, 4 from it; ipc-read 4 to a peer" in " ".join(done.out.split())
+    assert "staged 4 to the host, 4 from the host; ipc-read 4 to a peer" in " ".join(done.out.split())
     assert all(set(one) == {"rank", "peer"} for one in direct["copies"]) and direct["verdict"] == "direct"
 
 

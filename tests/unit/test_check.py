@@ -16,6 +16,7 @@ from support.records import entry, failure, head, make_run, step
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
+from wirespeed.limits import Ceiling
 from wirespeed.plan import Plan
 from wirespeed.report.check_file import parse_bound, read_requirements
 from wirespeed.report.check_judge import check
@@ -113,6 +114,12 @@ class TestBounds:
         assert code == ExitCode.WORSE and out[0].startswith("FAILED")
         code, out, _ = check_(site('1G = "at least 1 % of limit"', "host"), SURVEY)
         assert code == ExitCode.WORSE and "the limit of this path is not known" in out[0]
+
+    def test_more_than_the_limit_is_no_pass(self, check_: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Protects an acceptance test from a figure, or a limit, that cannot be."""
+        monkeypatch.setattr(Run, "ceiling", lambda run, path: Ceiling(100e9, "a wire", "made up"))
+        code, out, _ = check_(site('1G = "at least 90 % of limit"', "aware"), SURVEY)
+        assert code == ExitCode.WORSE and "more than all of it cannot be" in out[0]
 
 
 class TestFindings:

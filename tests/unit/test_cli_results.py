@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,17 @@ class TestFormats:
         printed = capsys.readouterr()
         assert len(printed.err.splitlines()) == 5
         assert "120 samples" in printed.err and "120 samples" not in printed.out
+
+
+class TestFullDisk:
+    def test_a_table_that_has_no_room(self, tmp_path: Path) -> None:
+        """Protects `wirespeed show FILE > /full/disk`: one line, and the code for what cannot be written."""
+        file = Path(__file__).parents[2] / "results" / "h200-x2-exchange.jsonl"
+        with Path("/dev/full").open("w") as full:
+            command = [sys.executable, "-m", "wirespeed.cli", "show", str(file)]
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+        assert done.returncode == ExitCode.CANNOT_WRITE
+        assert one_line(done.stderr) == "wirespeed: cannot write the result: No space left on device"
 
 
 class TestSurvey:

@@ -135,6 +135,14 @@ class TestFix:
         worse = Worth("host", (Point(8, 1e-6, 2e-6, 0.5, 0.4, 0.6),), "now")
         assert shell_lines((dataclasses.replace(FINDINGS[1], worth=worse),)) == []
 
+    def test_a_suggestion_that_nobody_measured_is_a_comment(self) -> None:
+        """Protects from settings that follow from figures alone, another machine's perhaps."""
+        tuning = dataclasses.replace(FINDINGS[1], options=(), remedy=("export A=1",), suggestion=True)
+        worth = Worth("host", (Point(8, 2e-6, 1e-6, 2.0, 1.9, 2.1),), "now")
+        plain = dataclasses.replace(tuning, worth=None)
+        assert shell_lines((plain,))[1:] == ["# export A=1"]
+        assert shell_lines((dataclasses.replace(plain, worth=worth),))[1:] == ["export A=1"]
+
     def test_a_shell_reads_it(self, tmp_path: Path) -> None:
         root = fake_machine.tree(tmp_path)
         variables = {"NCCL_P2P_DISABLE": "1", "UCX_TLS": "tcp", "MV2_USE_CUDA": "0"}

@@ -87,7 +87,14 @@ def copies(**shares_of: float) -> list[dict[str, Any]]:
         (AWARE, gpu_wires("nvlink", 0) + gpu_wires("pcie", 0), [], "unknown", "no wire"),
         (replace(AWARE, devices=1), gpu_wires("nvlink", 0), [], "inside", "which the ranks share"),
         (HOST, QUIET, [], "shared memory", "every network interface stayed silent"),
-        (HOST, [interface("loopback", "lo", 1.01)], [], "loopback", "loopback interface (TCP) (101 %"),
+        (HOST, [interface("loopback", "lo", 1.01)], [], "loopback", "TCP on the loopback interface (101 %"),
+        (
+            STAGED,
+            [interface("loopback", "lo", 1)],
+            copies(host_to_device=1, device_to_host=1),
+            "staged",
+            "staged through host memory, over TCP on the loopback interface",
+        ),
         (HOST, [interface("loopback", "lo", 0.5)], [], "mixed", "the rest through shared memory"),
         (HOST, [], [], "unknown", "nothing here counts"),
         (replace(HOST, hosts=2), [interface("network", "eth0", 1.03)], [], "network", "over eth0 (103 %"),
@@ -151,7 +158,8 @@ def test_copies_inside_a_rank() -> None:
     inside = replace(AWARE, path="d2h", within=True, direct=False)
     slot = [Counted("pcie", "GPU 0", "n1", int(PAYLOAD * 1.09), 0, 0, 1, "GPU-0", PAYLOAD, 0)]
     assert judge(inside, slot, [], PAYLOAD).text == "over PCIe (109 % of the bytes)"
-    assert judge(inside, [], copies(device_to_host=1), PAYLOAD).text.startswith("copied by the driver (100 %")
+    found = judge(inside, [], copies(device_to_host=1), PAYLOAD)
+    assert found.verdict == "copied" and found.text.startswith("copied by the driver (100 %")
     assert judge(inside, [], [], PAYLOAD).verdict == "inside"
 
 

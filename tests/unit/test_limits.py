@@ -175,6 +175,12 @@ def test_a_stated_rate_wins() -> None:
     found = ceiling(used(wires=[wire("nvlink", rate=100e9, stated=True, links=18)]))
     assert rate(found) == 100.0 and found and "stated" in found.equation
     assert rate(ceiling(used(transport="pipelined", wires=[wire("pcie", rate=32e9, stated=True)]))) == 32.0
+    host: dict[str, Any] = {"memory": "pageable", "name": ""}
+    memory = [wire("memory", "memory", rate=30e9, stated=True)]
+    found = ceiling(used(**host, wires=memory, evidence={"verdict": "shared memory"}))
+    assert rate(found) == 30.0 and found and "measured" not in found.source
+    loopback = [wire("loopback", "lo", rate=1e9, stated=True)]
+    assert rate(ceiling(used(**host, wires=loopback, evidence={"verdict": "loopback"}))) == 1.0
 
 
 @pytest.mark.parametrize(

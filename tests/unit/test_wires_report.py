@@ -55,7 +55,7 @@ def test_copies_a_round() -> None:
         {"rank": 1, "device_to_host": {"count": 1, "bytes": 1}},
     ]
     said = words(entry("staged", 8, 1e-5), proof("staged", 8, "staged", "staged", copies=copies))
-    assert "copies a round and rank: staged 4 to the host, 4 from it" in said
+    assert "copies a round and rank: staged 4 to the host, 4 from the host" in said
 
 
 def seen_in_memory(rate: float) -> list[dict[str, Any]]:
@@ -75,9 +75,39 @@ def test_more_than_the_limit_is_flagged_with_its_reason() -> None:
     said = words(*cached, *seen_in_memory(12e9))
     assert "is 218 % of the limit, which cannot be: up to 64 KiB the data stay in the CPU's caches" in said
     assert "87 %" in said and "one core's copy from memory to memory = 12.0 GB/s" in said
-    wrong = words(*cached, *seen_in_memory(5e9))
+    large = entry("host", 1 << 28, 0.0256)
+    wrong = words(*cached, large, *seen_in_memory(5e9))
     assert "the limit is wrong, or a wire that nobody counts helped" in wrong
     assert "which cannot be" not in words(*cached, *seen_in_memory(30e9))
+
+
+def test_a_link_that_nobody_has_is_said() -> None:
+    """Protects who mistypes --link: the name that fits nothing, and those there are."""
+    run = make_run(entry("host", 1 << 16, 2.5e-6), *seen_in_memory(12e9))
+    run.head["plan"]["links"] = [["memory", 1e9], ["nope", 1e9]]
+    said = " ".join(shown(run, 140).split())
+    assert "--link nope: no wire here is called so; there are: memory" in said
+    assert "--link memory" not in said
+
+
+def test_a_path_that_is_far_slower_is_never_as_fast() -> None:
+    """Protects the recommendation: an interval as wide as all times lets nobody in."""
+    wide = entry("staged", 1 << 20, 700e-6, share=0.99)
+    run = make_run(wide, entry("gpu", 1 << 20, 33e-6), entry("ipc-write", 1 << 20, 34e-6, share=0.05))
+    assert [one.path for one in run.fastest(1 << 20, "GPU")] == ["gpu", "ipc-write"]
+
+
+def test_texts_of_a_file_are_no_commands_for_a_terminal() -> None:
+    """Protects the terminal from escape sequences, and tables from names over several lines."""
+    run = make_run(entry("ho\x1b[31mst\n", 8, 1e-6))
+    assert "\x1b" not in shown(run, 100) and run.paths == ["ho [31mst "]
+
+
+def test_wires_whose_rate_cannot_be_are_left_out() -> None:
+    """Protects from limits of zero, of less, and of nothing."""
+    for rate in (0.0, -3e9, None):
+        said = words(entry("host", 1 << 20, 1e-4), *seen_in_memory(rate))  # type: ignore[arg-type]
+        assert "limit" not in said
 
 
 def test_old_files_have_nothing_to_say_of_wires() -> None:

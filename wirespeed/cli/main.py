@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -17,6 +18,7 @@ import wirespeed.cli
 from wirespeed.cli.common.command import PIPE_CLOSED
 from wirespeed.errors import ExitCode, WirespeedError
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 HELP = (
     "Measures how fast data moves between two processors (CPU ranks, GPUs) by every path of this machine."
     "\n\nStart with: wirespeed survey"
@@ -75,6 +77,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WirespeedError as error:
         return _say(str(error), error.code)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            return _say(f"cannot write the result: {error.strerror}", ExitCode.CANNOT_WRITE)
         usage = _usage_text(error)
         if usage is not None:
             return _say(usage, ExitCode.USAGE)

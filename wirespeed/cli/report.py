@@ -63,13 +63,26 @@ def run(options: Options) -> ExitCode:
     else:
         page = render(sources, lost)
     try:
-        Path(options.out).write_text(page, encoding="utf-8")
+        _write(Path(options.out), page)
     except (OSError, ValueError) as error:
         from wirespeed.results.reading import cannot, shown, why
 
         raise cannot(f"cannot write {shown(options.out)}: {why(error)}") from None
     print(options.out)
     return ExitCode.OK
+
+
+def _write(file: Path, page: str) -> None:
+    """An earlier page stays as it is until the new one is whole."""
+    if file.exists() and not file.is_file():
+        file.write_text(page, encoding="utf-8")  # a pipe, or a device
+        return
+    part = file.with_name(f".{file.name}.part")
+    try:
+        part.write_text(page, encoding="utf-8")
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def register(app: typer.Typer) -> None:

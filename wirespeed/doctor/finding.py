@@ -139,6 +139,14 @@ class Finding:
     """Remedies of which one may help, in the order in which to try them."""
     source: str = ""
     """Where the rule comes from."""
+    suggestion: bool = False
+    """It may help or not: only a trial can tell."""
+
+    @property
+    def sure(self) -> bool:
+        """Should the remedy be applied as it stands?"""
+        better = self.worth is not None and self.worth.verdict == "better"
+        return not self.options and (better or not self.suggestion)
 
     def to_dict(self) -> dict[str, Any]:
         """For the result file and --json."""

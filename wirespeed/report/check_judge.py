@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wirespeed.limits.ceilings import impossible
 from wirespeed.patterns import find_pattern
 from wirespeed.report import words
 from wirespeed.report.check_file import Bound, Requirement
@@ -77,6 +78,9 @@ def _judge(one: Requirement, run: Run, entry: Entry) -> Finding:
     if seconds is None:
         why = "the limit of this path is not known here, so no share of it can be checked"
         return Finding(one, UNKNOWN, f"{why}{suffix}")
+    limit = run.ceiling(entry.path)
+    if bound.kind == "share" and limit and impossible(entry.rate / limit.rate):
+        return Finding(one, UNKNOWN, f"{_figure(bound, run, entry)}: more than all of it cannot be{suffix}")
     # At least a rate is at most a time.
     longest = bound.least == (bound.kind != "time")
     if longest:

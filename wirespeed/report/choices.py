@@ -100,4 +100,6 @@ def _spans(spans: list[tuple[str, list[int]]]) -> str:
         return f"{spans[0][0]} at every size"
     words = [f"{text} up to {format_size(sizes[-1])}" for text, sizes in spans[:-1]]
     text, sizes = spans[-1]
-    return ", ".join([*words, f"{text} from {format_size(sizes[0])}"])
+    # Words with commas of their own need a stronger sign between them.
+    sign = "; " if any("," in text for text, _ in spans) else ", "
+    return sign.join([*words, f"{text} from {format_size(sizes[0])}"])

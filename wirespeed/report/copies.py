@@ -7,6 +7,7 @@ from rich.text import Text
 
 from wirespeed.limits.ceilings import Ceiling, impossible
 from wirespeed.report import words
+from wirespeed.report.marks import grade
 from wirespeed.report.records import Entry, Run
 from wirespeed.report.table import add_columns, new_table
 from wirespeed.units import format_size
@@ -18,21 +19,19 @@ def build(run: Run) -> Table:
     """GB/s of the slowest rank alone, of the slowest one while all copy, and of all together."""
     table = new_table()
     table.add_column("\nway", no_wrap=True)
-    add_columns(
-        table,
-        [
-            "\nsize",
-            "  slowest\n  rank alone",
-            "  slowest\n  with all",
-            "  all\n  at once",
-            "  share\n  kept",
-            "  of\n  limit",
-        ],
-    )
+    limited = any(run.ceiling(path) for path in run.paths)
+    heads = [
+        "\nsize",
+        "  slowest\n  rank alone",
+        "  slowest\n  with all",
+        "  all\n  at once",
+        "  share\n  kept",
+    ]
+    add_columns(table, heads + ["  of\n  limit"] * limited)
     for path in run.paths:
         limit = run.ceiling(path)
         for number, entry in enumerate(run.of_path(path)):
-            cells = [*_cells(entry), _share(entry, limit)]
+            cells = _cells(entry) + [_share(entry, limit)] * limited
             table.add_row(Text("" if number else path), Text(format_size(entry.bytes)), *cells)
     return table
 
@@ -46,7 +45,7 @@ def _cells(entry: Entry) -> list[Text]:
     kept = alone / together
     return [
         Text(f"  {words.rate(entry.amount / alone)}"),
-        Text(f"  {words.rate(entry.amount / together)}"),
+        Text.assemble("  ", (grade(entry), "yellow"), words.rate(entry.amount / together)),
         Text(f"  {words.rate(count * entry.amount / together)}"),
         Text(f"  {100 * kept:.0f} %", style="yellow" if kept < 0.9 else ""),
     ]

@@ -70,7 +70,7 @@ def _mpi(mpi: MpiFact) -> str:
     elif mpi.tried_text:
         parts.append(f"could not be tried: {mpi.tried_text}")
     elif mpi.chosen:
-        parts.append("measured with")
+        parts.append("the one measured with")
     return "; ".join(parts)
 
 
@@ -111,7 +111,8 @@ def shell_lines(findings: tuple[Finding, ...]) -> list[str]:
         for option in finding.options:
             if option.outcome in ("", "works"):
                 remedies += option.lines
+        # What nobody has measured is for whoever reads it to decide.
         for remedy in remedies:
-            safe = remedy.startswith(SAFE) and not finding.options
+            safe = remedy.startswith(SAFE) and finding.sure
             lines.append(remedy if safe or remedy.startswith("#") else f"# {remedy}")
     return lines

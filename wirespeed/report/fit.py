@@ -21,6 +21,7 @@ COUNTED = ("sent", "received", "expected_sent")
 
 def fit(found: Record) -> Record | None:
     """The record without what cannot be used; None where nothing is left of it."""
+    found = _printable(found)
     kind = found.get("kind")
     if kind == "run":
         return _run(found)
@@ -32,6 +33,17 @@ def fit(found: Record) -> Record | None:
         said = found.get("suspicious")
         return _wires({**found, "suspicious": said if isinstance(said, str) else None}, COUNTED)
     return found if kind != "entry" or _sound(found) else None
+
+
+def _printable(value: Any) -> Any:
+    """Texts without what a terminal would obey."""
+    if isinstance(value, str):
+        return value if value.isprintable() else "".join(c if c.isprintable() else " " for c in value)
+    if isinstance(value, dict):
+        return {name: _printable(one) for name, one in value.items()}
+    if isinstance(value, list) and not all(isinstance(one, (int, float)) for one in value):
+        return [_printable(one) for one in value]
+    return value
 
 
 def _run(head: Record) -> Record:
@@ -64,6 +76,8 @@ def _wires(found: Record, numbers: tuple[str, ...]) -> Record:
 def _is_wire(wire: Record, numbers: tuple[str, ...]) -> bool:
     texts = all(isinstance(wire.get(name), str) for name in ("kind", "host", "name"))
     given = [wire[name] for name in numbers if wire.get(name) is not None]
+    if not all(value > 0 for value in given if numbers is SAID and _is_sound(value)):
+        return False
     return texts and (numbers is not COUNTED or len(given) == len(COUNTED)) and all(map(_is_sound, given))
 
 

@@ -30,6 +30,9 @@ CONDITIONS = (
         "test",
     ),
 )
+AS_FAST = 1.25
+SHORTEST = 1e-15
+"""Seconds: no clock tells less, and rates stay finite."""
 RECORDED = ("run", "step", "entry", "wires", "evidence", "failure", "end")
 
 
@@ -100,8 +103,8 @@ class Entry:
         seconds = record["seconds"]
         median = float(seconds["median"])
         low, high = _optional(seconds.get("low")) or median, _optional(seconds.get("high")) or median
-        if not all(math.isfinite(value) and value > 0 for value in (median, low, high)):
-            raise ValueError("a time that is not above zero")
+        if not all(math.isfinite(value) and value > SHORTEST for value in (median, low, high)):
+            raise ValueError("a time that cannot be")
         return Entry(
             path=str(record["path"]),
             bytes=int(record["bytes"]),
@@ -338,13 +341,15 @@ class Run:
     def fastest(self, size: int, home: str) -> list[Entry]:
         """The paths whose intervals overlap that of the lowest median, best first.
 
+        An interval so wide that it would let a path in that took AS_FAST times as long says nothing.
         None for GPU data of 0 bytes: many paths carry an empty message without any GPU.
         """
         if size == 0 and home == "GPU":
             return []
         rivals = [entry for entry in self.entries.values() if entry.bytes == size and entry.home == home]
         ranked = sorted(rivals, key=lambda entry: entry.seconds)
-        return [entry for entry in ranked if entry.low <= ranked[0].high]
+        most = AS_FAST * ranked[0].seconds if ranked else 0.0
+        return [entry for entry in ranked if entry.low <= ranked[0].high and entry.seconds <= most]
 
     @property
     def wanted_precision(self) -> float | None:

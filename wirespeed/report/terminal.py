@@ -22,7 +22,7 @@ from wirespeed.report.matrix import print_matrices
 from wirespeed.report.members import print_members
 from wirespeed.report.records import Entry, Run
 from wirespeed.report.say import say
-from wirespeed.report.wires import beyond, print_wires
+from wirespeed.report.wires import beyond, misnamed, print_wires
 from wirespeed.units import format_size
 
 PIPE_WIDTH = 100
@@ -70,7 +70,7 @@ def print_run(console: Console, run: Run) -> None:
         print_curves(console, run)
         print_choices(console, run)
         print_wires(console, run)
-        for line in beyond(run):
+        for line in [*misnamed(run), *beyond(run)]:
             say(console, Text(line, style="bold red"))
     print_failures(console, run)
     if run.end is None or run.end.get("status") == "interrupted":

@@ -14,6 +14,8 @@ from wirespeed.report.records import Entry, Evidence, Run
 from wirespeed.report.say import say
 from wirespeed.units import format_size
 
+CACHED = 64 << 20
+"""Bytes that large caches of CPUs hold."""
 HEAD = "which wire carried the bytes, by its counters:"
 
 
@@ -64,7 +66,7 @@ def _spans(found: Sequence[Evidence]) -> str:
 
 COPIES = {
     "device_to_host": "to the host",
-    "host_to_device": "from it",
+    "host_to_device": "from the host",
     "on_device": "on a GPU",
     "peer": "to a peer",
 }
@@ -103,6 +105,21 @@ def suspicions(run: Run) -> list[str]:
     ]
 
 
+def misnamed(run: Run) -> list[str]:
+    """What --link named, and no wire here is called."""
+    plan = run.head.get("plan")
+    given = [str(link[0]) for link in (plan.get("links") or () if isinstance(plan, dict) else ())]
+    wires = [wire for record in run.wires for wire in record.get("wires") or ()]
+    if not given or not wires:
+        return []
+    names = {str(wire["name"]).split(" port ")[0] for wire in wires} | {str(wire["kind"]) for wire in wires}
+    return [
+        f"--link {name}: no wire here is called so; there are: {', '.join(sorted(names))}"
+        for name in dict.fromkeys(given)
+        if name not in names | {str(wire["name"]) for wire in wires}
+    ]
+
+
 def beyond(run: Run) -> list[str]:
     """Figures above their limit, a line a path: what is wrong with them, as far as one can tell."""
     lines = []
@@ -120,8 +137,7 @@ def beyond(run: Run) -> list[str]:
 
 
 def _reason(run: Run, path: str, over: Sequence[Entry]) -> str:
-    largest = run.of_path(path)[-1]
-    if over[0].memory in ("pageable", "pinned") and largest not in over:
+    if over[0].memory in ("pageable", "pinned") and over[-1].bytes <= CACHED:
         size = format_size(over[-1].bytes)
         return f"up to {size} the data stay in the CPU's caches, and the limit is that of memory"
     return "the limit is wrong, or a wire that nobody counts helped (state the right one with --link)"

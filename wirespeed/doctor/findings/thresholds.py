@@ -104,6 +104,7 @@ def _finding(facts: Facts, path: str, tuning: Mapping[str, Any], slow: list[_Slo
         ),
         trial=Trial(path, _few(sizes), Setting(dict(tuning["variables"]))) if here else None,
         source=tuning["source"],
+        suggestion=True,
     )
 
 

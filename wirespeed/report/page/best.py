@@ -44,7 +44,15 @@ def spans(run: Run, home: str) -> list[Span]:
     return [*found, _span(run, names, sizes)] if sizes else found
 
 
+def _least(run: Run, names: set[str], size: int) -> float:
+    return min(run.entries[name, size].seconds for name in names)
+
+
 def _span(run: Run, names: set[str], sizes: list[int]) -> Span:
-    """Of several that are as fast, the one that comes first in the table gives the name."""
-    path, *others = [path for path in run.paths if path in names]
+    """Of several that are as fast, the one with the least time over all these sizes gives the name."""
+
+    def behind(path: str) -> float:
+        return sum(run.entries[path, size].seconds / _least(run, names, size) for size in sizes)
+
+    path, *others = sorted((path for path in run.paths if path in names), key=behind)
     return Span(path, tuple(run.entries[path, size] for size in sizes), tuple(others))
