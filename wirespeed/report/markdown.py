@@ -85,7 +85,7 @@ def _run(one: Measured, *, alone: bool) -> Iterator[str]:
         yield table(["path", "size", "verdict", "what the counters say", "copies"], rows, left=5)
     lines = [f"- **{plain(head)}**: {plain(line)}" for head, line, _ in failure_lines(one.run)]
     if lines:
-        yield "\n".join(["No figure:", "", *lines])
+        yield "\n".join(["What went wrong, or is not here:", "", *lines])
     described = about([one])[0]
     yield table(["", ""], described.facts, left=2)
     if described.method:
