@@ -19,7 +19,7 @@ KINDS = ("both", "bandwidth", "time")
 
 @dataclass(frozen=True)
 class _Files:
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Result files (wirespeed-....jsonl).")]
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Result files (wirespeed-....jsonl).")]
 
 
 @dataclass(frozen=True)

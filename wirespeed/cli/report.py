@@ -18,7 +18,7 @@ SUFFIXES = (".html", ".md")
 
 @dataclass(frozen=True)
 class _Files:
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Result files (wirespeed-....jsonl).")]
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="Result files (wirespeed-....jsonl).")]
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,8 @@ def line(drift: Drift, verdicts: Sequence[Verdict]) -> str:
     """'12:00:07 repetition 8: 12 figures as in the first 5'."""
     count = len(drift.runs)
     run = drift.runs[-1]
-    start = f"{time.strftime('%H:%M:%S')} repetition {count}: {len(run.entries)} figures"
+    many = "figure" if len(run.entries) == 1 else "figures"
+    start = f"{time.strftime('%H:%M:%S')} repetition {count}: {len(run.entries)} {many}"
     if run.failures:
         start += f", {len(run.failures)} without one"
     if count <= drift.first:

@@ -71,7 +71,10 @@ class Results:
             if not _is(record.get(name), types):
                 self._left_out(line, f"{kind or 'a record'} without a proper '{name}'")
                 return
-        if kind == "entry" and not (record["bytes"] >= 0 and _is(record["seconds"].get("median"), _NUMBER)):
+        if kind == "entry" and record["bytes"] < 0:
+            self._left_out(line, "entry with a size below zero")
+            return
+        if kind == "entry" and not _is(record["seconds"].get("median"), _NUMBER):
             self._left_out(line, "entry without a median time")
             return
         schema = record.get("schema")
