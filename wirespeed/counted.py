@@ -201,9 +201,10 @@ class CountedRuns:
         for witness in self._witnesses:
             try:
                 found += witness.read()
-            except CannotRead as error:
-                if str(error) not in self._silent:
-                    self._silent.append(str(error))
+            except Exception as error:  # whatever is wrong with it, other ranks wait for this one
+                words = str(error) if isinstance(error, CannotRead) else f"{type(error).__name__}: {error}"
+                if words not in self._silent:
+                    self._silent.append(words)
                 found += [None] * len(witness.wires)
         return found
 

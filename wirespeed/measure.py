@@ -115,7 +115,8 @@ class Measurement:
 
         What another pattern moves at the same time would be counted as ours.
         """
-        if not self._plan.evidence or self._plan.beside:
+        # Inside a launcher each rank reads its own command line and environment.
+        if not self._setting.world.share(self._plan.evidence and not self._plan.beside):
             return
         runs = CountedRuns(self._setting, path)
         try:

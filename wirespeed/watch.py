@@ -25,6 +25,9 @@ SLOW_LAUNCHER = 8.0
 """Seconds that a launcher may take to end a job one of whose ranks has died."""
 
 
+Ready = tuple[selectors.SelectorKey, int]
+
+
 class JobStep:
     """A launcher's process and the ranks under it."""
 
@@ -124,8 +127,7 @@ class JobStep:
     def _receive(self, wait: float) -> Iterator[Message]:
         ready = self._selector.select(wait)
         if not self._dead:
-            # Several at once: the launcher has already killed the rest, and the order says nothing.
-            self._first_alone = sum(isinstance(key.data, RankState) for key, _ in ready) == 1
+            ready = self._first_dead(ready)
         for key, _ in ready:
             if isinstance(key.data, RankState):
                 self._selector.unregister(key.fileobj)
@@ -133,6 +135,17 @@ class JobStep:
                 self._dead.append(key.data)
                 continue
             yield from self._read(key.fileobj, key.data)  # type: ignore[arg-type]
+
+    def _first_dead(self, ready: list[Ready]) -> list[Ready]:
+        """Puts the rank that died first, as far as one can tell, in front of the others.
+
+        Several at once: the launcher has already killed the rest. It has looked after the first one by then,
+        which is no zombie any more.
+        """
+        ended = [one for one in ready if isinstance(one[0].data, RankState)]
+        gone = [one for one in ended if not process_state(one[0].data.pid)]
+        self._first_alone = len(ended) == 1 or len(gone) == 1
+        return sorted(ready, key=lambda one: one not in gone) if len(gone) == 1 else ready
 
     def _read(self, pipe: BinaryIO, name: str) -> Iterator[Message]:
         while True:

@@ -17,6 +17,7 @@ SOURCES = {
         "host/pages.cpp",
         "gpu/device.cpp",
         "gpu/shared.cpp",
+        "cuda/copies.cpp",
         "cuda/cuda.cpp",
         "hip/hip.cpp",
     ),

@@ -11,7 +11,7 @@ import pynvml
 import pytest
 
 from wirespeed.nvml import Nvml
-from wirespeed.witnesses import CannotRead, infiniband, network, nvlink, pcie, xgmi
+from wirespeed.witnesses import CannotRead, find_witnesses, infiniband, network, nvlink, pcie, xgmi
 
 GPUS = [{"kind": "cuda", "index": n, "id": f"GPU-{n}", "pci": f"0000:0{n}:00.0", "name": "H"} for n in (0, 1)]
 
@@ -227,3 +227,15 @@ def test_the_stand_in_is_like_the_module() -> None:
         if name.startswith("nvml"):
             assert callable(getattr(pynvml, name))
     assert ctypes.sizeof(pynvml.c_nvmlFieldValue_t) > 0
+
+
+def test_a_witness_that_fails_breaks_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects all ranks from one library's surprise: it is silent, and the others speak."""
+
+    def surprise(devices: Any) -> None:
+        raise AttributeError("no such symbol")
+
+    monkeypatch.setattr(nvlink, "find", surprise)
+    found, silent = find_witnesses([])
+    assert silent == ["nvlink: AttributeError: no such symbol"]
+    assert all(wire.kind in ("network", "loopback") for one in found for wire in one.wires)

@@ -41,22 +41,23 @@ def _printable(value: Any) -> Any:
         return value if value.isprintable() else "".join(c if c.isprintable() else " " for c in value)
     if isinstance(value, dict):
         return {name: _printable(one) for name, one in value.items()}
-    if isinstance(value, list) and not all(isinstance(one, (int, float)) for one in value):
-        return [_printable(one) for one in value]
+    if isinstance(value, (list, tuple)) and not all(isinstance(one, (int, float)) for one in value):
+        return type(value)(_printable(one) for one in value)
     return value
 
 
 def _run(head: Record) -> Record:
     plan = record(head.get("plan"))
     given = plan.get("options")
-    options = [pair for pair in given if _is_option(pair)] if isinstance(given, list) else []
+    # Of a run that has just ended they are still tuples.
+    options = [list(pair) for pair in given if _is_option(pair)] if isinstance(given, (list, tuple)) else []
     rule = {name: value for name, value in record(plan.get("stopping")).items() if _is_sound(value)}
     kept = {**plan, "options": options, "stopping": rule}
     return {**head, "plan": kept, "environment": record(head.get("environment"))}
 
 
 def _is_option(pair: Any) -> bool:
-    if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str):
+    if not isinstance(pair, (list, tuple)) or len(pair) != 2 or not isinstance(pair[0], str):
         return False
     value = pair[1]
     return value is None or isinstance(value, str) or (isinstance(value, int) and 0 <= value < LARGEST)

@@ -75,4 +75,6 @@ def find_witnesses(devices: Sequence[Mapping[str, Any]]) -> tuple[list[Witness],
                 found.append(witness)
         except CannotRead as error:
             silent.append(f"{module}: {error}")
+        except Exception as error:  # a witness may be wrong, but breaks no run: other ranks wait for this one
+            silent.append(f"{module}: {type(error).__name__}: {error}")
     return found, silent
