@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -238,5 +239,6 @@ def test_a_stopped_rank_inside_a_launcher(pair: Hosts, mpi: InstalledMpi, tmp_pa
     assert done.code != 0
     (failure,) = done.failures
     assert failure["what"] == "hang"
-    assert "rank 0 on n1: no progress for 2 s in MPI_" in failure["text"]
-    assert "with rank 1 on n2 (pid " in failure["text"]
+    # Between two batches all ranks wait for all others: that call has no peer to name.
+    waits = r"rank 0 on n1: no progress for 2 s in (MPI_.* with rank 1 on n2 \(pid |set-up)"
+    assert re.search(waits, failure["text"]), failure["text"]

@@ -184,7 +184,7 @@ def test_garbage_between_lines_costs_no_good_line(
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"bytes": -1}, "entry without a median time"),
+        ({"bytes": -1}, "entry with a size below zero"),
         ({"bytes": "8"}, "entry without a proper 'bytes'"),
         ({"bytes": True}, "entry without a proper 'bytes'"),
         ({"seconds": {"median": None}}, "entry without a median time"),

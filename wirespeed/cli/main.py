@@ -78,6 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _say(str(error), error.code)
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL:
+            _let_go()
             return _say(f"cannot write the result: {error.strerror}", ExitCode.CANNOT_WRITE)
         usage = _usage_text(error)
         if usage is not None:
@@ -122,10 +123,15 @@ def _other_rank() -> bool:
 
 
 def _closed_pipe() -> int:
-    """Whoever read our output has gone; Python must not complain about it when it ends."""
+    """Whoever read our output has gone."""
+    _let_go()
+    return PIPE_CLOSED
+
+
+def _let_go() -> None:
+    """What could not be written goes nowhere; Python must not complain about it once more when it ends."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return PIPE_CLOSED
 
 
 def _never_fail_on_letters(stream: IO[str]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rich.table import Table
 from rich.text import Text
 
-from wirespeed.limits.ceilings import Ceiling, impossible
+from wirespeed.limits.ceilings import Ceiling
 from wirespeed.report import words
-from wirespeed.report.marks import grade
+from wirespeed.report.marks import grade, share_style
 from wirespeed.report.records import Entry, Run
 from wirespeed.report.table import add_columns, new_table
 from wirespeed.units import format_size
@@ -57,7 +57,7 @@ def _share(entry: Entry, limit: Ceiling | None) -> Text:
     if limit is None or alone is None or not entry.amount:
         return Text("-", style="dim")
     share = entry.amount / alone / limit.rate
-    return Text(f"  {100 * share:.0f} %", style="bold red" if impossible(share) else "dim")
+    return Text(f"  {100 * share:.0f} %", style=share_style(share))
 
 
 def slowest(entry: Entry, how: str) -> float | None:

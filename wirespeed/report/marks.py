@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from wirespeed.limits.ceilings import impossible
 from wirespeed.report.records import Entry, Run
 
 NOT_REACHED = "~"
@@ -44,3 +45,14 @@ def widest(entries: Iterable[Entry]) -> float | None:
 def winners(run: Run, size: int) -> list[Entry]:
     """The fastest of each contested home, and those as fast within the intervals."""
     return [entry for home in run.contested for entry in run.fastest(size, home)]
+
+
+CLOSE, HALF = 0.85, 0.5
+"""Shares of a limit: from CLOSE on it is as good as reached. Small messages never come near."""
+
+
+def share_style(share: float) -> str:
+    """How a percentage of a limit is printed."""
+    if impossible(share):
+        return "bold red"
+    return "green" if share >= CLOSE else "" if share >= HALF else "dim"

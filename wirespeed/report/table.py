@@ -13,9 +13,9 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from wirespeed.limits.ceilings import Ceiling, impossible
+from wirespeed.limits.ceilings import Ceiling
 from wirespeed.report import compact, words
-from wirespeed.report.marks import AS_FAST, FASTEST, mark
+from wirespeed.report.marks import AS_FAST, FASTEST, mark, share_style
 from wirespeed.report.price import pairs
 from wirespeed.report.records import Entry, Run
 from wirespeed.units import format_seconds, format_size
@@ -164,7 +164,7 @@ def _share(entry: Entry, limit: Ceiling) -> Text:
     if not entry.amount:
         return _NONE
     share = entry.rate / limit.rate
-    return Text(f"  {100 * share:.0f} %", style="bold red" if impossible(share) else "dim")
+    return Text(f"  {100 * share:.0f} %", style=share_style(share))
 
 
 def further(run: Run, path: str) -> list[tuple[str, str]]:
