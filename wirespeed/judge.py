@@ -125,7 +125,14 @@ def died(
     dead = named if remote or first_dead is None else states.get(first_dead.rank, first_dead)
     number = (said.get("signal") or "") if named and dead and named.rank == dead.rank else ""
     how = f"was killed by signal {number}" if number.isdigit() and 0 < int(number) < 65 else "died"
-    if isinstance(dead, RankState):
+    peer = None if named else _lost_peer(dead, roster)
+    if peer and isinstance(dead, RankState):
+        outcome.rank, outcome.host = peer.rank, peer.host
+        outcome.bytes, outcome.round = dead.bytes, dead.round
+        outcome.text = (
+            f"{peer} died or cannot be reached: its MPI ended rank {dead.rank} on {dead.host} {dead.where()}"
+        )
+    elif isinstance(dead, RankState):
         outcome.blame(dead)
         outcome.text = f"rank {dead.rank} on {dead.host} (pid {dead.pid}) {how} {dead.where()}"
     elif dead is not None:
@@ -143,6 +150,18 @@ def died(
         outcome.what = "error"
         outcome.text = f"the launcher could not start the ranks (exit code {code}): {hint[:200]}"
     return outcome
+
+
+def _lost_peer(dead: RankState | Member | None, roster: Roster) -> Member | None:
+    """The rank on another host that a dead one waited for in an MPI call.
+
+    An MPI that loses the connection to a peer ends its own process: that one is first seen to die. A launcher
+    names whoever a signal has ended.
+    """
+    if not isinstance(dead, RankState) or not (dead.call or "").startswith("MPI_"):
+        return None
+    peer = roster.get(dead.peer)
+    return peer if peer and peer.host != dead.host else None
 
 
 def _launcher_said(log: Sequence[str]) -> dict[str, str | None] | None:

@@ -192,7 +192,10 @@ def test_a_killed_rank(pair: Hosts, mpi: InstalledMpi, rank: int, tmp_path: Path
     done = struck(pair, mpi, tmp_path / "r.jsonl", lambda pids: pair[host].signal(pids[rank], signal.SIGKILL))
     assert done.code == 1
     (failure,) = done.failures
-    assert (failure["what"], failure["rank"], failure["host"]) == ("death", rank, host), failure
+    assert (failure["what"], failure["rank"], failure["host"]) == ("death", rank, host), (
+        failure["text"],
+        failure["log"],
+    )
     assert f"rank {rank} on {host} (pid " in failure["text"]
     assert done.records[-1]["kind"] == "end"
     assert pair.pages() == before

@@ -69,3 +69,20 @@ def test_nobody_speaks_any_more() -> None:
     """Protects from 'did not start' when the ranks had started, on hosts that are cut off."""
     assert "cut off" in judge.hung([], {}, ROSTER, 2, 60).text
     assert "did not start" in judge.hung([], {}, {}, 2, 60).text
+
+
+def test_a_rank_that_its_mpi_ended_because_of_another_host() -> None:
+    """Protects this host's rank where the launcher names nobody: it lost its peer, and no signal ended it."""
+    here = page(0, "n1", 21)
+    silent = ["prterun detected that one or more processes exited with non-zero status", "Exit code: 14"]
+    outcome = judge.died({0: here}, here, ROSTER, True, 14, silent)
+    assert (outcome.rank, outcome.host) == (1, "n2")
+    assert outcome.text.startswith(
+        "rank 1 on n2 (pid 36) died or cannot be reached: its MPI ended rank 0 on n1 in"
+    )
+    struck = ["prterun noticed that process rank 0 with PID 21 on node n1 exited on", "signal 9 (Killed)."]
+    assert judge.died({0: here}, here, ROSTER, True, 137, struck).rank == 0
+    assert judge.died({0: here}, here, ROSTER, True, 137, ["srun: error: n1: task 0: Killed"]).rank == 0
+    # Between ranks of one host nobody loses a connection.
+    near = {0: Member(0, "n1", 21), 1: Member(1, "n1", 22)}
+    assert judge.died({0: here}, here, near, True, 14, silent).rank == 0
