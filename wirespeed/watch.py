@@ -183,8 +183,8 @@ class JobStep:
         # Whoever speaks ends right after, and only then the launcher kills the others.
         spoke = {message["rank"] for message in [*self._crashes, *self._errors]}
         lost = (states.get(rank) for message in self._errors for rank in message.get("lost", ()))
-        if not spoke <= {state.rank for state in self._handles.values()}:
-            first = None  # Somebody was gone before anybody watched: he may have been the first.
+        if any(self._unwatched(rank) for rank in spoke):
+            first = None  # He may have been the first.
         first = next((state for state in lost if state and state.rank not in spoke), first)
         victim = first is not None and first.rank not in spoke
         if self._crashes and not victim:
@@ -197,6 +197,12 @@ class JobStep:
             code = self._process.poll()
             self.outcome = judge.died(states, first, self._roster, started, code, list(self._log))
         self.outcome.log = list(self._log)[-40:]
+
+    def _unwatched(self, rank: int) -> bool:
+        """Was this rank of this host gone before anybody watched its process?"""
+        member = self._roster.get(rank)
+        here = member is None or member.host == os.uname().nodename
+        return here and rank not in {state.rank for state in self._handles.values()}
 
     def _judge_hang(self, states: list[RankState], silent: float) -> None:
         """Wakes who sleeps just long enough to name its frames, then judges."""
