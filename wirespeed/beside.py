@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from wirespeed.page import process_state
 from wirespeed.paths import find_path
 from wirespeed.patterns import find_pattern
 from wirespeed.plan import Plan
+from wirespeed.process import end, last_line
 from wirespeed.selection import select
 from wirespeed.units import format_size, parse_size
 
@@ -96,7 +96,7 @@ def running(plan: Plan) -> Iterator[None]:
             if process.poll() is not None:
                 raise WirespeedError(f"--with {plan.beside} ended before the measurement: {_last(log)}")
         finally:
-            _stop(process)
+            end(process)
 
 
 def _sweep() -> None:
@@ -121,18 +121,4 @@ def _wait_until_it_moves(process: subprocess.Popen[bytes], name: str, out: Path,
 
 
 def _last(log: Path) -> str:
-    said = log.read_text(errors="replace").strip().splitlines()
-    lines = [line for line in said if not line.startswith("results: ")]
-    return lines[-1].removeprefix("wirespeed: ") if lines else "it said nothing"
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """It ends as by Ctrl-C, which a job in a shell's background would ignore; its ranks die with it."""
-    with suppress(ProcessLookupError):
-        process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(20)
-    except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    return last_line(log.read_text(errors="replace")) or "it said nothing"

@@ -74,7 +74,7 @@ class Nvml:
             for link in links:
                 if self._call("nvmlDeviceGetNvLinkRemoteDeviceType", gpu, link) != REMOTE_IS_GPU:
                     return {}
-                pci = _pci(self._call("nvmlDeviceGetNvLinkRemotePciInfo", gpu, link).busId)
+                pci = pci_address(self._call("nvmlDeviceGetNvLinkRemotePciInfo", gpu, link).busId)
                 ends[pci] = ends.get(pci, 0) + 1
         except NvmlError:
             return {}
@@ -99,11 +99,11 @@ class Nvml:
             raise NvmlError(f"{name}: {error}") from None
 
 
-def _pci(text: str | bytes) -> str:
-    """'0000:0f:00.0' of '00000000:0F:00.0'."""
-    word = text.decode() if isinstance(text, bytes) else str(text)
-    domain, _, rest = word.lower().partition(":")
-    return f"{int(domain, 16):04x}:{rest}"
+def pci_address(text: str | bytes) -> str:
+    """'0000:0f:00.0', as the kernel writes it, of a driver's '00000000:0F:00.0'; empty for what is none."""
+    word = text.decode(errors="replace") if isinstance(text, bytes) else str(text)
+    domain, sign, rest = word.strip().lower().partition(":")
+    return f"{domain[-4:]}:{rest}" if sign else ""
 
 
 def _whole(value: Any) -> int:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -34,3 +37,23 @@ def cores() -> int:
     import psutil
 
     return psutil.cpu_count(logical=False) or 1
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """Ends another front end as Ctrl-C does: in order, its ranks with it; by force if it takes 20 s."""
+    if process.poll() is not None:
+        return
+    with suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def last_line(said: str) -> str:
+    """What went wrong with a front end: the last thing that it said on stderr; empty if nothing."""
+    lines = [line for line in said.strip().splitlines() if not line.startswith("results: ")]
+    return lines[-1].removeprefix("wirespeed: ") if lines else ""

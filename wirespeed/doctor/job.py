@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from wirespeed.doctor.facts.tree import cpu_list
 from wirespeed.doctor.finding import Setting
 from wirespeed.doctor.parts import listed, part, whole
 from wirespeed.errors import WirespeedError
-from wirespeed.process import die_with_parent
+from wirespeed.process import die_with_parent, end, last_line
 from wirespeed.report.records import Entry, Failure, Run, collect, joined
 
 LONGEST_S = 600.0
@@ -122,8 +120,7 @@ def _run(words: Sequence[str], variables: Mapping[str, str], cpus: Sequence[int]
         return f"it was ended after {LONGEST_S:.0f} s"
     except (OSError, subprocess.SubprocessError):
         return f"it could not be started{' on these CPUs: this process may not use them' if cpus else ''}"
-    lines = [line for line in said.strip().splitlines() if not line.startswith("results: ")]
-    return lines[-1].removeprefix("wirespeed: ") if lines else ""
+    return last_line(said)
 
 
 def run_process(
@@ -153,21 +150,7 @@ def run_process(
     try:
         return process.communicate(timeout=limit)
     finally:
-        _end(process)
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    """As by Ctrl-C, so that its ranks end with it."""
-    if process.poll() is not None:
-        return
-    with suppress(ProcessLookupError):
-        process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(20)
-    except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        end(process)
 
 
 def _read(out: Path, path: str, said: str) -> Attempt:

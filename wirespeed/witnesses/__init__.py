@@ -11,6 +11,7 @@ import pkgutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 
@@ -59,6 +60,22 @@ class Witness(ABC):
 
     def close(self) -> None:  # noqa: B027  most have nothing to give back
         """Gives back what it has opened."""
+
+
+def text_of(file: Path) -> str:
+    """What a file of sysfs says; empty where it does not answer, as some do while an interface is down."""
+    try:
+        return file.read_text().strip()
+    except OSError:
+        return ""
+
+
+def counter_in(file: Path) -> int:
+    """The number in a file of sysfs. Raises CannotRead."""
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError) as error:
+        raise CannotRead(f"{file}: {error}") from None
 
 
 def find_witnesses(devices: Sequence[Mapping[str, Any]]) -> tuple[list[Witness], list[str]]:

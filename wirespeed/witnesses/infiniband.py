@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wirespeed.witnesses import CannotRead, Reading, Wire, Witness
+from wirespeed.witnesses import Reading, Wire, Witness, counter_in, text_of
 
 FOLDER = Path("/sys/class/infiniband")
 UNIT = 4
@@ -24,30 +24,19 @@ class Ports(Witness):
 
     def read(self) -> list[Reading]:
         return [
-            Reading(_number(port / "counters/port_xmit_data"), _number(port / "counters/port_rcv_data"))
+            Reading(
+                counter_in(port / "counters/port_xmit_data") * UNIT,
+                counter_in(port / "counters/port_rcv_data") * UNIT,
+            )
             for port in self._ports
         ]
 
 
-def _number(file: Path) -> int:
-    try:
-        return int(file.read_text()) * UNIT
-    except (OSError, ValueError) as error:
-        raise CannotRead(f"{file}: {error}") from None
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text().strip()
-    except OSError:
-        return ""
-
-
 def _wire(port: Path) -> Wire:
     """`rate` reads '400 Gb/sec (4X NDR)': bits of data per second and direction."""
-    said = _text(port / "rate")
+    said = text_of(port / "rate")
     number = re.match(r"([\d.]+) Gb/sec", said)
-    ethernet = _text(port / "link_layer") == "Ethernet"
+    ethernet = text_of(port / "link_layer") == "Ethernet"
     return Wire(
         "roce" if ethernet else "infiniband",
         f"{port.parent.parent.name} port {port.name}",
@@ -59,5 +48,5 @@ def _wire(port: Path) -> Wire:
 
 def find(devices: Sequence[Mapping[str, Any]], folder: Path = FOLDER) -> Witness | None:
     """None where no port is up."""
-    up = [port for port in sorted(folder.glob("*/ports/*")) if "ACTIVE" in _text(port / "state")]
+    up = [port for port in sorted(folder.glob("*/ports/*")) if "ACTIVE" in text_of(port / "state")]
     return Ports(up) if up else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wirespeed.witnesses import CannotRead, Reading, Wire, Witness
+from wirespeed.witnesses import Reading, Wire, Witness, counter_in, text_of
 
 FOLDER = Path("/sys/class/net")
 LOOPBACK = "772"
@@ -22,36 +22,21 @@ class Interfaces(Witness):
 
     def read(self) -> list[Reading]:
         return [
-            Reading(_number(one / "statistics/tx_bytes"), _number(one / "statistics/rx_bytes"))
+            Reading(counter_in(one / "statistics/tx_bytes"), counter_in(one / "statistics/rx_bytes"))
             for one in self._interfaces
         ]
 
 
-def _number(file: Path) -> int:
-    try:
-        return int(file.read_text())
-    except (OSError, ValueError) as error:
-        raise CannotRead(f"{file}: {error}") from None
-
-
-def _text(file: Path) -> str:
-    # Some files of an interface refuse to be read while it is down.
-    try:
-        return file.read_text().strip()
-    except OSError:
-        return ""
-
-
 def _wire(interface: Path) -> Wire:
     """`speed` is in Mbit/s; 0 or -1 where the driver has none to tell."""
-    speed, mtu = _text(interface / "speed"), _text(interface / "mtu")
+    speed, mtu = text_of(interface / "speed"), text_of(interface / "mtu")
     # What a virtual interface says of its speed is made up: nothing in it keeps to that.
     virtual = not (interface / "device").exists()
     known = speed.isdecimal() and int(speed) > 0 and not virtual
     # Other people's traffic comes in packets: one more or less is what the counters leave open.
     packet = int(mtu) if mtu.isdecimal() else 1500
     return Wire(
-        "loopback" if _text(interface / "type") == LOOPBACK else "network",
+        "loopback" if text_of(interface / "type") == LOOPBACK else "network",
         interface.name,
         granularity=packet,
         rate=int(speed) * 1e6 / 8 if known else None,
@@ -61,7 +46,7 @@ def _wire(interface: Path) -> Wire:
 
 def _carries(interface: Path) -> bool:
     """Is it up, and does it not only pass on what another one carries, as a bridge or a bond does?"""
-    up = _text(interface / "operstate") in ("up", "unknown")
+    up = text_of(interface / "operstate") in ("up", "unknown")
     return up and not (interface / "bridge").exists() and not (interface / "bonding").exists()
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from wirespeed.doctor.facts import pci
 from wirespeed.doctor.facts.model import Gpu, GpuPair, NvLink, Process
 from wirespeed.doctor.facts.tree import Tree
+from wirespeed.nvml import pci_address
 
 Value = TypeVar("Value")
 
@@ -106,7 +107,7 @@ def _words(text: Any) -> str:
 
 def _gpu(api: Any, tree: Tree, index: int, handle: Any) -> Gpu:
     info = _ask(api.nvmlDeviceGetPciInfo, None, handle)
-    address = pci.address(_words(info.busId)) if info is not None else ""
+    address = pci_address(_words(info.busId)) if info is not None else ""
     mig = _ask(api.nvmlDeviceGetMigMode, (0, 0), handle)
     return Gpu(
         index=index,
@@ -144,7 +145,7 @@ def _peer(api: Any, handle: Any, number: int) -> str:
     if _ask(api.nvmlDeviceGetNvLinkRemoteDeviceType, -1, handle, number) == _SWITCH:
         return "switch"
     info = _ask(api.nvmlDeviceGetNvLinkRemotePciInfo, None, handle, number)
-    return pci.address(_words(info.busId)) if info is not None else ""
+    return pci_address(_words(info.busId)) if info is not None else ""
 
 
 def _fabric(api: Any, handle: Any) -> str:

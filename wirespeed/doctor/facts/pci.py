@@ -16,12 +16,6 @@ def is_address(name: str) -> bool:
     return bool(_ADDRESS.fullmatch(name))
 
 
-def address(text: str) -> str:
-    """A driver's '00000000:17:00.0' as the kernel writes it: '0000:17:00.0'."""
-    domain, sign, rest = text.strip().lower().partition(":")
-    return f"{domain[-4:]}:{rest}" if sign else ""
-
-
 def node(tree: Tree, pci: str) -> int | None:
     """NUMA node of a device; None where the kernel does not know it (-1)."""
     number = tree.number(f"{_DEVICES}/{pci}/numa_node") if pci else None
