@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from wirespeed.evidence import NETWORKS, WANTED_DOUBT, Claim, Counted, judge, shares
+from wirespeed.memory_rates import memory_rates
 from wirespeed.messages import Message
-from wirespeed.native import Core, NativeError
+from wirespeed.native import NativeError
 from wirespeed.paths import Path
 from wirespeed.patterns import Step
 from wirespeed.results import record
-from wirespeed.room import free_memory
 from wirespeed.setting import Setting
 from wirespeed.witnesses import CannotRead, Reading, Witness, find_witnesses
 
@@ -26,8 +26,6 @@ ATTEMPTS = (0.02, 0.2)
 MOST_ROUNDS = 200_000
 IDLE = (0.005, 0.05)
 """Seconds, least and most, in which nothing of ours moves: what passes then is background."""
-
-COPY_BYTES, COPY_TIMES = 128 << 20, 12
 
 Run = Callable[[int], None]
 
@@ -125,8 +123,10 @@ class CountedRuns:
             for witness in self._witnesses
             for wire in witness.wires
         ]
-        if self._reads and self._path.memory in ("pageable", "pinned") and (rate := copy_rate(self._core)):
-            mine.append({"host": host, "kind": "memory", "name": "memory", "device": None, "rate": rate})
+        if self._reads and self._path.memory in ("pageable", "pinned") and (rates := memory_rates()):
+            slower = min(rates, key=rates.__getitem__)
+            memory = {"host": host, "kind": "memory", "name": "memory", "device": None}
+            mine.append(memory | {"rate": rates[slower], "slower": slower, "rates": rates})
         for wire in mine:
             for name, rate in self._set.plan.links:
                 if name in (wire["name"], wire["kind"], str(wire["name"]).split(" port ")[0]):
@@ -243,6 +243,7 @@ class CountedRuns:
             hosts=len(hosts),
             devices=len(devices),
             within=self._path.within,
+            crosses=self._crosses,
         )
         payload = rounds * expected.total
         verdict = judge(claim, usable, copies, payload)
@@ -290,24 +291,11 @@ class CountedRuns:
         enters = self._path.memory != "device" and into == "device"
         return each * leaves, each * enters
 
-
-def copy_rate(core: Core) -> float | None:
-    """Bytes per second that one core copies from memory to memory, caches left behind; the best of a few.
-
-    None where there is no room for two buffers of COPY_BYTES.
-    """
-    free = free_memory()
-    if free is not None and free < 8 * COPY_BYTES:
-        return None
-    source, target = core.ffi.new("char[]", COPY_BYTES), core.ffi.new("char[]", COPY_BYTES)
-    # Pages never written are all one page of zeros.
-    core.ffi.memmove(source, b"\x5a" * COPY_BYTES, COPY_BYTES)
-    seconds = []
-    for _ in range(COPY_TIMES):
-        began = time.perf_counter()
-        core.ffi.memmove(target, source, COPY_BYTES)
-        seconds.append(time.perf_counter() - began)
-    return float(COPY_BYTES / min(seconds))
+    @property
+    def _crosses(self) -> bool:
+        """Do a path's copies go from the host's memory to the GPU's, or back?"""
+        into = self._path.into or self._path.memory
+        return self._path.within and (self._path.memory == "device") != (into == "device")
 
 
 def _risen(wraps: int | None, before: int, after: int) -> int:

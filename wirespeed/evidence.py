@@ -101,6 +101,8 @@ class Claim:
     """GPUs that take part; ranks may share one."""
     within: bool = False
     """Does it move bytes inside a rank only?"""
+    crosses: bool = False
+    """From the host's memory to a GPU's, or back, inside a rank?"""
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,8 @@ def _within(found: Mapping[str, Sharing], copies: _Copies) -> Verdict:
     if pcie and pcie.carried:
         return Verdict("pcie", f"over PCIe ({_amount(pcie)})")
     if copies.all >= ENOUGH:
-        return Verdict("copied", f"copied by the driver ({100 * copies.all:.0f} % of the bytes)")
+        where = "on the GPU " if copies.on_device >= ENOUGH else ""
+        return Verdict("copied", f"copied {where}by the driver ({100 * copies.all:.0f} % of the bytes)")
     if not pcie or pcie.silent:
         return Verdict("inside", "inside one memory")
     return Verdict("unknown", _doubtful(found))
@@ -235,7 +238,8 @@ def _between_gpus(claim: Claim, found: Mapping[str, Sharing], copies: _Copies) -
         return Verdict("inside", "inside one GPU, which the ranks share")
     link = next((found[kind] for kind in GPU_LINKS if kind in found), None)
     pcie = found.get("pcie")
-    if link and link.carried and not (pcie and pcie.told and pcie.most > 0.5):
+    # What is staged crosses PCIe both ways; commands and their answers need not.
+    if link and link.carried and not (pcie and pcie.told and pcie.least > 0.5):
         return Verdict("direct", f"direct over {_wire(link)} ({_amount(link)})")
     if copies.direct:
         return Verdict("direct", f"direct: copied from GPU to GPU ({100 * copies.peer:.0f} % of the bytes)")
@@ -274,6 +278,8 @@ def _in_memory(found: Mapping[str, Sharing]) -> Verdict:
 
 def _suspicion(claim: Claim, verdict: Verdict, found: Mapping[str, Sharing]) -> str | None:
     """What a path promises, and its wires deny."""
+    if claim.within:
+        return _stayed(claim, found)
     if not claim.direct or claim.devices < 2 or claim.hosts > 1:
         return None
     if verdict.verdict == "staged":
@@ -281,6 +287,14 @@ def _suspicion(claim: Claim, verdict: Verdict, found: Mapping[str, Sharing]) -> 
     link = next((found[kind] for kind in GPU_LINKS if kind in found), None)
     if link and link.silent:
         return f"{claim.path} was to go straight between the GPUs, but {WORDS[link.kind]} stayed silent"
+    return None
+
+
+def _stayed(claim: Claim, found: Mapping[str, Sharing]) -> str | None:
+    """A copy between host and GPU that never left the GPU."""
+    pcie = found.get("pcie")
+    if claim.crosses and pcie and pcie.silent:
+        return f"{claim.path} was to cross PCIe, which stayed silent: the data lay on one side of it"
     return None
 
 

@@ -20,7 +20,9 @@ Memory memory_from(std::string_view word) {
     if (word == "pinned") return Memory::pinned;
     if (word == "device") return Memory::device;
     if (word == "managed") return Memory::managed;
-    throw Error("memory is pageable, pinned, device or managed, not '" + std::string(word) + "'");
+    if (word == "managed-host") return Memory::managed_host;
+    throw Error("memory is pageable, pinned, device, managed or managed-host, not '" +
+                std::string(word) + "'");
 }
 
 const std::vector<DeviceKind>& device_kinds() { return kinds(); }

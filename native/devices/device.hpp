@@ -16,13 +16,16 @@
 
 namespace wirespeed {
 
-enum class Memory { pageable, pinned, device, managed };
+/// Managed memory lies where it was used last, unless it is to keep to the host's.
+enum class Memory { pageable, pinned, device, managed, managed_host };
 
-/// "pageable", "pinned", "device" or "managed"; throws Error for any other word.
+/// "pageable", "pinned", "device", "managed" or "managed-host"; throws Error for any other word.
 Memory memory_from(std::string_view word);
 
 /// May the CPU read and write this kind of memory directly?
-constexpr bool on_host(Memory kind) { return kind == Memory::pageable || kind == Memory::pinned; }
+constexpr bool on_host(Memory kind) {
+    return kind == Memory::pageable || kind == Memory::pinned || kind == Memory::managed_host;
+}
 
 struct Identity {
     std::string kind;          ///< "host", "emulated", "cuda", "hip"

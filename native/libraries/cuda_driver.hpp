@@ -58,6 +58,7 @@
 // A driver has at least one of the first two; the second is the newer and knows MIG slices. The
 // others need CUDA 11.7.
 #define WS_CUDA_NEWER_CALLS(CALL) \
+    CALL(advise, cuMemAdvise, Result(void* address, std::size_t bytes, int advice, Device)) \
     CALL(device_uuid, cuDeviceGetUuid, Result(Uuid*, Device)) \
     CALL(device_uuid_v2, cuDeviceGetUuid_v2, Result(Uuid*, Device)) \
     CALL(write_value, cuStreamWriteValue32_v2, Result(Stream, void* to, std::uint32_t value, unsigned flags)) \
@@ -100,6 +101,8 @@ struct Cuda {
     static constexpr unsigned register_portable_mapped = 3;
     static constexpr unsigned host_portable = 1;        ///< pinned for every context
     static constexpr unsigned attach_global = 1;        ///< managed memory for every stream
+    static constexpr int advise_home = 3;               ///< set the preferred location
+    static constexpr int the_cpu = -1;                  ///< as a device
     static constexpr unsigned stream_non_blocking = 1;  ///< does not wait for the default stream
     static constexpr unsigned ipc_lazy_peer_access = 1;
     static constexpr unsigned event_default = 0;  ///< with time stamps

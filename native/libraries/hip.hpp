@@ -54,6 +54,7 @@
     CALL(event_elapsed, hipEventElapsedTime, Result(float* milliseconds, Event earlier, Event later))
 
 #define WS_HIP_NEWER_CALLS(CALL) \
+    CALL(advise, hipMemAdvise, Result(const void* address, std::size_t bytes, int advice, Device)) \
     CALL(device_uuid, hipDeviceGetUuid, Result(Uuid*, Device)) \
     CALL(write_value, hipStreamWriteValue32, Result(Stream, void* to, std::uint32_t value, unsigned flags)) \
     CALL(wait_value, hipStreamWaitValue32, Result(Stream, void* from, std::uint32_t value, unsigned flags, \
@@ -99,6 +100,8 @@ struct Hip {
     static constexpr unsigned register_portable_mapped = 3;
     static constexpr unsigned host_portable = 1;        ///< pinned for every device
     static constexpr unsigned attach_global = 1;        ///< managed memory for every stream
+    static constexpr int advise_home = 3;               ///< set the preferred location
+    static constexpr int the_cpu = -1;                  ///< as a device
     static constexpr unsigned stream_non_blocking = 1;  ///< does not wait for the default stream
     static constexpr unsigned event_default = 0;        ///< with time stamps
     static constexpr unsigned event_untimed = 2;

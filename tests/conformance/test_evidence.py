@@ -80,11 +80,18 @@ def test_a_path_that_lies_is_found_out(mpi: InstalledMpi, secretly: str, tmp_pat
 def test_tcp_on_one_host_is_not_taken_for_shared_memory(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the verdict by elimination: an MPI without shared memory goes over the loopback interface."""
     without = {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl_tcp_if_include": "lo"}
-    done = measured(mpi, tmp_path / "r.jsonl", "pingpong", "--paths", "host", "--sizes", "256K", **without)
-    (one,) = done.of("evidence")
-    assert one["verdict"] == "loopback", one
-    (wire,) = [wire for wire in one["wires"] if wire["kind"] == "loopback"]
-    assert 1.0 <= wire["sent"] / one["payload"] < 1.05
+    seen = []
+    # Other tests talk over this interface too, and may do so in one of these runs.
+    for number in range(3):
+        file = tmp_path / f"{number}.jsonl"
+        done = measured(mpi, file, "pingpong", "--paths", "host", "--sizes", "256K", **without)
+        (one,) = done.of("evidence")
+        (wire,) = [wire for wire in one["wires"] if wire["kind"] == "loopback"]
+        seen.append((one["verdict"], wire["sent"] / one["payload"]))
+        assert seen[-1][0] != "shared memory" and seen[-1][1] >= 1.0, one
+        if seen[-1][0] == "loopback" and seen[-1][1] < 1.05:
+            return
+    raise AssertionError(seen)
 
 
 @one_mpi

@@ -40,6 +40,8 @@ FAKE(cuMemAlloc_v2, (void** address, std::size_t bytes),
      return fake::allocate(address, bytes, fake::Kind::device);)
 FAKE(cuMemAllocManaged, (void** address, std::size_t bytes, unsigned flags),
      return flags == 1 ? fake::allocate(address, bytes, fake::Kind::managed) : fake::invalid_value;)
+FAKE(cuMemAdvise, (void* address, std::size_t bytes, int advice, int device),
+     return advice == 3 && device == -1 ? fake::advise(address, bytes) : fake::invalid_value;)
 FAKE(cuMemHostAlloc, (void** address, std::size_t bytes, unsigned flags),
      return flags == 1 ? fake::allocate(address, bytes, fake::Kind::pinned) : fake::invalid_value;)
 FAKE(cuMemFree_v2, (void* address), return fake::release(address);)

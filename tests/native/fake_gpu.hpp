@@ -107,6 +107,13 @@ inline Kind kind_of(const void* address) {
     return block ? block->second.kind : Kind::pageable;
 }
 
+inline int advise(const void* address, std::size_t bytes) {
+    const auto* block = block_of(address);
+    return block && block->second.kind == Kind::managed && block->second.bytes >= bytes
+               ? success
+               : invalid_value;
+}
+
 inline int allocate(void** address, std::size_t bytes, Kind kind) {
     if (current < 0) return invalid_context;
     if (bytes == 0) return invalid_value;

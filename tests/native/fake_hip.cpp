@@ -32,6 +32,8 @@ FAKE(hipMalloc, (void** address, std::size_t bytes),
      return fake::allocate(address, bytes, fake::Kind::device);)
 FAKE(hipMallocManaged, (void** address, std::size_t bytes, unsigned flags),
      return flags == 1 ? fake::allocate(address, bytes, fake::Kind::managed) : fake::invalid_value;)
+FAKE(hipMemAdvise, (void* address, std::size_t bytes, int advice, int device),
+     return advice == 3 && device == -1 ? fake::advise(address, bytes) : fake::invalid_value;)
 FAKE(hipHostMalloc, (void** address, std::size_t bytes, unsigned flags),
      return flags == 1 ? fake::allocate(address, bytes, fake::Kind::pinned) : fake::invalid_value;)
 FAKE(hipFree, (void* address), return fake::release(address);)

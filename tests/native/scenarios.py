@@ -16,7 +16,7 @@ from typing import Any
 from wirespeed.native import NativeError, core
 
 SIZES = (1, 7, 4096, 65537, 3 << 20)
-MEMORIES = ("pageable", "pinned", "device", "managed")
+MEMORIES = ("pageable", "pinned", "device", "managed", "managed-host")
 
 
 class Gpu:
@@ -224,7 +224,7 @@ def bad_handles(gpu: Gpu) -> None:
 def too_much(gpu: Gpu) -> None:
     """Impossible sizes are errors, with the size in the text."""
     gpu.open()
-    for memory in ("device", "managed"):
+    for memory in ("device", "managed", "managed-host"):
         assert f"{1 << 50} bytes" in error_of(gpu.allocate, memory, 1 << 50)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from pathlib import Path
 
@@ -61,6 +62,11 @@ class TestGpus:
         nvml = FakeNvml(FakeGpu(GPUS[0], processes=[process(4711)]), FakeGpu(GPUS[1]))
         finding = one(facts_of(root, nvml), "gpu-shared")
         assert finding.evidence == ("GPU 0: pid 4711 python3, 1.0 GiB",)
+
+    def test_who_looks_is_nobody_else(self, root: Path) -> None:
+        """The doctor opens every GPU to see what it can do, and NVML lists it."""
+        nvml = FakeNvml(FakeGpu(GPUS[0], processes=[process(os.getpid())]), FakeGpu(GPUS[1]))
+        assert "gpu-shared" not in keys(facts_of(root, nvml))
 
 
 class TestAmd:

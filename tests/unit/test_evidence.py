@@ -163,6 +163,31 @@ def test_copies_inside_a_rank() -> None:
     assert judge(inside, [], [], PAYLOAD).verdict == "inside"
 
 
+def test_a_copy_that_never_left_the_gpu_is_found_out() -> None:
+    """Protects from managed memory that has moved to the GPU: its "copies" are 30 times as fast."""
+    managed = replace(AWARE, path="h2d-managed", within=True, direct=False, crosses=True)
+    silent = [Counted("pcie", "GPU 0", "n1", 0, 0, 0, 1, "GPU-0", 0, PAYLOAD)]
+    found = judge(managed, silent, copies(on_device=1), PAYLOAD)
+    assert found.verdict == "copied" and "copied on the GPU by the driver" in found.text
+    assert found.suspicious and "h2d-managed was to cross PCIe, which stayed silent" in found.suspicious
+    busy = [replace(silent[0], received=PAYLOAD)]
+    assert judge(managed, busy, copies(host_to_device=1), PAYLOAD).suspicious is None
+    assert judge(replace(managed, crosses=False), [], copies(on_device=1), PAYLOAD).suspicious is None
+
+
+def test_commands_over_pcie_are_no_payload() -> None:
+    """Protects small messages that go straight: commands cross PCIe, one way more than the other."""
+    link = gpu_wires("nvlink", 2.0)
+    half = PAYLOAD // 2
+    talk = [
+        Counted("pcie", f"GPU {n}", "n1", int(0.15 * half), int(0.8 * half), 0, 1, f"GPU-{n}", half, half)
+        for n in (0, 1)
+    ]
+    assert judge(AWARE, link + talk, [], PAYLOAD).verdict == "direct"
+    both = [replace(one, sent=int(0.8 * half)) for one in talk]
+    assert judge(AWARE, link + both, [], PAYLOAD).verdict != "direct"
+
+
 def test_a_busy_wire_says_less() -> None:
     """Protects from other people's traffic: it is taken off, and what is left in doubt is said."""
     quiet = judge(AWARE, gpu_wires("nvlink", 1), [], PAYLOAD)

@@ -116,7 +116,9 @@ def test_copies() -> None:
     assert (rate(ceiling(to)), rate(ceiling(out))) == (58.4, 57.6)
     assert rate(ceiling(used("copy", "copy", 1, into="device"))) == 2400.0
     assert ceiling(used("copy", "copy", 1, memory="pageable", into="pageable")) is None
+    # Managed memory lies on either side of the slot, unless it was told to stay in the host's.
     assert ceiling(used("copy", "copy", 1, memory="managed", into="device")) is None
+    assert rate(ceiling(used("copy", "copy", 1, memory="managed-host", into="device"))) == 58.4
 
 
 def counted(kind: str, *, moved: int = 125, verdict: str = "network") -> dict[str, Any]:

@@ -74,7 +74,7 @@ def test_more_than_the_limit_is_flagged_with_its_reason() -> None:
     cached = [entry("host", 1 << 16, 2.5e-6), entry("host", 1 << 20, 1e-4)]
     said = words(*cached, *seen_in_memory(12e9))
     assert "is 218 % of the limit, which cannot be: up to 64 KiB the data stay in the CPU's caches" in said
-    assert "87 %" in said and "one core's copy from memory to memory = 12.0 GB/s" in said
+    assert "87 %" in said and "one core copying from memory to memory = 12.0 GB/s" in said
     large = entry("host", 1 << 28, 0.0256)
     wrong = words(*cached, large, *seen_in_memory(5e9))
     assert "the limit is wrong, or a wire that nobody counts helped" in wrong

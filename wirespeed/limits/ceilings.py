@@ -162,11 +162,9 @@ def _staged(used: Used) -> Ceiling | None:
         slower = min(down, up, key=lambda rate: rate.value)
         return _times(used.width, Rate(slower.value, slower.text, source), "both copies at once")
     value = 1 / (1 / down.value + 1 / up.value)
-    text = (
-        f"1/b = 1/b_D2H + 1/b_H2D of {down.value / 1e9:.1f} and {up.value / 1e9:.1f} GB/s "
-        f"({down.text.split(',')[0]}) = {value / 1e9:.1f} GB/s"
-    )
-    return _times(used.width, Rate(value, text, source), "one copy after the other")
+    rates_ = f"{down.value / 1e9:.1f} and {up.value / 1e9:.1f} GB/s ({down.text.split(',')[0]})"
+    how = f"one copy after the other: 1/b = 1/b_D2H + 1/b_H2D of {rates_}"
+    return _times(used.width, Rate(value, f"b = {value / 1e9:.1f} GB/s", source), how)
 
 
 def _slot(used: Used, *, to_device: bool) -> Rate | None:
@@ -262,7 +260,10 @@ def _tcp_payload(port: Record) -> float:
 
 
 def _in_memory(used: Used) -> Ceiling | None:
-    """Between two ranks of one host: somebody must copy each byte once."""
+    """Between two ranks of one host: each byte is read from memory once, and written to it once.
+
+    A core on either side: one copy after the other, or both at once through a cache that they share.
+    """
     if len(used.ranks) != 2:
         return None
     if used.evidence.get("verdict") == "loopback":
@@ -274,7 +275,7 @@ def _in_memory(used: Used) -> Ceiling | None:
     if stated := used.stated("memory"):
         return Ceiling.of(stated, f"copies in memory = {stated.text}")
     rate = float(measured["rate"])
-    text = f"one core's copy from memory to memory = {rate / 1e9:.1f} GB/s"
+    text = f"one core {measured.get('slower', 'copying from memory to memory')} = {rate / 1e9:.1f} GB/s"
     return Ceiling(rate, text, "measured here before the counted rounds, with buffers beyond the caches")
 
 

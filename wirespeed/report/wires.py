@@ -87,7 +87,7 @@ def copy_lines(run: Run) -> list[str]:
             most = max(int(one.get(kind, {}).get("count", 0)) for one in ranks) / rounds
             # A few more than none are set-up.
             if most >= 0.5:
-                told.append(f"{most:.3g} {words_}")
+                told.append(f"{most:.0f} {words_}" if most >= 9.5 else f"{most:.2g} {words_}")
         parts.append(f"{path} {', '.join(told) or 'none'}")
     return [f"copies a round and rank: {'; '.join(parts)}"] if parts else []
 

@@ -176,7 +176,8 @@ void* GpuDevice::allocate(Memory kind, std::size_t bytes) {
     } else {
         enter();
         // More managed memory than the device has free makes drivers swap, or hang.
-        if (kind == Memory::managed && bytes > driver_->free_bytes())
+        const bool managed = kind == Memory::managed || kind == Memory::managed_host;
+        if (managed && bytes > driver_->free_bytes())
             throw Error(std::to_string(bytes) + " bytes of managed memory are more than the " +
                         std::to_string(driver_->free_bytes()) + " free on the device");
         address = driver_->allocate(kind, bytes);
@@ -200,7 +201,8 @@ void GpuDevice::release(Memory kind, void* address) noexcept {
 /// Vendors promise it for copies to host memory and from pinned memory; not between devices, nor
 /// from pageable memory, which may still be under way from the driver's own buffer.
 bool GpuDevice::done_on_return(void* to, const void* from) const {
-    if (const auto kind = allocations_.kind_of(to); kind && on_host(*kind)) return true;
+    const auto kind = allocations_.kind_of(to);
+    if (kind == Memory::pageable || kind == Memory::pinned) return true;
     return allocations_.kind_of(from) == Memory::pinned;
 }
 

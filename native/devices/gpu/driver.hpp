@@ -25,7 +25,7 @@ class Driver {
     virtual Identity identity() const = 0;
     virtual void enter() = 0;
 
-    /// Pinned, device or managed memory.
+    /// Every kind but pageable memory.
     virtual void* allocate(Memory kind, std::size_t bytes) = 0;
     virtual void release(Memory kind, void* address) noexcept = 0;
     virtual std::size_t free_bytes() = 0;

@@ -70,6 +70,8 @@ template <class Api> class VendorDriver : public Driver {
         else if (kind == Memory::managed)
             check_bytes(calls_.allocate_managed(&address, bytes, Api::attach_global),
                         Names::allocate_managed, bytes);
+        else if (kind == Memory::managed_host)
+            address = allocate_at_home(bytes);
         else
             check_bytes(calls_.allocate_device(&address, bytes), Names::allocate_device, bytes);
         return address;
@@ -211,6 +213,20 @@ template <class Api> class VendorDriver : public Driver {
     void check_bytes(int code, const char* call, std::size_t bytes) const {
         gpu::check_bytes<Api>(calls_, code, call, bytes);
     }
+    /// Managed memory that keeps to the host's: a device reads and writes it from afar.
+    void* allocate_at_home(std::size_t bytes) {
+        if (!calls_.advise) throw Unavailable(std::string("the driver has no ") + Names::advise);
+        void* const address = allocate(Memory::managed, bytes);
+        try {
+            check_bytes(calls_.advise(address, bytes, Api::advise_home, Api::the_cpu),
+                        Names::advise, bytes);
+        } catch (...) {
+            calls_.free_device(address);
+            throw;
+        }
+        return address;
+    }
+
     static typename Api::IpcHandle vendor_handle(const VendorHandle& handle) {
         typename Api::IpcHandle copy{};
         static_assert(sizeof copy == sizeof handle);

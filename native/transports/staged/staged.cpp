@@ -43,7 +43,8 @@ class StagedTransport final : public HostTransport {
     explicit StagedTransport(Context& context)
         : HostTransport(context), through_(memory_from(context.option("through", "pageable"))),
           inner_(open_transport(context.option("carrier", "mpi"), context)) {
-        if (!on_host(through_)) throw Error("staging goes through pageable or pinned memory only");
+        if (through_ != Memory::pageable && through_ != Memory::pinned)
+            throw Error("staging goes through pageable or pinned memory only");
         carrier_ = dynamic_cast<HostTransport*>(inner_.get());
         if (!carrier_) throw Error("staging needs a carrier whose rounds the CPU runs");
     }

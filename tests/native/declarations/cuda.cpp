@@ -7,6 +7,12 @@
 #include "libraries/cuda_driver.hpp"
 #include "libraries/nvrtc.hpp"
 
+// The driver keeps the older form of this call, which newer headers hide behind the newer one.
+#ifdef cuMemAdvise
+#undef cuMemAdvise
+extern "C" CUresult CUDAAPI cuMemAdvise(CUdeviceptr, std::size_t, CUmem_advise, CUdevice);
+#endif
+
 using wirespeed::Cuda;
 using wirespeed::RuntimeCompiler;
 
@@ -29,6 +35,8 @@ static_assert(Cuda::register_portable_mapped ==
 static_assert(CU_STREAM_WAIT_VALUE_GEQ == 0 && CU_STREAM_WRITE_VALUE_DEFAULT == 0);
 static_assert(Cuda::host_portable == CU_MEMHOSTALLOC_PORTABLE);
 static_assert(Cuda::attach_global == CU_MEM_ATTACH_GLOBAL);
+static_assert(Cuda::advise_home == CU_MEM_ADVISE_SET_PREFERRED_LOCATION);
+static_assert(Cuda::the_cpu == CU_DEVICE_CPU);
 static_assert(Cuda::stream_non_blocking == CU_STREAM_NON_BLOCKING);
 static_assert(Cuda::ipc_lazy_peer_access == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
 static_assert(Cuda::event_default == CU_EVENT_DEFAULT);

@@ -32,6 +32,8 @@ static_assert(Hip::register_portable_mapped == (hipHostRegisterPortable | hipHos
 static_assert(hipStreamWaitValueGte == 0);
 static_assert(Hip::host_portable == hipHostMallocPortable);
 static_assert(Hip::attach_global == hipMemAttachGlobal);
+static_assert(Hip::advise_home == hipMemAdviseSetPreferredLocation);
+static_assert(Hip::the_cpu == hipCpuDeviceId);
 static_assert(Hip::stream_non_blocking == hipStreamNonBlocking);
 static_assert((HIP_VERSION_MAJOR < 6 ? Hip::ipc_lazy_peer_access_rocm5
                                      : Hip::ipc_lazy_peer_access) == hipIpcMemLazyEnablePeerAccess);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -127,8 +128,11 @@ def _gpu(api: Any, tree: Tree, index: int, handle: Any) -> Gpu:
 
 
 def _processes(api: Any, handle: Any) -> Iterator[Process]:
+    """Other people's: whoever looks at a GPU computes on it too."""
     running: list[Any] = _ask(api.nvmlDeviceGetComputeRunningProcesses, [], handle)
     for one in running:
+        if one.pid == os.getpid():
+            continue
         name = _words(_ask(api.nvmlSystemGetProcessName, "", one.pid))
         yield Process(int(one.pid), name.rsplit("/", 1)[-1], getattr(one, "usedGpuMemory", None))
 

@@ -1,0 +1,21 @@
+"""The limit of messages through memory is measured: it must be the machine's, not Python's."""
+
+from __future__ import annotations
+
+import pytest
+
+from wirespeed import memory_rates
+
+
+def test_rates_of_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the limit from the interpreter's own time, and from a buffer that was never touched."""
+    rates = memory_rates.memory_rates()
+    assert rates is not None and set(rates) == {"reading from memory", "writing to memory"}
+    # No core of today's is slower, even a busy one, and none reads a terabyte a second.
+    assert all(5e8 < rate < 1e12 for rate in rates.values()), rates
+
+
+def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects a machine that is short of memory from the measurement."""
+    monkeypatch.setattr(memory_rates, "free_memory", lambda: 1 << 20)
+    assert memory_rates.memory_rates() is None
