@@ -75,18 +75,21 @@ PlayProgram::PlayProgram(Context& context, Counts& counts, Script script, Method
       orders_(context.device, Memory::device,
               sizeof(WsPlay) + script_.steps.size() * sizeof(WsStep) +
                   script_.moves.size() * sizeof(WsMove) + script_.peers.size() * sizeof(WsPeer)),
-      host_(context.device, Memory::pinned, sizeof(HostWords)) {}
+      host_(context.device, Memory::pinned, sizeof(HostWords)),
+      orders_here_(context.device, Memory::pinned, orders_.bytes()) {}
 
-/// Writes what the kernel reads: one block of bytes on the device.
+/// Writes what the kernel reads: one block of bytes, which the stream copies to the device.
 void PlayProgram::prepare(const Schedule& schedule) {
     const auto samples = static_cast<std::size_t>(schedule.samples);
-    if (stamps_.bytes() < (samples + 1) * sizeof(u64))
-        stamps_ = Allocation(context_.device, Memory::device, (samples + 1) * sizeof(u64));
-    std::vector<std::byte> bytes(orders_.bytes());
+    if (const auto size = (samples + 1) * sizeof(u64); stamps_.bytes() < size) {
+        stamps_ = Allocation(context_.device, Memory::device, size);
+        stamps_here_ = Allocation(context_.device, Memory::pinned, size);
+    }
+    std::byte* const bytes = orders_here_.address();
     std::size_t at = sizeof(WsPlay);
     const auto put = [&](const void* from, std::size_t size) {
         const auto address = reinterpret_cast<u64>(orders_.address() + at);
-        if (size) std::memcpy(&bytes[at], from, size);
+        if (size) std::memcpy(bytes + at, from, size);
         at += size;
         return address;
     };
@@ -118,9 +121,9 @@ void PlayProgram::prepare(const Schedule& schedule) {
     play.slot_packets = script_.slot_packets;
     play.guarded = script_.guarded;
     play.place = method_.place;
-    std::memcpy(bytes.data(), &play, sizeof play);
+    std::memcpy(bytes, &play, sizeof play);
     std::memset(host, 0, sizeof(HostWords));
-    context_.device.copy(orders_.address(), bytes.data(), bytes.size());
+    stream_->copy(orders_.address(), bytes, orders_.bytes());
 }
 
 void PlayProgram::run(const Schedule& schedule, std::span<double> seconds) {
@@ -140,11 +143,12 @@ void PlayProgram::run(const Schedule& schedule, std::span<double> seconds) {
     const double began = now();
     const auto [kernel, threads] = launch_for(method_, script_);
     stream_->launch(kernel, std::max(method_.blocks, method_.place + 1), threads, arguments);
+    const std::size_t count_of_stamps = seconds.size() * static_cast<std::size_t>(parts) + 1;
+    stream_->copy(stamps_here_.address(), stamps_.address(), count_of_stamps * sizeof(u64));
     wait_for(rounds);
     const double took = now() - began;
     count(rounds);
-    std::vector<u64> stamps(seconds.size() * static_cast<std::size_t>(parts) + 1);
-    context_.device.copy(stamps.data(), stamps_.address(), stamps.size() * sizeof(u64));
+    const std::span stamps(reinterpret_cast<const u64*>(stamps_here_.address()), count_of_stamps);
     check_clock(stamps, took);
     for (std::size_t i = 0; i < seconds.size(); ++i) {
         const u64* const first = &stamps[i * static_cast<std::size_t>(parts)];

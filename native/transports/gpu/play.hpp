@@ -63,7 +63,8 @@ class PlayProgram final : public Program {
     CallId playing_;
     double told_ = 0;  ///< the most of the host's time that the GPU's clock told of; 0 unknown
     std::unique_ptr<Stream> stream_;
-    Allocation orders_, stamps_, host_;  ///< on the device, on the device, in pinned memory
+    Allocation orders_, stamps_;                   ///< on the device
+    Allocation host_, orders_here_, stamps_here_;  ///< in pinned memory: the stream copies
 };
 
 }  // namespace wirespeed
