@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from wirespeed.evidence import NETWORKS, WANTED_DOUBT, Claim, Counted, judge, shares
+from wirespeed.evidence import NETWORKS, Claim, Counted, judge, more_would_help, shares
 from wirespeed.memory_rates import memory_rates
 from wirespeed.messages import Message
 from wirespeed.native import NativeError
@@ -22,7 +22,7 @@ from wirespeed.witnesses import CannotRead, Reading, Witness, find_witnesses
 MOST_RANKS = 1024
 """Above this rank 0 would have to know too much of the others."""
 ATTEMPTS = (0.02, 0.2)
-"""Seconds of rounds; the second where the first leaves more doubt than WANTED_DOUBT."""
+"""Seconds of rounds; the second where the first leaves too much doubt about what the verdict rests on."""
 MOST_ROUNDS = 200_000
 IDLE = (0.005, 0.05)
 """Seconds, least and most, in which nothing of ours moves: what passes then is background."""
@@ -260,7 +260,7 @@ class CountedRuns:
             copies,
             self._silent,
         )
-        return message, any(doubt > WANTED_DOUBT for doubt in doubts.values())
+        return message, more_would_help(verdict, doubts, ATTEMPTS[1] / ATTEMPTS[0])
 
     def _counted(self, raw: Mapping[str, Any], rounds: int, expected: Expected) -> Counted:
         wire, host = raw["wire"], raw["host"]

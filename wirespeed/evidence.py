@@ -6,7 +6,7 @@ Nothing here reads or moves anything: it is told what was counted and what was t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 ENOUGH = 0.98
@@ -114,6 +114,8 @@ class Verdict:
     text: str
     suspicious: str | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
+    rests_on: str | None = None
+    """The kind of wire whose counters say so; None: the driver's count of copies, or silence."""
 
 
 def shares(wires: Sequence[Counted]) -> dict[str, Sharing]:
@@ -150,9 +152,17 @@ def judge(
     found = shares(wires)
     sums = {kind: share.least for kind, share in found.items()}
     verdict = _judge(claim, found, _Copies.of(copies, payload))
-    return Verdict(
-        verdict.verdict, verdict.text, verdict.suspicious or _suspicion(claim, verdict, found), sums
-    )
+    suspicious = verdict.suspicious or _suspicion(claim, verdict, found)
+    return replace(verdict, suspicious=suspicious, shares=sums)
+
+
+def more_would_help(verdict: Verdict, doubts: Mapping[str, float], times: float) -> bool:
+    """Would a run `times` as long leave less doubt about what the verdict rests on?"""
+    if verdict.rests_on is not None:
+        return doubts.get(verdict.rests_on, 0.0) > WANTED_DOUBT
+    if verdict.verdict in ("unknown", "mixed"):
+        return any(WANTED_DOUBT < doubt <= times * TOO_DOUBTFUL for doubt in doubts.values())
+    return False
 
 
 @dataclass(frozen=True)
@@ -201,7 +211,7 @@ def _judge(claim: Claim, found: Mapping[str, Sharing], copies: _Copies) -> Verdi
 def _within(found: Mapping[str, Sharing], copies: _Copies) -> Verdict:
     pcie = found.get("pcie")
     if pcie and pcie.carried:
-        return Verdict("pcie", f"over PCIe ({_amount(pcie)})")
+        return Verdict("pcie", f"over PCIe ({_amount(pcie)})", rests_on="pcie")
     if copies.all >= ENOUGH:
         where = "on the GPU " if copies.on_device >= ENOUGH else ""
         return Verdict("copied", f"copied {where}by the driver ({100 * copies.all:.0f} % of the bytes)")
@@ -222,15 +232,16 @@ def _over_network(
             "unknown", f"no interface whose counters can be read carried them all ({_said(best)} at most)"
         )
     text = f"over {_wire(network)} ({_amount(network)})"
+    kind = network.kind
     if network.kind == "loopback":
         if claim.on_device and copies.staged:
-            return Verdict("staged", f"staged through host memory, {text}")
-        return Verdict("loopback", text)
+            return Verdict("staged", f"staged through host memory, {text}", rests_on=kind)
+        return Verdict("loopback", text, rests_on=kind)
     if claim.on_device and copies.counted:
         staged = copies.down >= ENOUGH or copies.up >= ENOUGH
         text += ", staged through host memory" if staged else ", straight from and to the GPUs' memory"
-        return Verdict("staged" if staged else "network", text)
-    return Verdict("network", text)
+        return Verdict("staged" if staged else "network", text, rests_on=kind)
+    return Verdict("network", text, rests_on=kind)
 
 
 def _between_gpus(claim: Claim, found: Mapping[str, Sharing], copies: _Copies) -> Verdict:
@@ -240,18 +251,19 @@ def _between_gpus(claim: Claim, found: Mapping[str, Sharing], copies: _Copies) -
     pcie = found.get("pcie")
     # What is staged crosses PCIe both ways; commands and their answers need not.
     if link and link.carried and not (pcie and pcie.told and pcie.least > 0.5):
-        return Verdict("direct", f"direct over {_wire(link)} ({_amount(link)})")
+        return Verdict("direct", f"direct over {_wire(link)} ({_amount(link)})", rests_on=link.kind)
     if copies.direct:
         return Verdict("direct", f"direct: copied from GPU to GPU ({100 * copies.peer:.0f} % of the bytes)")
-    if pcie and pcie.carried and (link is None or link.silent):
+    # The driver's own count is exact where a few small messages are lost among commands.
+    counted_better = copies.staged and pcie is not None and pcie.doubt > WANTED_DOUBT
+    if pcie and pcie.carried and (link is None or link.silent) and not counted_better:
         if copies.direct or (copies.counted and max(copies.down, copies.up) <= NOTHING and claim.direct):
-            return Verdict("direct", f"direct over PCIe ({_amount(pcie)})")
+            return Verdict("direct", f"direct over PCIe ({_amount(pcie)})", rests_on="pcie")
         if copies.staged or not claim.direct:
-            return Verdict("staged", f"staged through host memory over PCIe ({_amount(pcie)})")
-        return Verdict(
-            "pcie",
-            f"over PCIe ({_amount(pcie)}): through host memory, or straight between the GPUs",
-        )
+            text = f"staged through host memory over PCIe ({_amount(pcie)})"
+            return Verdict("staged", text, rests_on="pcie")
+        text = f"over PCIe ({_amount(pcie)}): through host memory, or straight between the GPUs"
+        return Verdict("pcie", text, rests_on="pcie")
     if copies.staged:
         return Verdict(
             "staged",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from wirespeed.buffers import Buffers
 from wirespeed.counted import CountedRuns
 from wirespeed.messages import Message
 from wirespeed.native import Core
@@ -19,17 +19,12 @@ from wirespeed.results import record
 from wirespeed.room import buffer_room
 from wirespeed.setting import Mismatch, Setting, Unusable
 from wirespeed.switches import without_effect
-from wirespeed.units import format_size
 
 if TYPE_CHECKING:
     from wirespeed.rank import Watched
     from wirespeed.world import World
 
 Tell = Callable[[Message], None]
-
-SMALL_BUFFERS = (1 << 20, 1 << 26)
-"""Buffers are allocated in these steps, then for the largest size, so that small sizes do not wait long."""
-
 
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
@@ -84,16 +79,20 @@ class Measurement:
         except Unusable as error:
             self._failure(error.what, str(error), None, fatal=True)
             return
+        buffers = Buffers(self._setting, transport, path.memory, self._offset)
         try:
             pattern, shape = self._setting.pattern, self._setting.shape
             fixed = pattern.fixed_sizes(shape)
             trial = TRIAL_SIZES if fixed is None else fixed
-            if not path.tried_first or self._all_sizes(path, transport, step, trial, trial=True):
+            if not path.tried_first or self._all_sizes(path, transport, buffers, step, trial, trial=True):
                 details = self._core.described(self._core.lib.ws_transport_describe(transport))
                 self._tell({"kind": "accepted", "details": details})
-                self._all_sizes(path, transport, step, sizes)
-                self._count_all(path, transport, step, sizes)
+                # A library may set up more for buffers that it has seen in a trial.
+                buffers.close()
+                self._all_sizes(path, transport, buffers, step, sizes)
+                self._count_all(path, transport, buffers, step, sizes)
         finally:
+            buffers.close()
             self._core.lib.ws_transport_close(transport)
 
     def _open_transport(self, path: Path) -> Any:
@@ -110,7 +109,9 @@ class Measurement:
             )
         )
 
-    def _count_all(self, path: Path, transport: Any, step: int, sizes: Sequence[int]) -> None:
+    def _count_all(
+        self, path: Path, transport: Any, buffers: Buffers, step: int, sizes: Sequence[int]
+    ) -> None:
         """Which wires carry it: after all figures, so that none of them can suffer from the counting.
 
         What another pattern moves at the same time would be counted as ours.
@@ -122,7 +123,7 @@ class Measurement:
         try:
             if runs.able:
                 self._tell({**record.wires(path.name, runs.wires()), "step": step})
-                self._all_sizes(path, transport, step, sizes, runs=runs)
+                self._all_sizes(path, transport, buffers, step, sizes, runs=runs)
         finally:
             runs.close()
 
@@ -130,6 +131,7 @@ class Measurement:
         self,
         path: Path,
         transport: Any,
+        buffers: Buffers,
         step: int,
         sizes: Sequence[int],
         trial: bool = False,
@@ -139,8 +141,8 @@ class Measurement:
 
         `runs`: bytes are counted and nothing is measured; what fails then has no figure to spoil.
         """
-        buffers, capacity, good = None, -1, True
-        needs = [self._needed(size) for size in sizes]
+        good = True
+        needs = [buffers.needed(size) for size in sizes]
         for index, (size, needed) in enumerate(zip(sizes, needs, strict=True)):
             patience = stuck_after(self._plan, max(size, needed))
             self._watched.stage(path.name, size, patience)
@@ -149,15 +151,9 @@ class Measurement:
                     {"kind": "progress", "path": path.name, "bytes": size, "index": index, "of": len(sizes)}
                 )
             try:
-                if needed > capacity:
-                    if buffers is not None:
-                        self._core.lib.ws_buffers_close(buffers)
-                    buffers, capacity = None, -1
-                    room = self._capacities(needed, needs)
-                    self._watched.stage(path.name, size, stuck_after(self._plan, room[0]))
-                    buffers, capacity = self._new_buffers(transport, path, room)
-                    self._watched.stage(path.name, size, patience)
-                one = OneSize(self._setting, path, transport, buffers, size, step, (index, len(sizes)))
+                held = buffers.hold(needed, needs, partial(self._allocating, path, size))
+                self._watched.stage(path.name, size, patience)
+                one = OneSize(self._setting, path, transport, held, size, step, (index, len(sizes)))
                 if runs:
                     one.count(runs)
                 else:
@@ -171,43 +167,11 @@ class Measurement:
                 self._failure("mismatch", str(error), size, rank=error.rank, fatal=trial)
             if trial and not good:
                 break
-        if buffers is not None:
-            self._core.lib.ws_buffers_close(buffers)
         return good
 
-    def _needed(self, size: int) -> int:
-        """Bytes of each buffer, the same on all ranks."""
-        set_ = self._setting
-        mine = set_.pattern.extent(set_.world.rank, set_.shape, size)
-        return int(set_.world.maximum(mine)) + self._offset
-
-    def _capacities(self, needed: int, needs: Sequence[int]) -> list[int]:
-        """What to try to allocate: room for what follows, else for this size alone. Raises Unusable."""
-        limit = self._setting.shape.memory
-        if limit is not None and needed > limit:
-            raise Unusable(
-                f"it takes two buffers of {format_size(needed)} on each rank; the memory that is free holds "
-                f"{format_size(limit >> 20 << 20)}"
-            )
-        most = max(need for need in needs if limit is None or need <= limit)
-        room = next((step for step in SMALL_BUFFERS if needed <= step), most)
-        return sorted({min(room, most), needed}, reverse=True)
-
-    def _new_buffers(self, transport: Any, path: Path, capacities: Sequence[int]) -> tuple[Any, int]:
-        """Buffers of the first size that every rank could allocate. Raises Unusable."""
-        *larger, least = capacities
-        close = self._core.lib.ws_buffers_close
-        for capacity in larger:
-            with suppress(Unusable):
-                return self._setting.together(
-                    partial(self._open_buffers, transport, path, capacity), close
-                ), capacity
-        return self._setting.together(partial(self._open_buffers, transport, path, least), close), least
-
-    def _open_buffers(self, transport: Any, path: Path, capacity: int) -> Any:
-        return self._core.check(
-            self._core.lib.ws_buffers_open(transport, path.memory.encode(), max(capacity, 1))
-        )
+    def _allocating(self, path: Path, size: int, most: int) -> None:
+        """The watchdog waits as long as this many bytes may take."""
+        self._watched.stage(path.name, size, stuck_after(self._plan, most))
 
     def _failure(
         self, what: str, text: str, size: int | None, rank: int | None = None, fatal: bool = False

@@ -87,8 +87,10 @@ class OnePart:
         """Rounds between two readings of the wires' counters: what was counted, on rank 0."""
         program = self._open(in_place=False)
         try:
-            # Buffers are new to a library at first; what it sets up then crosses wires, too.
-            seconds = [self._run(program, 0, 1, 1)[0] for _ in range(2)]
+            # A program is new to a library at first; what it sets up then crosses wires, too.
+            seconds = [self._run(program, 0, 1, 1)[0]]
+            if self._world.maximum(seconds[0]) < LONG_ROUND_SECONDS:
+                seconds += self._run(program, 0, 1, 1)
 
             def run(rounds: int) -> None:
                 self._run(program, 0, rounds, 1)

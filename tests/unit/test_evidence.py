@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wirespeed.counted import Expected, Place, Traffic
-from wirespeed.evidence import Claim, Counted, judge, shares
+from wirespeed.evidence import Claim, Counted, judge, more_would_help, shares
 
 PAYLOAD = 1 << 30
 AWARE = Claim("aware", on_device=True, direct=True, hosts=1, devices=2)
@@ -173,6 +173,29 @@ def test_a_copy_that_never_left_the_gpu_is_found_out() -> None:
     busy = [replace(silent[0], received=PAYLOAD)]
     assert judge(managed, busy, copies(host_to_device=1), PAYLOAD).suspicious is None
     assert judge(replace(managed, crosses=False), [], copies(on_device=1), PAYLOAD).suspicious is None
+
+
+def test_only_what_the_verdict_rests_on_is_counted_again() -> None:
+    """Protects the user's time: a wire that had no part in it may stay in doubt, what decided it may not."""
+    doubtful = [replace(one, background=PAYLOAD // 25) for one in gpu_wires("pcie", 0)]
+    sure = judge(AWARE, gpu_wires("nvlink", 1) + doubtful, [], PAYLOAD)
+    assert sure.rests_on == "nvlink"
+    assert not more_would_help(sure, {"nvlink": 0.001, "pcie": 0.9}, 10)
+    assert more_would_help(sure, {"nvlink": 0.05, "pcie": 0.0}, 10)
+    unknown = judge(AWARE, [], [], PAYLOAD)
+    assert more_would_help(unknown, {"nvlink": 2.0}, 10) and not more_would_help(
+        unknown, {"nvlink": 30.0}, 10
+    )
+    assert not more_would_help(judge(HOST, QUIET, [], PAYLOAD), {"pcie": 30.0, "loopback": 0.1}, 10)
+
+
+def test_exact_copies_are_worth_more_than_doubtful_counters() -> None:
+    """Protects small staged messages: commands over PCIe hide them, the driver's own count does not."""
+    slot = gpu_wires("pcie", 1.1, background=PAYLOAD // 10)
+    both = copies(device_to_host=1, host_to_device=1)
+    found = judge(STAGED, slot + gpu_wires("nvlink", 0), both, PAYLOAD)
+    assert found.verdict == "staged" and "100 % of the bytes copied to the host" in found.text
+    assert found.rests_on is None
 
 
 def test_commands_over_pcie_are_no_payload() -> None:

@@ -1,0 +1,73 @@
+"""The two buffers that a rank sends from and receives into, as large as the sizes to come need them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from wirespeed.setting import Setting, Unusable
+from wirespeed.units import format_size
+
+SMALL = (1 << 20, 1 << 26)
+"""Buffers are allocated in these steps, then for the largest size, so that small sizes do not wait long."""
+
+
+class Buffers:
+    """Of one open transport; all ranks call the same methods in the same order."""
+
+    def __init__(self, setting: Setting, transport: Any, memory: str, offset: int) -> None:
+        self._set, self._transport, self._memory, self._offset = setting, transport, memory, offset
+        self._lib = setting.core.lib
+        self._handle: Any = None
+        self._capacity = -1
+
+    def needed(self, size: int) -> int:
+        """Bytes of each buffer for this message size, the same on all ranks."""
+        world = self._set.world
+        mine = self._set.pattern.extent(world.rank, self._set.shape, size)
+        return int(world.maximum(mine)) + self._offset
+
+    def hold(self, needed: int, needs: Sequence[int], waits: Callable[[int], None]) -> Any:
+        """The native buffers, with room for `needed` bytes each, and for what follows where that can be had.
+
+        `waits` is told how many bytes are allocated before that begins. Raises Unusable.
+        """
+        if needed > self._capacity:
+            self.close()
+            capacities = self._capacities(needed, needs)
+            waits(capacities[0])
+            self._handle, self._capacity = self._allocate(capacities)
+        return self._handle
+
+    def close(self) -> None:
+        if self._handle is not None:
+            self._lib.ws_buffers_close(self._handle)
+        self._handle, self._capacity = None, -1
+
+    def _capacities(self, needed: int, needs: Sequence[int]) -> list[int]:
+        """What to try to allocate: room for what follows, else for this size alone. Raises Unusable."""
+        limit = self._set.shape.memory
+        if limit is not None and needed > limit:
+            raise Unusable(
+                f"it takes two buffers of {format_size(needed)} on each rank; the memory that is free holds "
+                f"{format_size(limit >> 20 << 20)}"
+            )
+        most = max(need for need in needs if limit is None or need <= limit)
+        room = next((step for step in SMALL if needed <= step), most)
+        return sorted({min(room, most), needed}, reverse=True)
+
+    def _allocate(self, capacities: Sequence[int]) -> tuple[Any, int]:
+        """Buffers of the first size that every rank could allocate. Raises Unusable."""
+        *larger, least = capacities
+        close = self._lib.ws_buffers_close
+        for capacity in larger:
+            with suppress(Unusable):
+                return self._set.together(partial(self._open, capacity), close), capacity
+        return self._set.together(partial(self._open, least), close), least
+
+    def _open(self, capacity: int) -> Any:
+        return self._set.core.check(
+            self._lib.ws_buffers_open(self._transport, self._memory.encode(), max(capacity, 1))
+        )
