@@ -238,7 +238,7 @@ class CountedRuns:
         hosts = {place.host for place in self._places}
         claim = Claim(
             path=self._path.name,
-            on_device=self._path.memory == "device",
+            on_device=self._path.memory in ("device", "managed"),
             direct=self._path.claims_direct,
             hosts=len(hosts),
             devices=len(devices),

@@ -195,6 +195,11 @@ class _Copies:
         return self.counted and min(self.down, self.up) >= ENOUGH
 
     @property
+    def beyond(self) -> bool:
+        """More than the payload and what surrounds it?"""
+        return max(self.down, self.up) > 1.5
+
+    @property
     def direct(self) -> bool:
         return self.counted and self.peer >= ENOUGH and max(self.down, self.up) <= NOTHING
 
@@ -264,11 +269,14 @@ def _between_gpus(claim: Claim, found: Mapping[str, Sharing], copies: _Copies) -
             return Verdict("staged", text, rests_on="pcie")
         text = f"over PCIe ({_amount(pcie)}): through host memory, or straight between the GPUs"
         return Verdict("pcie", text, rests_on="pcie")
-    if copies.staged:
+    # What a library tells its GPU is copied, too, and may be more than a few small messages.
+    open_question = link is not None and not link.silent and claim.direct
+    if copies.staged and not (open_question and copies.beyond):
         return Verdict(
             "staged",
             "staged through host memory: "
             f"{100 * copies.down:.0f} % of the bytes copied to the host, {100 * copies.up:.0f} % from it",
+            rests_on=link.kind if open_question and link else None,
         )
     moved = [share for share in (link, pcie) if share and share.told and not share.silent]
     if moved:

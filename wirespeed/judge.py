@@ -26,6 +26,9 @@ _LAUNCHER_SAYS = (
 # One rank could not be started: the launcher then ends those that could.
 _NOT_LAUNCHED = re.compile(r"task \d+ launch failed")
 
+# Two launchers of one user that start and end at the same moment take each other's folder away.
+_PASSING = re.compile(r"PMIx server's listener thread failed to start")
+
 
 @dataclass(frozen=True)
 class Member:
@@ -57,6 +60,8 @@ class Outcome:
     fault: str = ""
     code: int = 0
     """The exit code that the failing rank asked for."""
+    passing: bool = False
+    """Nothing was started, and the same once more may well work."""
     stacks: list[dict[str, Any]] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
 
@@ -148,6 +153,7 @@ def died(
         lines = (line.strip() for line in log)
         hint = next((line for line in lines if line and not line.startswith("---")), "it said nothing")
         outcome.what = "error"
+        outcome.passing = any(_PASSING.search(line) for line in log)
         outcome.text = f"the launcher could not start the ranks (exit code {code}): {hint[:200]}"
     return outcome
 

@@ -169,9 +169,7 @@ class Run:
             return
         candidates = self._candidates(path)
         for library, following in zip(candidates, [*candidates[1:], None], strict=True):
-            step = _Step(self._steps, path, library, launch.choose(self._plan.launcher, library).name)
-            self._steps += 1
-            outcome = self._job_step(step, sizes)
+            step, outcome = self._started(path, library, sizes)
             if outcome.what == "ok":
                 return
             if step.counting:
@@ -190,6 +188,18 @@ class Run:
             if following:
                 remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
             self._fail(path, outcome, None, remedy)
+
+    def _started(self, path: Path, library: mpi.Mpi, sizes: tuple[int, ...]) -> tuple[_Step, Outcome]:
+        """A job step; once more where its launcher failed in a way that passes."""
+        again = False
+        while True:
+            step = _Step(self._steps, path, library, launch.choose(self._plan.launcher, library).name)
+            self._steps += 1
+            outcome = self._job_step(step, sizes)
+            if not outcome.passing or again:
+                return step, outcome
+            again = True
+            self._observe({"kind": "note", "text": f"{path.name}: {outcome.text}; starting them once more"})
 
     def _candidates(self, path: Path) -> list[mpi.Mpi]:
         """The MPI measured with; for device pointers also the wheels that are known to take them."""

@@ -29,6 +29,33 @@ def test_the_front_end_starts_the_ranks(mpi: InstalledMpi, tmp_path: Path) -> No
     assert [entry["bytes"] for entry in done.entries] == [8, 65536]
 
 
+@pytest.mark.parametrize(("failures", "code"), [(1, 0), (2, 1)])
+def test_a_launcher_that_fails_in_passing_is_started_once_more(
+    failures: int, code: int, tmp_path: Path
+) -> None:
+    """Protects from two launchers of a user that remove each other's folder: Open MPI 5 ends with 213."""
+    mpi = installed("mpich")
+    prefix = tmp_path / "mpi"
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "lib").symlink_to(mpi.prefix / "lib")
+    wrapper = prefix / "bin" / "mpiexec"
+    wrapper.write_text(
+        f"""#!/bin/sh
+        case "$*" in *entry*) ;; *) exec {mpi.mpiexec} "$@" ;; esac
+        echo >>{tmp_path}/starts
+        [ $(wc -l <{tmp_path}/starts) -gt {failures} ] && exec {mpi.mpiexec} "$@"
+        echo "The PMIx server's listener thread failed to start. We cannot"
+        exit 213
+        """
+    )
+    wrapper.chmod(0o755)
+    done = wirespeed("pingpong", "--mpi", prefix, "--paths", "host", *FAST, out=tmp_path / "r.jsonl")
+    assert done.code == code, done.err + done.out
+    assert (tmp_path / "starts").read_text().count("\n") == 2
+    assert "starting them once more" in done.err
+    assert len(done.entries) == (2 if code == 0 else 0)
+
+
 def test_inside_a_launcher_the_processes_are_the_ranks(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects `mpiexec -n 2 wirespeed pingpong`: one table, one file, the launcher's own library."""
     before = tuple(mpi.command(2))

@@ -198,6 +198,19 @@ def test_exact_copies_are_worth_more_than_doubtful_counters() -> None:
     assert found.rests_on is None
 
 
+def test_orders_to_a_gpu_are_not_taken_for_staging() -> None:
+    """Protects a GPU that sends by itself: its orders may be 37 times a small message."""
+    few = 2048  # bytes in all: too few for the links' steps
+    link = [Counted("nvlink", f"GPU {n}", "n1", 3072, 3072, 0, 1024, f"GPU-{n}", few, few) for n in (0, 1)]
+    orders = [{"rank": 0, "device_to_host": {"bytes": 2 * few}, "host_to_device": {"bytes": 37 * few}}]
+    assert judge(AWARE, link, orders, few).verdict == "unknown"
+    exact = [{"rank": 0, "device_to_host": {"bytes": few}, "host_to_device": {"bytes": few}}]
+    found = judge(AWARE, link, exact, few)
+    assert (found.verdict, found.rests_on) == ("staged", "nvlink")
+    quiet = [replace(one, sent=0, received=0) for one in link]
+    assert judge(AWARE, quiet, orders, few).verdict == "staged"
+
+
 def test_commands_over_pcie_are_no_payload() -> None:
     """Protects small messages that go straight: commands cross PCIe, one way more than the other."""
     link = gpu_wires("nvlink", 2.0)

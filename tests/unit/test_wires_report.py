@@ -6,6 +6,8 @@ from typing import Any
 
 from support.records import entry, make_run, shown, step
 
+from wirespeed.report.wires import suspicions
+
 SIZES = (8, 1 << 16, 1 << 20)
 
 
@@ -46,6 +48,17 @@ def test_a_lie_is_said_once_with_its_sizes() -> None:
     told = [proof("aware", size, "staged", "staged", suspicious=lie) for size in SIZES]
     said = words(*(entry("aware", size, 1e-5) for size in SIZES), *told)
     assert said.count("stayed silent") == 1 and "stayed silent (at 8 B to 1 MiB)" in said
+
+
+def test_a_few_bytes_another_way_are_no_lie_about_many() -> None:
+    """Protects from crying wolf: an MPI that stages 8 B and sends 1 MiB straight is no bad one."""
+    lie = "aware was to go straight between the GPUs, but staged"
+    figures = [entry("aware", size, 1e-5) for size in SIZES]
+    small = [proof("aware", 8, "staged", "staged", suspicious=lie)]
+    large = [proof("aware", size, "direct", "direct") for size in SIZES[1:]]
+    assert suspicions(make_run(*figures, *small, *large)) == [(f"{lie} (at 8 B)", False)]
+    always = [proof("aware", size, "staged", "staged", suspicious=lie) for size in SIZES]
+    assert suspicions(make_run(*figures, *always)) == [(f"{lie} (at 8 B to 1 MiB)", True)]
 
 
 def test_copies_a_round() -> None:

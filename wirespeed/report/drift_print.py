@@ -10,7 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from wirespeed.report import words
+from wirespeed.report import exported, words
 from wirespeed.report.compare_verdicts import BETTER, Verdict, typical
 from wirespeed.report.drift import Drift, drifted, word
 from wirespeed.report.records import Entry
@@ -80,8 +80,8 @@ def line(drift: Drift, verdicts: Sequence[Verdict]) -> str:
     run = drift.runs[-1]
     many = "figure" if len(run.entries) == 1 else "figures"
     start = f"{time.strftime('%H:%M:%S')} repetition {count}: {len(run.entries)} {many}"
-    if run.failures:
-        start += f", {len(run.failures)} without one"
+    if lacking := sum(1 for _ in exported.failures([run])):
+        start += f", {lacking} without one"
     if count <= drift.first:
         return f"{start}, one of the first {drift.first} that say what is usual"
     named = drifted(list(verdicts))

@@ -29,8 +29,8 @@ def print_wires(console: Console, run: Run) -> None:
         say(console, Text(f"  {paths}: {text}"))
     for text in copy_lines(run):
         say(console, Text(f"  {text}", style="dim"))
-    for text in suspicions(run):
-        say(console, Text(f"  {text}", style="bold red"))
+    for text, largest in suspicions(run):
+        say(console, Text(f"  {text}", style="bold red" if largest else "yellow"))
 
 
 def wire_lines(run: Run) -> list[tuple[str, str]]:
@@ -92,16 +92,22 @@ def copy_lines(run: Run) -> list[str]:
     return [f"copies a round and rank: {'; '.join(parts)}"] if parts else []
 
 
-def suspicions(run: Run) -> list[str]:
-    """Each said once, with the sizes it is true of."""
-    sizes: dict[str, list[int]] = {}
+def suspicions(run: Run) -> list[tuple[str, bool]]:
+    """Each said once, with the sizes it is true of; is it true of its path's largest size?
+
+    A library may well send a few bytes another way than many.
+    """
+    sizes: dict[tuple[str, str], list[int]] = {}
     for one in run.evidence.values():
         if one.suspicious and one.bytes:
-            sizes.setdefault(one.suspicious, []).append(one.bytes)
+            sizes.setdefault((one.path, one.suspicious), []).append(one.bytes)
     return [
-        f"{text} (at {format_size(min(found))}"
-        + (f" to {format_size(max(found))})" if len(found) > 1 else ")")
-        for text, found in sizes.items()
+        (
+            f"{text} (at {format_size(min(found))}"
+            + (f" to {format_size(max(found))})" if len(found) > 1 else ")"),
+            max(found) == of_path(run, path)[-1].bytes,
+        )
+        for (path, text), found in sizes.items()
     ]
 
 

@@ -74,13 +74,20 @@ class GpuTransport final : public Transport {
             return true;
         });
         const std::vector<Method> ways = candidates(extent, script);
+        const std::vector<u64> same = numbers_of(steps, extent, script);
         std::unique_ptr<PlayProgram> program;
         exchange(context_.control, [&] {
             program =
                 std::make_unique<PlayProgram>(context_, counts_, std::move(script), ways.front());
             return true;
         });
-        program->use(fastest(*program, ways));
+        if (const int before = chosen_before(same); before >= 0) {
+            program->use(chosen_[static_cast<std::size_t>(before)].second);
+        } else {
+            const Method way = fastest(*program, ways);
+            chosen_.emplace_back(same, way);
+            program->use(way);
+        }
         return program;
     }
 
@@ -213,6 +220,30 @@ class GpuTransport final : public Transport {
         return {peer, false, move};
     }
 
+    /// Two programs of the same numbers move the same bytes between the same ranks.
+    static std::vector<u64> numbers_of(std::span<const Step> steps, const Extent& extent,
+                                       const Script& script) {
+        std::vector<u64> numbers{extent.largest, extent.window, script.slots, script.guarded};
+        for (const Step& step : steps)
+            for (const auto* transfers : {&step.sends, &step.receives}) {
+                numbers.push_back(transfers->size());
+                for (const Transfer& each : *transfers)
+                    numbers.insert(numbers.end(),
+                                   {static_cast<u64>(each.peer), each.offset, each.bytes});
+            }
+        return numbers;
+    }
+
+    /// Which earlier choice was for this program, on every rank; -1 none.
+    int chosen_before(const std::vector<u64>& numbers) {
+        const auto all = exchange(context_.control, [&] {
+            const auto found = std::ranges::find(chosen_, numbers, &Chosen::first);
+            return found == chosen_.end() ? -1 : static_cast<int>(found - chosen_.begin());
+        });
+        return std::ranges::all_of(all, [&](int each) { return each == all.front(); }) ? all.front()
+                                                                                       : -1;
+    }
+
     std::uint32_t whole_warps(std::size_t threads) const {
         const std::size_t rounded = std::max<std::size_t>((threads + warp - 1) / warp * warp, warp);
         return static_cast<std::uint32_t>(std::min<std::size_t>(rounded, facts_.most_threads));
@@ -319,6 +350,8 @@ class GpuTransport final : public Transport {
     std::uint32_t blocks_;
     Inbox inbox_;
     Counts counts_;
+    using Chosen = std::pair<std::vector<u64>, Method>;
+    std::vector<Chosen> chosen_;  ///< by measuring, for the programs so far
 };
 
 const AddTransport add{"gpu", [](Context& context) -> std::unique_ptr<Transport> {

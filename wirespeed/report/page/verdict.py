@@ -69,8 +69,10 @@ def of_run(run: Run) -> Iterator[Verdict]:
 
 def _doubtful(run: Run) -> Iterator[Verdict]:
     """What cannot be, and what a path promised and its wires deny."""
-    for line in [*beyond(run), *suspicions(run)]:
+    for line in beyond(run):
         yield Verdict(BAD, text(f"{line}."))
+    for line, largest in suspicions(run):
+        yield Verdict(BAD if largest else WARNING, text(f"{line}."))
 
 
 def _aware(run: Run) -> Iterator[Verdict]:
