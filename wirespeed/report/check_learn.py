@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from wirespeed import comparing
 from wirespeed._version import __version__
@@ -47,11 +47,12 @@ def _head(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
 
 def _entries(runs: Sequence[Run]) -> Iterator[str]:
     curves: dict[tuple[str, int | None, str, str], dict[int, list[tuple[Run, Entry]]]] = {}
+    varied = _varied(runs)
     for run in runs:
         ranks = run.head.get("plan", {}).get("ranks")
         for path in run.paths:
             for entry in run.of_path(path):
-                key = (pattern(run, entry), ranks, _options(run), path)
+                key = (pattern(run, entry), ranks, _options(run, varied), path)
                 curves.setdefault(key, {}).setdefault(entry.bytes, []).append((run, entry))
     for (name, ranks, options, path), sizes in curves.items():
         lines = [_line(size, found) for size, found in sorted(sizes.items())]
@@ -109,15 +110,26 @@ def _rounded(value: float, *, up: bool) -> str:
     return f"{count * step:.{max(0, -math.floor(math.log10(step) + 1e-9))}f}"
 
 
-def _options(run: Run) -> str:
-    """The pattern's options that are not the usual ones, as TOML."""
+def _varied(runs: Sequence[Run]) -> set[tuple[str, str]]:
+    """(pattern, option) of which these runs have several values: each bound must say whose it is."""
+    seen: dict[tuple[str, str], set[str]] = {}
+    for run in runs:
+        for name, value in run.options.items():
+            seen.setdefault((pattern(run), name), set()).add(repr(value))
+    return {key for key, values in seen.items() if len(values) > 1}
+
+
+def _options(run: Run, varied: Collection[tuple[str, str]]) -> str:
+    """The pattern's options that are not the usual ones, or not the same in all runs, as TOML."""
     from wirespeed.patterns import all_patterns
 
     kind = all_patterns().get(pattern(run))
     usual = {one.key: one.default for one in kind.options} if kind else {}
     chosen = {name: value for name, value in run.options.items() if value is not None}
     return ", ".join(
-        f"{name} = {_toml(value)}" for name, value in chosen.items() if name in usual and value != usual[name]
+        f"{name} = {_toml(value)}"
+        for name, value in chosen.items()
+        if name in usual and (value != usual[name] or (pattern(run), name) in varied)
     )
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.paths import all_paths
 from wirespeed.report.records import Run
 from wirespeed.report.say import say
 from wirespeed.report.table import add_columns, new_table
 from wirespeed.units import format_size
+
+TURNS = "processes take turns on a GPU, milliseconds each, unless MPS lets them share it: that is part of it"
 
 
 def print_ratios(console: Console, alone: Run, crowded: Run, beside: str) -> None:
@@ -27,6 +30,16 @@ def print_ratios(console: Console, alone: Run, crowded: Run, beside: str) -> Non
     console.print()
     say(console, Text(f"beside {beside}: how many times longer it takes than alone", style="bold"))
     console.print(table, crop=False, no_wrap=True)
+    if _both_on_gpus(alone, beside):
+        say(console, Text(TURNS, style="dim"))
+
+
+def _both_on_gpus(run: Run, beside: str) -> bool:
+    """Do both patterns give a GPU of this run something to do?"""
+    devices = [rank.get("device") for path in run.paths for rank in run.step(path).get("ranks") or ()]
+    name = beside.split(":")[1] if ":" in beside else ""
+    other = next((path for path in all_paths() if path.name == name), None)
+    return any(devices) and other is not None and (other.needs_device or other.memory == "device")
 
 
 def ratio(alone: float, crowded: float) -> str:
