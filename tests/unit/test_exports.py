@@ -227,7 +227,8 @@ class TestCommand:
 
 class TestTables:
     def test_units_are_in_the_names(self) -> None:
-        table = wirespeed.load(RESULTS[0]).table()
+        (file,) = [file for file in RESULTS if file.stem == "h200-x2-pingpong"]
+        table = wirespeed.load(file).table()
         assert {"median_s", "bandwidth_Bps", "bytes"} <= set(table)
         assert np.allclose(table["bytes"] / table["median_s"], table["bandwidth_Bps"])
 

@@ -86,7 +86,16 @@ class TestRealFiles:
 
     def test_parts(self, page: str) -> None:
         data = data_of(page)
-        assert [chart["pattern"] for chart in data["charts"]] == ["pingpong", "exchange"]
+        charts = [chart["pattern"] for chart in data["charts"]]
+        assert charts[0] == "pingpong" and set(charts) > {
+            "exchange",
+            "groups",
+            "ring",
+            "halo",
+            "stream",
+            "copy",
+        }
+        assert data["matrices"]
         assert "Summit" in {one["system"] for one in data["charts"][0]["published"]}
         assert {(one["without"], one["what"]) for one in data["prices"]} == {
             ("aware-nogdr", "GPUDirect"),
@@ -100,11 +109,11 @@ class TestRealFiles:
         ):
             assert part in page
         # Nothing of what these files do not hold.
-        assert all(f"<h2>{part}" not in page for part in ("Which wire", "Findings", "All pairs"))
+        assert all(f"<h2>{part}" in page for part in ("Which wire", "Findings", "All pairs"))
 
     def test_small(self, page: str) -> None:
         """A page goes by mail: no histograms, no samples, no library."""
-        assert len(page) < 400_000 and "histogram" not in data_of(page)
+        assert len(page) < 700_000 and "histogram" not in data_of(page)
 
     def test_verdict(self) -> None:
         text = said(str(RESULTS / "h200-x2-paths.jsonl"))
@@ -387,9 +396,3 @@ def test_the_doctor_s_last_word_counts(tmp_path: Path) -> None:
     first = {"kind": "doctor", "findings": [{"title": "old"}]}
     (source,), _ = read_sources([made.write(tmp_path / "a", *made.pingpong(), first, made.doctor())])
     assert [one["title"] for one in source.findings] == ["UCX without CUDA"]
-
-
-def test_a_file_with_nothing_but_what_the_doctor_said(tmp_path: Path) -> None:
-    page = page_of(made.write(tmp_path / "doctor.jsonl", made.doctor()))
-    assert "pip install libucx-cu13" in page and "UCX without CUDA" in page
-    assert data_of(page)["charts"] == []

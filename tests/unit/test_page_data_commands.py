@@ -78,7 +78,7 @@ class TestMarkdown:
             "## Findings",
             "    pip install libucx-cu13",
             "- known by: libuct\\_cuda.so is not loaded",
-            "- measured: aware: 9.72 times at 1 GiB",
+            "- measured: aware: 9.72 times as fast at 1 GiB",
             "## pingpong: n1",
             "| GPU data | use | time | GB/s | as fast |",
             "| 8 B to 1 GiB | aware | 8.00 us | 389 |  |",

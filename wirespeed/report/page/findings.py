@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from wirespeed.doctor.finding import Point, Worth
 from wirespeed.report import words
 from wirespeed.report.clean import count, number, record, records, text
 from wirespeed.report.page.sources import Source
@@ -40,12 +41,14 @@ def findings(sources: Sequence[Source]) -> list[Found]:
 
 def _found(said: dict[str, Any]) -> Found:
     cost = text(said.get("cost") or "")
+    worth = _measured(record(said.get("worth")))
     return Found(
         title=text(said.get("title") or "finding"),
         cost=COSTS.get(cost, cost),
         evidence=_lines(said.get("evidence")),
-        remedy=_lines(said.get("remedy")),
-        worth=_worth(record(said.get("worth"))),
+        # What was tried and made it worse is nothing to do.
+        remedy=[] if worth.verdict == "worse" else _lines(said.get("remedy")),
+        worth=_worth(worth),
     )
 
 
@@ -55,12 +58,27 @@ def _lines(said: Any) -> list[str]:
     return [line for one in given if one is not None and (line := text(one, 1000))]
 
 
-def _worth(said: dict[str, Any]) -> str:
-    """'aware, UCX_TLS unset: 9.72 times at 1 GiB'."""
-    known = [(ratio, point) for point in records(said.get("points")) if (ratio := number(point.get("ratio")))]
-    if not known:
+def _measured(said: dict[str, Any]) -> Worth:
+    points = (
+        Point(count(one.get("bytes")), None, None, ratio, number(one.get("low")), number(one.get("high")))
+        for one in records(said.get("points"))
+        if (ratio := number(one.get("ratio"))) and ratio > 0
+    )
+    return Worth(text(said.get("what") or ""), tuple(points))
+
+
+def _worth(worth: Worth) -> str:
+    """'aware, UCX_TLS unset: 9.72 times as fast at 1 GiB'."""
+    best = worth.best
+    if best is None or best.ratio is None:
         return ""
-    ratio, point = max(known, key=lambda one: one[0])
-    what = text(said.get("what") or "")
-    figure = f"{words.ratio(ratio)} times at {format_size(count(point.get('bytes')))}"
-    return f"{what}: {figure}" if what else figure
+    where = format_size(best.bytes)
+    if worth.verdict == "better":
+        figure = f"{words.ratio(best.ratio)} times as fast at {where}"
+    elif worth.verdict == "worse":
+        figure = (
+            f"{words.ratio(1 / best.ratio)} times as slow at {where}: worse, not better, leave it as it is"
+        )
+    else:
+        figure = "no difference beyond the intervals"
+    return f"{worth.what}: {figure}" if worth.what else figure
