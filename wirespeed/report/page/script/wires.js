@@ -6,6 +6,8 @@ const WIRE_STEPS = [[0.01, "none", "under 1 %"], [0.1, "few", "1 to 10 %"], [0.5
 const MANY_PARTS = 6;
 
 function wiresSection(box) {
+  const drawings = make("div", { class: "drawings" });
+  box.append(make("div", { class: "key" }, "share of the bytes sent: ", ...WIRE_STEPS.map(([, name, text]) => make("span", { class: `wire-${name}` }, text))), drawings);
   for (const one of page.wires) {
     const place = make("div", { class: "scrolls" });
     const words = make("p", { class: "verdict-line" });
@@ -17,9 +19,8 @@ function wiresSection(box) {
       place.replaceChildren(wiresDrawing(one, each));
     };
     choose.value = String(one.cases.length - 1);
-    const key = make("div", { class: "key" }, "share of the bytes sent: ", ...WIRE_STEPS.map(([, name, text]) => make("span", { class: `wire-${name}` }, text)));
     const name = page.wires.length > 1 ? make("h3", null, page.sets[one.set].label) : null;
-    box.append(make("div", { class: "drawing" }, name, make("div", { class: "controls" }, choose, key), words, place));
+    drawings.append(make("div", { class: "drawing" }, name, make("div", { class: "controls" }, choose), words, place));
     show();
   }
   return [];
@@ -27,7 +28,8 @@ function wiresSection(box) {
 
 function amountText(bytes) {
   for (const [unit, name] of [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]) {
-    if (bytes >= unit) return `${(bytes / unit).toPrecision(3)} ${name}`;
+    const value = bytes / unit;
+    if (value >= 0.9995) return `${value >= 999.5 ? value.toFixed(0) : value.toPrecision(3)} ${name}`;
   }
   return `${bytes} B`;
 }
