@@ -143,7 +143,10 @@ class CountedRuns:
             if expected:
                 rounds = self._within_counters(rounds, expected)
             rounds = self._world.share(rounds)
-            wires, copies = self._count(rounds, max(IDLE[0], min(rounds * seconds, IDLE[1])), run)
+            idle = max(IDLE[0], min(rounds * seconds, IDLE[1]))
+            wires, copies, took = self._count(rounds, idle, run)
+            # One round alone, by which the first attempt was planned, may be far slower than one of many.
+            seconds = took / rounds
             again = False
             if expected is not None:
                 found, again = self._judged(size, rounds, expected, wires, copies)
@@ -156,16 +159,20 @@ class CountedRuns:
         most = max([*expected.sent.values(), *expected.received.values()], default=0)
         return max(1, min(rounds, (1 << 31) // most)) if most else rounds
 
-    def _count(self, rounds: int, idle: float, run: Run) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Rank 0 gets every wire's readings and every rank's copies."""
+    def _count(
+        self, rounds: int, idle: float, run: Run
+    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], float]:
+        """Rank 0 gets every wire's readings and every rank's copies; and the seconds that the rounds took."""
         self._world.barrier()
         before, began = self._read(), time.monotonic()
         time.sleep(idle)
         middle, idled = self._read(), time.monotonic()
         watched = self._watch_copies(True)
         self._world.barrier()
+        started = time.monotonic()
         run(rounds)
         self._world.barrier()
+        took = time.monotonic() - started
         copies = self._copies() if watched else None
         after, ended = self._read(), time.monotonic()
         share = (ended - idled) / max(idled - began, 1e-9)
@@ -188,7 +195,7 @@ class CountedRuns:
         ]
         wires = [wire for each in self._world.gather(mine) or () for wire in each]
         counted = [one for one in self._world.gather(copies) or () if one is not None]
-        return wires, counted
+        return wires, counted, took
 
     def _all_wires(self) -> list[Any]:
         return [wire for witness in self._witnesses for wire in witness.wires]

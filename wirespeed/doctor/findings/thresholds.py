@@ -100,7 +100,7 @@ def _finding(facts: Facts, path: str, tuning: Mapping[str, Any], slow: list[_Slo
         ),
         (
             *(f"export {name}={value}" for name, value in tuning["variables"].items()),
-            f"# {tuning['says']}; a suggestion, until --try has measured it",
+            f"# {tuning['says']}",
         ),
         trial=Trial(path, _few(sizes), Setting(dict(tuning["variables"]))) if here else None,
         source=tuning["source"],
