@@ -3,33 +3,23 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
-#include <limits>
 #include <set>
-#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
 #include "transports/gpu/inbox.hpp"
 #include "transports/gpu/play.hpp"
+#include "transports/gpu/ways.hpp"
 #include "transports/local/early.hpp"
 #include "transports/local/exchange.hpp"
-#include "transports/local/pace.hpp"
 #include "transports/local/peer_buffers.hpp"
 #include "transports/local/peer_offsets.hpp"
 
 namespace wirespeed {
 namespace {
 
-constexpr std::uint32_t most_blocks = 256, warp = 32;
 constexpr std::size_t packet = 16;
 constexpr std::uint32_t most_slots = 64;
-/// Seconds of a round: from where on messages fill the wire, and a brief try is long enough.
-constexpr double wire_fills = 20e-6, settles_itself = 10e-3;
-
-/// What the kernels say of the platform that they run on.
-struct Facts {
-    u64 has_bulk, clock_ns, packet_bytes, most_threads;
-};
 
 Facts ask(Device& device) {
     const Allocation facts(device, Memory::device, sizeof(Facts));
@@ -52,7 +42,7 @@ class GpuTransport final : public Transport {
   public:
     explicit GpuTransport(Context& context)
         : Transport(context), buffers_(context, "gpu"), facts_(start(context)),
-          blocks_(agreed_blocks()), inbox_(context, blocks_) {
+          ways_(context, facts_, agreed_blocks()), inbox_(context, ways_.blocks()) {
         counts_.sent.resize(static_cast<std::size_t>(context.control.size()));
         counts_.received = counts_.sent;
     }
@@ -73,7 +63,8 @@ class GpuTransport final : public Transport {
             write(script, steps, theirs, buffers);
             return true;
         });
-        const std::vector<Method> ways = candidates(extent, script);
+        const std::vector<Method> ways = ways_.candidates(
+            extent.largest, packets_of(extent.largest), script.slots > 0, script.guarded);
         const std::vector<u64> same = numbers_of(steps, extent, script);
         std::unique_ptr<PlayProgram> program;
         exchange(context_.control, [&] {
@@ -81,13 +72,7 @@ class GpuTransport final : public Transport {
                 std::make_unique<PlayProgram>(context_, counts_, std::move(script), ways.front());
             return true;
         });
-        if (const int before = chosen_before(same); before >= 0) {
-            program->use(chosen_[static_cast<std::size_t>(before)].second);
-        } else {
-            const Method way = fastest(*program, ways);
-            chosen_.emplace_back(same, way);
-            program->use(way);
-        }
+        ways_.choose(*program, ways, same);
         return program;
     }
 
@@ -95,7 +80,7 @@ class GpuTransport final : public Transport {
         return "\"clock_ns\": " + std::to_string(facts_.clock_ns) +
                ", \"packet_bytes\": " + std::to_string(facts_.packet_bytes) +
                ", \"bulk\": " + (facts_.has_bulk ? "true" : "false") +
-               ", \"most_blocks\": " + std::to_string(blocks_);
+               ", \"most_blocks\": " + std::to_string(ways_.blocks());
     }
 
     ClockQuality clock() const override {
@@ -119,7 +104,7 @@ class GpuTransport final : public Transport {
 
     std::uint32_t agreed_blocks() {
         const auto all = exchange(context_.control, [&] {
-            return std::clamp(context_.device.resident_blocks(), 1u, most_blocks);
+            return std::clamp(context_.device.resident_blocks(), 1u, Ways::most_blocks);
         });
         return *std::min_element(all.begin(), all.end());
     }
@@ -234,124 +219,11 @@ class GpuTransport final : public Transport {
         return numbers;
     }
 
-    /// Which earlier choice was for this program, on every rank; -1 none.
-    int chosen_before(const std::vector<u64>& numbers) {
-        const auto all = exchange(context_.control, [&] {
-            const auto found = std::ranges::find(chosen_, numbers, &Chosen::first);
-            return found == chosen_.end() ? -1 : static_cast<int>(found - chosen_.begin());
-        });
-        return std::ranges::all_of(all, [&](int each) { return each == all.front(); }) ? all.front()
-                                                                                       : -1;
-    }
-
-    std::uint32_t whole_warps(std::size_t threads) const {
-        const std::size_t rounded = std::max<std::size_t>((threads + warp - 1) / warp * warp, warp);
-        return static_cast<std::uint32_t>(std::min<std::size_t>(rounded, facts_.most_threads));
-    }
-
-    /// The ways worth trying for this size; those of the options alone if they name one.
-    std::vector<Method> candidates(const Extent& extent, const Script& script) const {
-        std::vector<Method> ways;
-        const std::size_t bytes = extent.largest;
-        if (script.slots) {
-            const std::size_t packets = packets_of(bytes);
-            for (const std::size_t each : {1, 2, 4})
-                if (const Method way{ws_packets, 1, whole_warps(packets / each)};
-                    ways.empty() || ways.back().threads != way.threads)
-                    ways.push_back(way);
-        }
-        for (const std::uint32_t blocks : {1, 4, 8, 16, 32, 64, 132, 256}) {
-            const bool alone = ways.empty() && blocks == 1;
-            if (blocks > blocks_ || (bytes / blocks < 1024 && !alone)) continue;
-            for (const std::uint32_t threads : {128u, 256u, 512u})
-                if (const Method way{ws_stores, blocks, whole_warps(threads)};
-                    (bytes / blocks / threads <= 256 || threads == 512) &&
-                    (ways.empty() || ways.back().threads != way.threads ||
-                     ways.back().blocks != blocks))
-                    ways.push_back(way);
-            if (bytes / blocks < 16384 || script.guarded) continue;
-            ways.push_back({ws_pull, blocks, whole_warps(512)});
-            if (!facts_.has_bulk || blocks < 16) continue;
-            ways.push_back({ws_bulk, blocks, 128});
-            ways.push_back({ws_bulk_pull, blocks, 128});
-        }
-        return asked_for(std::move(ways), script);
-    }
-
-    /// For tests and studies: options name the way.
-    std::vector<Method> asked_for(std::vector<Method> ways, const Script& script) const {
-        const std::string wanted = context_.option("method", "");
-        if (wanted.empty()) return ways;
-        for (const WsMethod way : {ws_packets, ws_stores, ws_bulk, ws_pull, ws_bulk_pull}) {
-            Method method{way,
-                          static_cast<std::uint32_t>(context_.number("blocks", 32, 1, most_blocks)),
-                          whole_warps(context_.number("threads", 512, 1, 1024))};
-            if (method.text() != wanted) continue;
-            if ((way == ws_packets && !script.slots) || (way >= ws_pull && script.guarded))
-                return ways;  // not possible for this program
-            method.blocks = way == ws_packets ? 1 : std::clamp(method.blocks, 1u, blocks_);
-            return {method};
-        }
-        throw Error("gpu: method is packets, stores, bulk, pull or bulk-pull, not " + wanted);
-    }
-
-    /// The one whose rounds are the shortest on the slowest rank.
-    Method fastest(PlayProgram& program, const std::vector<Method>& ways) {
-        if (ways.size() == 1) return ways.front();
-        Method best = ways.front();
-        double least = try_way(program, best);
-        std::vector<std::pair<double, Method>> tried{{least, best}};
-        const auto race = [&](const Method& way) {
-            const double seconds = try_way(program, way);
-            tried.emplace_back(seconds, way);
-            if (seconds >= least) return;
-            best = way;
-            least = seconds;
-        };
-        for (std::size_t i = 1; i < ways.size(); ++i) race(ways[i]);
-        if (least > wire_fills && least < settles_itself) return settled(program, std::move(tried));
-        // One block's way to memory and to the wire depends on where on the chip it runs.
-        constexpr std::uint32_t places = 8;
-        const Method packets = best;
-        if (best.way == ws_packets && blocks_ >= 2 * places)
-            for (std::uint32_t i = 1; i < places; ++i) {
-                Method there = packets;
-                there.place = i * blocks_ / places;
-                race(there);
-            }
-        return best;
-    }
-
-    /// Of the fastest few, the one that stays fast.
-    Method settled(PlayProgram& program, std::vector<std::pair<double, Method>> tried) {
-        constexpr std::size_t finalists = 4;
-        std::stable_sort(tried.begin(), tried.end(),
-                         [](const auto& a, const auto& b) { return a.first < b.first; });
-        tried.resize(std::min(tried.size(), finalists));
-        Method best = tried.front().second;
-        double least = std::numeric_limits<double>::infinity();
-        for (const auto& [brief, way] : tried) {
-            program.use(way);
-            const double seconds = settled_pace(context_.control, program);
-            if (seconds >= least) continue;
-            best = way;
-            least = seconds;
-        }
-        return best;
-    }
-
-    double try_way(PlayProgram& program, const Method& way) {
-        program.use(way);
-        return pace(context_.control, program);
-    }
-
     PeerBuffers buffers_;
     Facts facts_;
-    std::uint32_t blocks_;
+    Ways ways_;
     Inbox inbox_;
     Counts counts_;
-    using Chosen = std::pair<std::vector<u64>, Method>;
-    std::vector<Chosen> chosen_;  ///< by measuring, for the programs so far
 };
 
 const AddTransport add{"gpu", [](Context& context) -> std::unique_ptr<Transport> {
