@@ -5,6 +5,7 @@ WIRESPEED_LIBRARY_NCCL=/path/libnccl.so.2 names another file; so for every libra
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from functools import cache
@@ -16,6 +17,15 @@ _FILES = {
     "nccl": ("nvidia/*/lib/libnccl.so.*",),
     "nvshmem": ("nvidia/nvshmem/lib/libnvshmem_host.so.*",),
 }
+
+_LOADED = {
+    "nccl": {
+        "cuda": ("libnccl.so.2", "pip install nvidia-nccl-cu13"),
+        "hip": ("librccl.so.1", "ROCm has it in the package rccl"),
+    },
+    "nvshmem": {"cuda": ("libnvshmem_host.so.3", "pip install nvidia-nvshmem-cu13")},
+}
+"""By kind of device: the name that the core opens where no file is known, and where to get it."""
 
 _GIVEN = "WIRESPEED_LIBRARY_"
 
@@ -54,3 +64,16 @@ def ucx_folder() -> Path | None:
     """Folder of a CUDA-enabled UCX (the libucx-cu12 or -cu13 wheel), if one is installed."""
     found = _search(("libucx/lib/libucp.so.0",))
     return found.parent if found else None
+
+
+def lacking(name: str, kind: str) -> str | None:
+    """What is missing of a library on this host, for devices of this kind; None: it is there."""
+    loaded, remedy = _LOADED.get(name, {}).get(kind, ("", ""))
+    known = known_libraries().get(name)
+    if known is None and not loaded:
+        return f"there is none for {kind} devices" if name in _LOADED else None
+    try:
+        ctypes.CDLL(str(known or loaded))
+    except OSError as error:
+        return f"{loaded} not found ({remedy})" if known is None else str(error)
+    return None

@@ -35,6 +35,7 @@ def run(options: Options) -> ExitCode:
     example, is found out in a job step of its own by 'wirespeed survey' and 'wirespeed pingpong'.
     """
     from wirespeed import run as entry
+    from wirespeed.libraries import lacking
     from wirespeed.paths import all_paths
     from wirespeed.plan import Plan
     from wirespeed.report.paths import Row, print_paths
@@ -48,7 +49,13 @@ def run(options: Options) -> ExitCode:
         debug=options.debug,
     )
     machine = entry.discover(plan)
-    rows = [Row(path, machine.availability(path)) for path in all_paths()]
+    rows = [
+        Row(
+            path,
+            machine.availability(path) or (lacking(path.library, machine.kind) if path.library else None),
+        )
+        for path in all_paths()
+    ]
     if options.format == "json":
         listed = [
             {

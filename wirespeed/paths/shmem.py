@@ -8,6 +8,7 @@ PATHS = (
         "NVSHMEM puts with a signal between device buffers, enqueued in a CUDA stream",
         "shmem",
         "device",
+        library="nvshmem",
         needs_device=True,
         trial=True,
         default=False,
