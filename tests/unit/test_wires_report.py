@@ -69,6 +69,9 @@ def test_copies_a_round() -> None:
     ]
     said = words(entry("staged", 8, 1e-5), proof("staged", 8, "staged", "staged", copies=copies))
     assert "copies a round and rank: staged 4 to the host, 4 from the host" in said
+    orders = [{"rank": 0, "host_to_device": {"count": 10, "bytes": 3120}}]
+    said = words(entry("gpu", 1 << 20, 1e-5), proof("gpu", 1 << 20, "direct", "direct", copies=orders))
+    assert "gpu 1 of 312 B from the host" in said
 
 
 def seen_in_memory(rate: float) -> list[dict[str, Any]]:

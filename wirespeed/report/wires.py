@@ -16,6 +16,8 @@ from wirespeed.units import format_size
 
 CACHED = 64 << 20
 """Bytes that large caches of CPUs hold."""
+SMALL_COPY = 16 << 10
+"""Bytes up to which a copy of a path's larger messages is no message."""
 HEAD = "which wire carried the bytes, by its counters:"
 
 
@@ -84,10 +86,16 @@ def copy_lines(run: Run) -> list[str]:
             continue
         told = []
         for kind, words_ in COPIES.items():
-            most = max(int(one.get(kind, {}).get("count", 0)) for one in ranks) / rounds
+            counts = [one.get(kind, {}) for one in ranks]
+            busiest = max(counts, key=lambda one: int(one.get("count", 0)))
+            most = int(busiest.get("count", 0)) / rounds
             # A few more than none are set-up.
             if most >= 0.5:
-                told.append(f"{most:.0f} {words_}" if most >= 9.5 else f"{most:.2g} {words_}")
+                number = f"{most:.0f}" if most >= 9.5 else f"{most:.2g}"
+                each = int(busiest.get("bytes", 0)) / int(busiest["count"])
+                # What a GPU is told, and what it answers, are copies, too.
+                small = f" of {each:.0f} B" if each < SMALL_COPY < found[-1].bytes else ""
+                told.append(f"{number}{small} {words_}")
         parts.append(f"{path} {', '.join(told) or 'none'}")
     return [f"copies a round and rank: {'; '.join(parts)}"] if parts else []
 
