@@ -92,6 +92,7 @@ class CountedRuns:
         self._silent: list[str] = []
         self._reads = False
         self._places: list[Place] = []
+        self._last = (0, 0.0)
         self.able = self._world.size <= MOST_RANKS
         if self.able:
             self._find()
@@ -133,8 +134,14 @@ class CountedRuns:
                     wire |= {"rate": rate, "stated": True}
         return [wire for each in self._world.gather(mine) or () for wire in each]
 
+    def foreseen(self, size: int) -> float:
+        """Seconds that a round will take, by the size before; 0 where that was another kind of message."""
+        before, seconds = self._last
+        return seconds * size / before if 0 < before <= size <= 4 * before else 0.0
+
     def evidence(self, size: int, steps: Sequence[Step], seconds: float, run: Run) -> Message | None:
         """Counts; the record on rank 0. `seconds`: what a round takes; `run`: does so many of them."""
+        self._last = (size, seconds)
         traffic = self._world.gather(Traffic.of(steps))
         expected = Expected.of(self._places, traffic) if traffic is not None else None
         found: Message | None = None
