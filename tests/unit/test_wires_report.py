@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from support.records import entry, make_run, shown, step
 
+from wirespeed.limits.ceilings import Ceiling
+from wirespeed.report.records import Run
 from wirespeed.report.wires import suspicions
 
 SIZES = (8, 1 << 16, 1 << 20)
@@ -129,3 +132,17 @@ def test_wires_whose_rate_cannot_be_are_left_out() -> None:
 def test_old_files_have_nothing_to_say_of_wires() -> None:
     """Protects files of earlier runs: no head without lines."""
     assert "wire carried" not in words(entry("aware", 8, 1e-5))
+
+
+def test_a_table_of_many_paths_has_the_share_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the percent in the compact table: of bandwidths only, a dash where no limit is known."""
+    limits = {"aware": Ceiling(450e9, "made", "made")}
+    monkeypatch.setattr(Run, "ceiling", lambda self, path: limits.get(path))
+    paths = ("aware", "nccl", "ipc-write", "ipc-read", "gpu", "shmem")
+    sizes = (8, 1 << 20, 1 << 24, 1 << 26, 1 << 28, 1 << 29, 1 << 30)
+    figures = [entry(path, size, 1e-6 + size / 360e9) for path in paths for size in sizes]
+    text = shown(make_run(*figures), 120)
+    block = text.split("% of limit")[1].splitlines()
+    rows = [line.split() for line in block[1:7]]
+    assert rows[0][:2] == ["1", "MiB"] and rows[-1][2] == "80"
+    assert all(row[3:] == ["-"] * 5 for row in rows), rows

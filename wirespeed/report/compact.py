@@ -10,7 +10,15 @@ from rich.text import Text
 
 from wirespeed.report import words
 from wirespeed.report.grid import Column, Part, lines, width
-from wirespeed.report.marks import AS_FAST, FASTEST, NO_INTERVAL, TIMES, grade, winners
+from wirespeed.report.marks import (
+    AS_FAST,
+    FASTEST,
+    NO_INTERVAL,
+    TIMES,
+    grade,
+    share_style,
+    winners,
+)
 from wirespeed.report.price import Pair, Worth, pairs
 from wirespeed.report.records import Run
 from wirespeed.units import format_size
@@ -26,10 +34,14 @@ _SPREAD = 8
 _NONE = Text("- ", "dim")
 
 
+TIME, RATE, SHARE = range(3)
+"""What a row shows: each size's time or bandwidth, and of a bandwidth its share of the limit."""
+
+
 @dataclass(frozen=True)
 class _Row:
     size: int
-    rates: bool
+    shows: int
 
 
 def lay_out(console: Console, run: Run) -> list[Text]:
@@ -48,7 +60,7 @@ def price_tables(console: Console, run: Run) -> list[Text]:
     maker = _Maker(run)
     if not maker.pairs:
         return []
-    rows = {row.size: number for number, row in enumerate(maker.rows)}
+    rows = {row.size: number for number, row in enumerate(maker.rows) if row.shows != SHARE}
     columns = [maker.sizes, *maker.prices(spread=True)]
     if width(columns) > console.width:
         columns = [maker.sizes, *maker.prices(spread=False)]
@@ -105,11 +117,15 @@ class _Maker:
         few = len(sizes) <= FEW
         small = [size for size in sizes if few or size <= SPLIT]
         large = [size for size in sizes if size > (NO_RATE if few else SPLIT)]
-        self.rows = [_Row(size, False) for size in small] + [_Row(size, True) for size in large]
+        self._limits = {path: run.ceiling(path) for path in run.paths}
+        limited = large if any(self._limits.values()) else []
+        blocks = ((f"{run.way}, us", TIME, small), ("GB/s", RATE, large), ("% of limit", SHARE, limited))
+        self.rows = [_Row(size, shows) for _, shows, block in blocks for size in block]
         self.pairs = pairs(run)
-        numbers = range(len(self.rows))
-        titles = ((f"{run.way}, us", range(len(small))), ("GB/s", numbers[len(small) :]))
-        self.parts = [Part(title, rows) for title, rows in titles if rows]
+        self.parts = []
+        for title, shows, _ in blocks:
+            if numbers := [number for number, row in enumerate(self.rows) if row.shows == shows]:
+                self.parts.append(Part(title, numbers))
         self._winners = {size: winners(run, size) for size in sizes}
         self._homes = {_home(run, path) for path in run.paths}
         self.sizes = Column(("size",), [Text(format_size(row.size)) for row in self.rows])
@@ -142,7 +158,7 @@ class _Maker:
         for home in self.run.contested:
             cells = []
             for row in self.rows:
-                best = self.run.fastest(row.size, home)
+                best = [] if row.shows == SHARE else self.run.fastest(row.size, home)
                 name = best[0].path if best else ""
                 cells.append(Text(f"{name} {AS_FAST}" if len(best) > 1 else name))
             columns.append(Column((f"{home} data",), cells, group="fastest", left=True))
@@ -151,10 +167,16 @@ class _Maker:
     def _figure(self, path: str, row: _Row) -> Text:
         entry = self.run.entries.get((path, row.size))
         if entry is None:
-            failure = self.run.failure(path, row.size)
+            failure = None if row.shows == SHARE else self.run.failure(path, row.size)
             return Text(f"{words.SHORT.get(failure.what, failure.what)} ", "red") if failure else _NONE
+        if row.shows == SHARE:
+            limit = self._limits[path]
+            if limit is None or not entry.amount:
+                return _NONE
+            share = entry.rate / limit.rate
+            return Text(f"{100 * share:.0f} ", share_style(share))
         best = entry in self._winners[row.size]
-        figure = words.rate(entry.rate) if row.rates else words.microseconds(entry.seconds)
+        figure = words.rate(entry.rate) if row.shows == RATE else words.microseconds(entry.seconds)
         sign = grade(entry)
         return Text.assemble(
             (sign, "yellow") if sign else " ",
@@ -163,6 +185,8 @@ class _Maker:
         )
 
     def _price(self, pair: Pair, row: _Row, *, spread: bool) -> Text:
+        if row.shows == SHARE:
+            return Text(" " * (len(TIMES) + 2 + spread * _SPREAD))
         worth = pair.worth(self.run, row.size)
         if worth is None:
             return Text("-".ljust(len(TIMES) + 2 + spread * _SPREAD), "dim")
