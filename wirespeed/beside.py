@@ -60,7 +60,8 @@ def command(beside: Beside, plan: Plan, out: Path) -> list[str]:
     """The other job: the same MPI, device and ranks, and no end."""
     words = [sys.executable, str(Path(__file__).parent / "cli_entry"), beside.pattern, "--paths", beside.path]
     words += ["--sizes", str(beside.size), "--out", str(out), "--max-time", "86399", "--precision", "0.0001%"]
-    words += ["--device", plan.device, "--launcher", plan.launcher]
+    # One part for ever: of a pattern of several, that which its figure is of.
+    words += ["--test", "headline=1", "--device", plan.device, "--launcher", plan.launcher]
     if plan.mpi:
         words += ["--mpi", plan.mpi]
     if plan.hosts:

@@ -29,7 +29,7 @@ Tell = Callable[[Message], None]
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
 
-OWN_TEST_KEYS = ("lie", "offset", "instead")
+OWN_TEST_KEYS = ("lie", "offset", "instead", "headline")
 """Of `--test`; all others are options of the transport, for tests and sweeps."""
 
 
@@ -59,6 +59,7 @@ class Measurement:
             tell=tell,
             offset=self._offset,
             lie=test.get("lie"),
+            headline_only="headline" in test,
         )
 
     def run(self, name: str, step: int, sizes: Sequence[int]) -> None:

@@ -50,7 +50,9 @@ class OneSize:
 
     def measure(self) -> None:
         """Measures every part; rank 0 tells the entry."""
-        for part in range(self._parts):
+        headline = self._set.pattern.headline(self._set.shape)
+        alone = headline is not None and self._set.headline_only
+        for part in (headline or 0,) if alone else range(self._parts):
             self._part = part
             world, set_ = self._set.world, self._set
             if part:

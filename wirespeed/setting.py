@@ -47,6 +47,8 @@ class Setting:
     """For tests: every transfer starts so many bytes into its buffer."""
     lie: str | None = None
     """For tests: what each program lies about."""
+    headline_only: bool = False
+    """Beside another pattern: only the part that the figure is of, for as long as it takes."""
 
     def together(self, call: Callable[[], Any], undo: Callable[[Any], None]) -> Any:
         """Runs something that may fail on some ranks only; raises Unusable on all if it failed on one."""

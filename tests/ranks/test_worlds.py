@@ -192,3 +192,13 @@ def test_a_batch_system_that_is_not_there(tmp_path: Path) -> None:
     done = wirespeed("pingpong", *FAST, "--launcher", "flux", out=tmp_path / "r.jsonl")
     assert done.code == 3 and "there is no flux on PATH" in done.err
     assert not done.records
+
+
+def test_beside_another_pattern_a_copy_is_that_of_all_ranks(tmp_path: Path) -> None:
+    """Protects --with copy: each rank alone first would leave the others idle for as long as it takes."""
+    mpi = installed("mpich")
+    words = ("copy", "--mpi", mpi.prefix, "--paths", "h2h", "--ranks", "2", "--device", "cpu")
+    done = wirespeed(*words, "--test", "headline=1", *FAST, out=tmp_path / "r.jsonl")
+    assert done.code == 0, done.err
+    first = next(entry for entry in done.entries if entry["pattern"] == "copy")
+    assert [member["name"] for member in first["members"]] == ["rank 0 with all", "rank 1 with all"]

@@ -115,6 +115,7 @@ TEST_KEYS = (
         "call",
         "chunk",
         "copy",
+        "headline",
         "instead",
         "largest-count",
         "lie",
