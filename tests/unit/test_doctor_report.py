@@ -187,7 +187,7 @@ class TestCommand:
         record = json.loads(capsys.readouterr().out)
         assert record["kind"] == "doctor"
         assert record["facts"]["gpus"][0]["pci"] == GPUS[0]
-        assert [one["cost"] for one in record["findings"]] == ["breaks", "some", "breaks", "small"]
+        assert [one["cost"] for one in record["findings"]] == ["breaks", "high", "breaks", "small"]
         assert set(record["findings"][0]) >= {"title", "cost", "evidence", "remedy", "worth"}
         assert main(["doctor", "--out", str(out)]) == 0
         assert [json.loads(line)["kind"] for line in out.read_text().splitlines()] == ["doctor"] * 2

@@ -152,7 +152,7 @@ class Finding:
         """For the result file and --json."""
         data = dataclasses.asdict(dataclasses.replace(self, trial=None))
         del data["trial"]
-        data["cost"] = self.cost.value
+        data["cost"] = measured_cost(self).value
         return data
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -151,12 +152,17 @@ class _Reader:
     def _bounds(self, number: int, word: str, text: Any) -> Iterator[Bound]:
         if not isinstance(text, str):
             raise self._bad(number, word, f"{word} = {text!r}: write {EXAMPLE}, with quotes")
+        found: list[Bound] = []
         for part in text.split(","):
             bound = parse_bound(part)
             if bound is None:
                 units = ", ".join((*RATES, *TIMES, "% of limit"))
                 raise self._bad(number, word, f"'{part.strip()}': write {EXAMPLE}; units are: {units}")
-            yield bound
+            found.append(bound)
+        for one, other in itertools.permutations(found, 2):
+            if one.least and not other.least and one.kind == other.kind and one.value > other.value:
+                raise self._bad(number, word, f"'{one.text}' and '{other.text}' cannot both hold")
+        yield from found
 
 
 def parse_bound(text: str) -> Bound | None:

@@ -63,7 +63,8 @@ def _why(one: Requirement, runs: Sequence[Run]) -> str:
         return f": nothing was measured with {one.pattern}{given}"
     for run in reversed(runs):
         for failure in reversed(run.failures):
-            if failure.path == one.path and (failure.whole_path or failure.bytes == one.bytes):
+            elsewhere = failure.whole_path and one.path in run.paths
+            if failure.path == one.path and not elsewhere and failure.bytes in (None, one.bytes):
                 return f": {words.failure_text(failure)}"
     sizes = sorted({size for run in runs for path, size in run.entries if path == one.path})
     if sizes:

@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.paths import all_paths
-from wirespeed.report.records import Run
+from wirespeed.report.marks import AS_FAST
+from wirespeed.report.records import Entry, Run
 from wirespeed.report.say import say
 from wirespeed.report.table import add_columns, new_table
 from wirespeed.units import format_size
@@ -23,12 +24,11 @@ def print_ratios(console: Console, alone: Run, crowded: Run, beside: str) -> Non
         cells = [Text(format_size(size))]
         for path in paths:
             one, other = alone.entries.get((path, size)), crowded.entries.get((path, size))
-            cells.append(
-                Text("-", "dim") if one is None or other is None else Text(ratio(one.seconds, other.seconds))
-            )
+            cells.append(Text("-", "dim") if one is None or other is None else _cell(one, other))
         table.add_row(*cells)
     console.print()
-    say(console, Text(f"beside {beside}: how many times longer it takes than alone", style="bold"))
+    head = f"beside {beside}: how many times longer it takes than alone"
+    say(console, Text.assemble((head, "bold"), (f"; {AS_FAST} within the intervals", "dim")))
     console.print(table, crop=False, no_wrap=True)
     if _both_on_gpus(alone, beside):
         say(console, Text(TURNS, style="dim"))
@@ -42,6 +42,8 @@ def _both_on_gpus(run: Run, beside: str) -> bool:
     return any(devices) and other is not None and (other.needs_device or other.memory == "device")
 
 
-def ratio(alone: float, crowded: float) -> str:
-    """'1.83x'."""
-    return f"{crowded / alone:.3g}x"
+def _cell(alone: Entry, crowded: Entry) -> Text:
+    """'1.83x'; '1.64x≈' where the intervals do not tell the two apart."""
+    apart = crowded.low > alone.high or crowded.high < alone.low
+    text = f"{crowded.seconds / alone.seconds:.3g}x"
+    return Text(f"{text} ") if apart else Text(f"{text}{AS_FAST}", "dim")

@@ -23,10 +23,15 @@ def print_failures(console: Console, run: Run) -> None:
         say(console, Text.assemble((f"{head}: ", style if quiet else f"bold {style}"), (text, "dim" * quiet)))
 
 
-def failure_lines(run: Run) -> list[tuple[str, str, str]]:
-    """(paths and sizes, words, style); one for each path and kind of failure, alike paths together."""
+def failure_lines(run: Run, *, lacking: bool = False) -> list[tuple[str, str, str]]:
+    """(paths and sizes, words, style); one for each path and kind of failure, alike paths together.
+
+    `lacking`: without paths that failed under one MPI and were measured under another.
+    """
     kinds: dict[tuple[str, ...], list[Failure]] = {}
     for failure in run.failures:
+        if lacking and failure.whole_path and failure.path in run.paths:
+            continue
         whole = concerns_all(run, failure)
         if whole or (failure.path, failure.bytes) not in run.entries:
             key = (failure.path, failure.what, words.failure_text(failure) if whole else "")

@@ -34,7 +34,8 @@ def print_matrices(console: Console, run: Run) -> None:
             console.print()
             say(console, Text(f"{path}, {format_size(entry.bytes)}: {unit}", style="bold"))
             console.print(table, crop=False, no_wrap=True)
-    if any(len(entry.members) > 1 for entry in run.entries.values()):
+    coloured = console.color_system is not None and not console.no_color
+    if coloured and any(len(entry.members) > 1 for entry in run.entries.values()):
         named = [(name.replace("bright_", "light "), share) for share, name in _COLOURS]
         shares = ", ".join(f"{name} to {share:.0%}" for name, share in named)
         console.print()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wirespeed.doctor.finding import Point, Worth
+from wirespeed.doctor.finding import Cost, Finding, Point, Worth, measured_cost
 from wirespeed.report import words
 from wirespeed.report.clean import count, number, record, records, text
 from wirespeed.report.page.sources import Source
@@ -40,16 +40,33 @@ def findings(sources: Sequence[Source]) -> list[Found]:
 
 
 def _found(said: dict[str, Any]) -> Found:
-    cost = text(said.get("cost") or "")
     worth = _measured(record(said.get("worth")))
+    cost = _cost(text(said.get("cost") or ""), worth)
+    # What was tried and did not help is nothing to do.
+    useless = worth.verdict in ("worse", "same")
     return Found(
         title=text(said.get("title") or "finding"),
         cost=COSTS.get(cost, cost),
         evidence=_lines(said.get("evidence")),
-        # What was tried and made it worse is nothing to do.
-        remedy=[] if worth.verdict == "worse" else _lines(said.get("remedy")),
+        remedy=[] if useless else [*_lines(said.get("remedy")), *_options(said)],
         worth=_worth(worth),
     )
+
+
+def _cost(cost: str, worth: Worth) -> str:
+    """By the worth where it was measured, as the doctor himself has it."""
+    known = next((one for one in Cost if one.value == cost), None)
+    return measured_cost(Finding("", "", known, worth=worth)).value if known else cost
+
+
+def _options(said: dict[str, Any]) -> list[str]:
+    """Remedies of which one may help, with what came of each."""
+    lines = []
+    for one in records(said.get("options")):
+        outcome = text(one.get("outcome") or "")
+        lines.append(f"# or: {text(one.get('title') or '')}{f' ({outcome})' if outcome else ''}")
+        lines += _lines(one.get("lines"))
+    return lines
 
 
 def _lines(said: Any) -> list[str]:

@@ -67,7 +67,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         bars=bars(sets),
         witnessed=[(one, rows) for one in sets if (rows := evidence.rows(one.run))],
         findings=findings(sources),
-        failed=[(one, lines) for one in sets if (lines := failure_lines(one.run))],
+        failed=[(one, lines) for one in sets if (lines := failure_lines(one.run, lacking=True))],
         limits=limits(one.run for one in sets),
         abouts=about(sets),
         warnings=[*lost, *(f"{source.file}: {line}" for source in sources for line in source.warnings)],

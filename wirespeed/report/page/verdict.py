@@ -15,6 +15,7 @@ from wirespeed.report.marks import marked
 from wirespeed.report.members import FAR, describe
 from wirespeed.report.page.best import Span, spans
 from wirespeed.report.page.curves import share
+from wirespeed.report.page.findings import findings
 from wirespeed.report.page.sources import Measured, Source, host_of
 from wirespeed.report.price import pairs
 from wirespeed.report.records import Entry, Run
@@ -40,16 +41,20 @@ class Verdict:
 def verdicts(sets: Sequence[Measured], sources: Sequence[Source]) -> list[tuple[str, list[Verdict]]]:
     """(heading, sentences): for each host and pattern those of the run with most figures."""
     heads: dict[tuple[str, str], Measured] = {}
-    for one in sorted(sets, key=lambda one: -len(one.run.entries)):
+    for one in sorted(sets, key=lambda one: (-len(one.run.entries), -_ranks(one.run))):
         heads.setdefault((host_of(one.run), one.pattern), one)
     groups = [
         (f"{one.pattern} on {host_of(one.run)} ({one.label})", [*of_run(one.run)]) for one in heads.values()
     ]
-    found = [finding for source in sources for finding in source.findings]
+    found = [one for one in findings(sources) if one.remedy]
     if found:
         things = f"{len(found)} thing{'s' if len(found) > 1 else ''} to change"
         groups.append(("doctor", [Verdict(WARNING, f"The doctor found {things}: see Findings.")]))
     return [(text(title), sentences) for title, sentences in groups if sentences]
+
+
+def _ranks(run: Run) -> int:
+    return max((len(record.get("ranks") or ()) for record in map(run.step, run.paths)), default=0)
 
 
 def of_run(run: Run) -> Iterator[Verdict]:
@@ -186,9 +191,12 @@ def _worth(run: Run) -> Iterator[Verdict]:
 
 
 def _failed(run: Run) -> Iterator[Verdict]:
-    for head, line, style in failure_lines(run):
+    lacking = failure_lines(run, lacking=True)
+    for line in failure_lines(run):
+        head, words_, style = line
         if style != "dim":
-            yield Verdict(BAD if style == "red" else WARNING, text(f"{head}: {line}."))
+            level = NOTE if line not in lacking else BAD if style == "red" else WARNING
+            yield Verdict(level, text(f"{head}: {words_}."))
     if run.end is None or run.end.get("status") == "interrupted":
         yield Verdict(WARNING, "This run was ended before all was measured.")
 
