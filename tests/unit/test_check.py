@@ -209,6 +209,7 @@ class TestBadFiles:
             (site('8 = "at most 1 us"\n1X = "at most 1 us"'), "line 6: '1X' is not a size"),
             (site('8 = "at most 12 parsecs"'), "line 5: 'at most 12 parsecs': write"),
             (site('8 = "at most 12"'), "units are: B/s"),
+            (site('1M = "at least 4 GB/s, at most 3 GB/s"'), "cannot both hold"),
             (site('8 = "12 us"'), "line 5: '12 us': write 'at least 380 GB/s'"),
             (site('8 = "at most 0 us"'), "line 5: 'at most 0 us'"),
             (site('8 = "at least 5 us of limit"'), "line 5: 'at least 5 us of limit'"),

@@ -67,6 +67,7 @@ def run(options: Options) -> ExitCode:
     """
     from wirespeed.cli.common.reading import read_runs
     from wirespeed.doctor.examine import Request, examine
+    from wirespeed.doctor.measured import tried_before
     from wirespeed.launch import place
 
     if place():
@@ -82,6 +83,7 @@ def run(options: Options) -> ExitCode:
         launcher=values.launcher(options.launcher),
         runs=tuple(read_runs(options.file)) if options.file else (),
         file=options.file or "",
+        tried=tried_before(options.file) if options.file else {},
         try_remedies=options.try_,
         start_ranks=not options.look_only,
         hung=tuple(read_runs(options.after_hang)) if options.after_hang else (),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from wirespeed import machine, mpi
 from wirespeed.doctor import hang, job, measured, trying
 from wirespeed.doctor.facts.model import Facts, MpiFact
-from wirespeed.doctor.finding import Finding, ordered
+from wirespeed.doctor.finding import Finding, Worth, ordered
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.look import Sources, look
 from wirespeed.doctor.parts import part
@@ -34,6 +34,8 @@ class Request:
     runs: tuple[Run, ...] = ()
     """Of the result file given."""
     file: str = ""
+    tried: Mapping[str, Worth] = field(default_factory=dict)
+    """What remedies were worth by that file, by finding."""
     start_ranks: bool = True
     try_remedies: bool = False
     hung: tuple[Run, ...] = ()
@@ -60,11 +62,20 @@ def examine(request: Request, say: Say, sources: Sources | None = None) -> Resul
     # Another machine's figures say nothing of what a remedy is worth on this one.
     own = () if facts.foreign else facts.runs
     findings = [measured.with_worth(one, own, facts.file) for one in find_all(facts)]
+    findings = [_as_tried(one, request.tried, foreign=facts.foreign) for one in findings]
     if request.try_remedies:
         findings = _with_trials(findings, request, say)
     last = next((run for run in reversed(facts.runs) if run.contested), None)
     best = measured.stretches(last) if last else []
     return Result(facts, tuple(ordered(findings)), tuple(best), tuple(notes))
+
+
+def _as_tried(finding: Finding, tried: Mapping[str, Worth], *, foreign: bool) -> Finding:
+    """With what its remedy was worth when tried; on another machine only where the finding is from there."""
+    known = tried.get(finding.key)
+    if known is None or finding.worth is not None or (foreign and not finding.suggestion):
+        return finding
+    return dataclasses.replace(finding, worth=known)
 
 
 def _with_measurements(facts: Facts, found: Machine, request: Request) -> tuple[Facts, list[str]]:

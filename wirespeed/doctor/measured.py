@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from wirespeed import stats
 from wirespeed.doctor.finding import Finding, Point, Worth
 from wirespeed.doctor.parts import listed, part
 from wirespeed.errors import WirespeedError
+from wirespeed.report.clean import count, number, record, records, text
 from wirespeed.report.records import Entry, Run, collect
 from wirespeed.results.store import read
 
@@ -69,6 +72,42 @@ def with_worth(finding: Finding, runs: Sequence[Run], file: str) -> Finding:
         if points:
             return dataclasses.replace(finding, worth=Worth(f"{left}, then {could}", tuple(points), file))
     return finding
+
+
+def tried_before(file: str) -> dict[str, Worth]:
+    """What remedies were worth when they were last tried, by finding, from a doctor's record."""
+    found: dict[str, Worth] = {}
+    with suppress(OSError, UnicodeDecodeError):
+        for line in Path(file).read_text("utf-8").splitlines():
+            with suppress(ValueError):
+                said = record(json.loads(line)) if '"doctor"' in line else {}
+                if said.get("kind") == "doctor":
+                    found = {
+                        str(one.get("key")): worth_of(record(one.get("worth")))
+                        for one in records(said.get("findings"))
+                    }
+    return {
+        key: dataclasses.replace(worth, measured=Path(file).name)
+        for key, worth in found.items()
+        if worth.points
+    }
+
+
+def worth_of(said: Mapping[str, Any]) -> Worth:
+    """Of a finding's record; points that have no ratio are left out."""
+    points = (
+        Point(
+            count(one.get("bytes")),
+            number(one.get("before")),
+            number(one.get("after")),
+            ratio,
+            number(one.get("low")),
+            number(one.get("high")),
+        )
+        for one in records(said.get("points"))
+        if (ratio := number(one.get("ratio"))) and ratio > 0
+    )
+    return Worth(text(said.get("what") or ""), tuple(points))
 
 
 def point(before: Entry, after: Entry) -> Point:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wirespeed.doctor.finding import Cost, Finding, Point, Worth, measured_cost
+from wirespeed.doctor.finding import Cost, Finding, Worth, measured_cost
+from wirespeed.doctor.measured import worth_of
 from wirespeed.report import words
-from wirespeed.report.clean import count, number, record, records, text
+from wirespeed.report.clean import record, records, text
 from wirespeed.report.page.sources import Source
 from wirespeed.units import format_size
 
@@ -40,7 +41,7 @@ def findings(sources: Sequence[Source]) -> list[Found]:
 
 
 def _found(said: dict[str, Any]) -> Found:
-    worth = _measured(record(said.get("worth")))
+    worth = worth_of(record(said.get("worth")))
     cost = _cost(text(said.get("cost") or ""), worth)
     # What was tried and did not help is nothing to do.
     useless = worth.verdict in ("worse", "same")
@@ -73,15 +74,6 @@ def _lines(said: Any) -> list[str]:
     """A text or a list of texts."""
     given = said if isinstance(said, list) else [said]
     return [line for one in given if one is not None and (line := text(one, 1000))]
-
-
-def _measured(said: dict[str, Any]) -> Worth:
-    points = (
-        Point(count(one.get("bytes")), None, None, ratio, number(one.get("low")), number(one.get("high")))
-        for one in records(said.get("points"))
-        if (ratio := number(one.get("ratio"))) and ratio > 0
-    )
-    return Worth(text(said.get("what") or ""), tuple(points))
 
 
 def _worth(worth: Worth) -> str:
