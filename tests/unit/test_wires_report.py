@@ -146,3 +146,13 @@ def test_a_table_of_many_paths_has_the_share_of_the_limit(monkeypatch: pytest.Mo
     rows = [line.split() for line in block[1:7]]
     assert rows[0][:2] == ["1", "MiB"] and rows[-1][2] == "80"
     assert all(row[3:] == ["-"] * 5 for row in rows), rows
+
+
+def test_a_limit_that_is_not_known_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects from a column that is silently missing; for a network the way to state it stands there."""
+    monkeypatch.setattr(Run, "ceiling", lambda self, path: None)
+    figures = [entry("host", size, 1e-5) for size in SIZES]
+    assert "limit of host: unknown (state what the wire can carry: --link NAME=RATE)" in words(
+        *figures, proof("host", 1 << 20, "network", "over eth0")
+    )
+    assert "limit of" not in words(*figures, proof("host", 1 << 20, "shared memory", "through shared memory"))

@@ -50,6 +50,10 @@ def legend(run: Run, layout: Layout) -> list[str]:
     return lines
 
 
+STATED = ("network", "loopback")
+"""Verdicts of wires whose drivers often do not say what they can carry."""
+
+
 def _definitions(entries: list[Entry]) -> list[str]:
     """Each once; those that differ in nothing but a number are one, as the smallest size has it."""
     found: dict[str, str] = {}
@@ -71,7 +75,14 @@ def _limits(run: Run) -> list[str]:
     for path in run.paths:
         if limit := run.ceiling(path):
             found.setdefault(f"{limit.equation} ({limit.source})", []).append(path)
-    return [f"limit of {', '.join(paths)}: {text}" for text, paths in found.items()]
+    lines = [f"limit of {', '.join(paths)}: {text}" for text, paths in found.items()]
+    seen = {path: one.verdict for (path, _), one in run.evidence.items()}
+    unknown = [path for path in run.paths if path in seen and not run.ceiling(path)]
+    stated = [path for path in unknown if seen[path] in STATED]
+    if lines and unknown or stated:
+        how = " (state what the wire can carry: --link NAME=RATE)" if stated else ""
+        lines.append(f"limit of {', '.join(unknown)}: unknown{how}")
+    return lines
 
 
 def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
