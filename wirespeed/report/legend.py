@@ -79,7 +79,7 @@ def _limits(run: Run) -> list[str]:
     seen = {path: one.verdict for (path, _), one in run.evidence.items()}
     unknown = [path for path in run.paths if path in seen and not run.ceiling(path)]
     stated = [path for path in unknown if seen[path] in STATED]
-    if lines and unknown or stated:
+    if (lines and unknown) or stated:
         how = " (state what the wire can carry: --link NAME=RATE)" if stated else ""
         lines.append(f"limit of {', '.join(unknown)}: unknown{how}")
     return lines
