@@ -18,8 +18,10 @@ function wiresSection(box) {
       words.textContent = `${each.path} at ${sizeText(each.bytes)}: ${each.text}`;
       place.replaceChildren(wiresDrawing(one, each));
     };
-    choose.value = String(one.cases.length - 1);
-    const name = page.wires.length > 1 ? make("h3", null, page.sets[one.set].label) : null;
+    const telling = one.cases.map((each) => each.path).lastIndexOf("aware");
+    choose.value = String(telling < 0 ? one.cases.length - 1 : telling);
+    const set = page.sets[one.set];
+    const name = page.wires.length > 1 ? make("h3", null, `${set.pattern}: ${set.label}`) : null;
     drawings.append(make("div", { class: "drawing" }, name, make("div", { class: "controls" }, choose), words, place));
     show();
   }
