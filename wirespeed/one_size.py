@@ -50,9 +50,11 @@ class OneSize:
 
     def measure(self) -> None:
         """Measures every part; rank 0 tells the entry."""
+        parts = range(self._parts)
         headline = self._set.pattern.headline(self._set.shape)
-        alone = headline is not None and self._set.headline_only
-        for part in (headline or 0,) if alone else range(self._parts):
+        if self._set.headline_only and headline is not None:
+            parts = range(headline, headline + 1)
+        for part in parts:
             self._part = part
             world, set_ = self._set.world, self._set
             if part:

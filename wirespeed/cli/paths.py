@@ -49,13 +49,8 @@ def run(options: Options) -> ExitCode:
         debug=options.debug,
     )
     machine = entry.discover(plan)
-    rows = [
-        Row(
-            path,
-            machine.availability(path) or (lacking(path.library, machine.kind) if path.library else None),
-        )
-        for path in all_paths()
-    ]
+    kind = machine.kind
+    rows = [Row(path, machine.availability(path) or lacking(path.library, kind)) for path in all_paths()]
     if options.format == "json":
         listed = [
             {

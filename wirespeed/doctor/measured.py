@@ -16,6 +16,7 @@ from wirespeed.doctor.parts import listed, part
 from wirespeed.errors import WirespeedError
 from wirespeed.report.clean import count, number, record, records, text
 from wirespeed.report.records import Entry, Run, collect
+from wirespeed.results.reading import LONGEST_LINE
 from wirespeed.results.store import read
 
 PAIRS = {
@@ -28,6 +29,7 @@ PAIRS = {
     "variable-OMPI_MCA_pml": ("staged", "aware"),
 }
 """Finding -> the path that is left, and the one that there could be: their ratio is the worth."""
+DOCTOR = b'"doctor"'
 MOST_FILES = 20
 """How many files of a folder are looked into."""
 
@@ -76,21 +78,22 @@ def with_worth(finding: Finding, runs: Sequence[Run], file: str) -> Finding:
 
 def tried_before(file: str) -> dict[str, Worth]:
     """What remedies were worth when they were last tried, by finding, from a doctor's record."""
-    found: dict[str, Worth] = {}
-    with suppress(OSError, UnicodeDecodeError):
-        for line in Path(file).read_text("utf-8").splitlines():
-            with suppress(ValueError):
-                said = record(json.loads(line)) if '"doctor"' in line else {}
-                if said.get("kind") == "doctor":
-                    found = {
-                        str(one.get("key")): worth_of(record(one.get("worth")))
-                        for one in records(said.get("findings"))
-                    }
-    return {
-        key: dataclasses.replace(worth, measured=Path(file).name)
-        for key, worth in found.items()
-        if worth.points
-    }
+    found = {str(one.get("key")): worth_of(record(one.get("worth"))) for one in findings_in(file)}
+    name = Path(file).name
+    return {key: dataclasses.replace(one, measured=name) for key, one in found.items() if one.points}
+
+
+def findings_in(file: str) -> list[dict[str, Any]]:
+    """Findings of records of the kind "doctor"; those of the last such record count."""
+    found: list[dict[str, Any]] = []
+    with suppress(OSError, ValueError), Path(file).open("rb") as stream:
+        while line := stream.readline(LONGEST_LINE):
+            if DOCTOR not in line[:200]:
+                continue
+            with suppress(ValueError, RecursionError):
+                said = record(json.loads(line))
+                found = records(said.get("findings")) if said.get("kind") == "doctor" else found
+    return found
 
 
 def worth_of(said: Mapping[str, Any]) -> Worth:

@@ -23,7 +23,7 @@ class Path:
     transport: str
     """Name of a folder in native/transports."""
     memory: str
-    """pageable, pinned, device or managed: where the two buffers lie."""
+    """pageable, pinned, device, managed or managed-host: where the two buffers lie."""
     into: str = ""
     """Where the receive buffer lies, if elsewhere than the send buffer."""
     options: tuple[tuple[str, str], ...] = ()

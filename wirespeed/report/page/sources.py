@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wirespeed.doctor.measured import findings_in
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.report.clean import record, records, text, texts
+from wirespeed.report.clean import record, text, texts
 from wirespeed.report.records import CONDITIONS, Record, Run, collect, joined
-from wirespeed.results.reading import LONGEST_LINE
 from wirespeed.results.store import read
-
-DOCTOR = b'"doctor"'
 
 
 @dataclass
@@ -74,11 +71,11 @@ def _read(file: str) -> Source:
     try:
         results = read(file)
     except WirespeedError:
-        if findings := _findings(file):
+        if findings := findings_in(file):
             return Source(file, findings=findings)
         raise
     runs = collect(results.records)
-    source = Source(file, _resumed(runs), _findings(file), list(results.warnings))
+    source = Source(file, _resumed(runs), findings_in(file), list(results.warnings))
     if not runs and not source.findings:
         raise WirespeedError(f"{file} holds no run of wirespeed", ExitCode.CANNOT_WRITE)
     if odd := sum(run.odd for run in runs):
@@ -101,19 +98,6 @@ def _resumed(runs: Iterable[Run]) -> list[Run]:
         else:
             parts.append((key, [run]))
     return [joined(group) for _, group in parts]
-
-
-def _findings(file: str) -> list[Record]:
-    """Findings of records of the kind "doctor"; those of the last such record count."""
-    found: list[Record] = []
-    with suppress(OSError, ValueError), Path(file).open("rb") as stream:
-        while line := stream.readline(LONGEST_LINE):
-            if DOCTOR not in line[:200]:
-                continue
-            with suppress(ValueError, RecursionError):
-                said = record(json.loads(line))
-                found = records(said.get("findings")) if said.get("kind") == "doctor" else found
-    return found
 
 
 def measured(sources: Sequence[Source]) -> list[Measured]:
