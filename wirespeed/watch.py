@@ -187,6 +187,8 @@ class JobStep:
             first = None  # He may have been the first.
         first = next((state for state in lost if state and state.rank not in spoke), first)
         victim = first is not None and first.rank not in spoke
+        # What a rank refuses by itself (a device that is not there) no other's death has caused.
+        victim = victim and not any(message.get("code", 1) != 1 for message in self._errors)
         if self._crashes and not victim:
             self.outcome = judge.crashed(self._crashes)
         elif self._errors and not victim:
