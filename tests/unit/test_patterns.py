@@ -112,6 +112,65 @@ def test_every_send_has_its_receive(name: str, custom_file: str, data: st.DataOb
         assert total == figure.bytes
 
 
+def reachable(pairs: set[tuple[int, int]], first: int) -> set[int]:
+    """All that messages lead to from `first` on, itself included."""
+    known, new = {first}, {first}
+    while new:
+        new = {receiver for sender, receiver in pairs if sender in new} - known
+        known |= new
+    return known
+
+
+def heard_of_nobody(pattern: Pattern, shape: Shape, size: int, part: int = 0) -> set[tuple[int, int]]:
+    """(sender, receiver) of messages from whose receiver none leads back to the sender."""
+    pairs = {
+        (rank, transfer.peer)
+        for rank in range(shape.ranks)
+        for step in pattern.steps(rank, shape, size, part)
+        for transfer in step.sends
+    }
+    return {(sender, receiver) for sender, receiver in pairs if sender not in reachable(pairs, receiver)}
+
+
+@pytest.mark.parametrize("name", all_patterns())
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def test_no_rank_can_run_ahead_of_its_receivers(name: str, custom_file: str, data: st.DataObject) -> None:
+    """Protects every pattern's time: a sender that hears of nobody would be timed by the gap between messages."""
+    pattern = find_pattern(name)
+    ranks = pattern.ranks or data.draw(st.integers(2, 9))
+    shape = Shape(ranks, options_of(name, data.draw, ranks, custom_file), None)
+    part = data.draw(st.integers(0, pattern.parts(shape) - 1))
+    assert not heard_of_nobody(pattern, shape, data.draw(SIZES), part)
+
+
+PAIRS = st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda pair: pair[0] != pair[1])
+
+
+@given(pairs=st.lists(PAIRS, min_size=1, max_size=12))
+@settings(max_examples=150, deadline=None)
+def test_one_way_transfers_of_a_file_are_answered_and_no_others(
+    pairs: list[tuple[int, int]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Protects a file in which a rank only sends: its round ends with empty answers, one of each receiver."""
+    file = tmp_path_factory.mktemp("custom") / "mine.csv"
+    file.write_text("step,from,to,bytes\n" + "".join(f"0,{s},{r},8\n" for s, r in pairs))
+    custom, shape = find_pattern("custom"), Shape(6, {"file": str(file)})
+    assert not heard_of_nobody(custom, shape, 8)
+    one_way = {(s, r) for s, r in pairs if s not in reachable(set(pairs), r)}
+    answers = [
+        (rank, out.peer)
+        for rank in range(6)
+        for step in custom.steps(rank, shape, 8)[1:]
+        for out in step.sends
+        if out.bytes == 0
+    ]
+    assert sorted(answers) == sorted((r, s) for s, r in one_way)
+    definition = custom.figure(shape, 8).definition
+    words = {0: "in 1 step;", 1: "in 1 step, and an empty answer;"}
+    assert words.get(len(one_way), f", and {len(one_way)} empty answers;") in definition
+
+
 @given(ranks=st.integers(2, 40))
 @settings(max_examples=40, deadline=None)
 def test_rounds_of_pairs_are_disjoint_and_complete(ranks: int) -> None:

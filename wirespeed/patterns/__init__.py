@@ -28,10 +28,14 @@ __all__ = ["Add", "Derived", "Figure", "Option", "Pattern", "Shape", "Step", "Su
 __all__ += ["all_patterns", "find_pattern"]
 
 
+_SHARED = ("answers", "base")
+"""Modules of this folder that are no patterns."""
+
+
 @cache
 def all_patterns() -> dict[str, Pattern]:
     """Every pattern by name."""
-    names = [module.name for module in pkgutil.iter_modules(__path__) if module.name != "base"]
+    names = [module.name for module in pkgutil.iter_modules(__path__) if module.name not in _SHARED]
     found = [importlib.import_module(f"{__name__}.{name}").PATTERN for name in names]
     return {pattern.name: pattern for pattern in found}
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wirespeed.errors import WirespeedError
+from wirespeed.patterns.answers import unanswered
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
 from wirespeed.units import format_size, parse_size
 
@@ -46,7 +47,9 @@ class Custom(Pattern):
       1,0,2,64K
 
     A round is over when its last transfer has arrived; each sample begins with a barrier, and the time is
-    that of the slowest rank. GB/s are all bytes of the round over that time.
+    that of the slowest rank. GB/s are all bytes of the round over that time. Where no message leads from a
+    receiver back to the sender, the receiver ends the round with an empty answer: else the sender would run
+    ahead, and the time would be the gap between messages. (wirespeed stream measures that: message rate.)
 
     \b
     Examples:
@@ -94,7 +97,13 @@ class Custom(Pattern):
             if line.receiver == rank:
                 receives.setdefault(line.step, []).append(Transfer(line.sender, line.bytes, there, here))
         count = max(line.step for line in lines) + 1
-        return [Step(tuple(sends.get(n, ())), tuple(receives.get(n, ()))) for n in range(count)]
+        answers = _answers(lines)
+        for sender, receiver in answers:
+            if receiver == rank:
+                sends.setdefault(count, []).append(Transfer(sender, 0))
+            if sender == rank:
+                receives.setdefault(count, []).append(Transfer(receiver, 0))
+        return [Step(tuple(sends.get(n, ())), tuple(receives.get(n, ()))) for n in range(count + bool(answers))]
 
     def figure(self, shape: Shape, size: int) -> Figure:
         lines = self.lines(shape)
@@ -102,9 +111,18 @@ class Custom(Pattern):
         steps = max(line.step for line in lines) + 1
         text = (
             f"whole round: {_several(len(lines), 'transfer')}, {format_size(total)}, in "
-            f"{_several(steps, 'step')}; GB/s of all bytes"
+            f"{_several(steps, 'step')}"
         )
+        if answers := len(_answers(lines)):
+            text += f", and {'an empty answer' if answers == 1 else f'{answers} empty answers'}"
+        text += "; GB/s of all bytes"
         return Figure(1, total, text, (Derived("messages", len(lines), "messages/s"),))
+
+
+@lru_cache(maxsize=4)
+def _answers(lines: tuple[Line, ...]) -> list[tuple[int, int]]:
+    """(sender, receiver) of the transfers after which the receiver answers."""
+    return unanswered((line.sender, line.receiver) for line in lines)
 
 
 @lru_cache(maxsize=4)
