@@ -20,9 +20,7 @@
 #include "transports/transport.hpp"
 
 #pragma GCC visibility push(default)
-extern "C" {
 #include "wirespeed.h"
-}
 #pragma GCC visibility pop
 
 using namespace wirespeed;
@@ -73,12 +71,12 @@ class ForeignControl final : public Control {
     int rank() const override { return calls_.rank; }
     int size() const override { return calls_.size; }
     void allgather(const void* mine, void* all, std::size_t bytes_each) override {
-        check(calls_.allgather(mine, all, bytes_each), "allgather");
+        check(calls_.allgather(calls_.user, mine, all, bytes_each), "allgather");
     }
     void broadcast(void* data, std::size_t bytes, int root) override {
-        check(calls_.broadcast(data, bytes, root), "broadcast");
+        check(calls_.broadcast(calls_.user, data, bytes, root), "broadcast");
     }
-    void barrier() override { check(calls_.barrier(), "barrier"); }
+    void barrier() override { check(calls_.barrier(calls_.user), "barrier"); }
 
   private:
     static void check(int code, const char* call) {
@@ -86,6 +84,15 @@ class ForeignControl final : public Control {
     }
     ws_control calls_;
 };
+
+/// A program has a step in memory for each number, used or not.
+constexpr int32_t most_steps = 1 << 24;
+
+void require_inside(const Buffers& buffers, uint64_t offset, uint64_t bytes) {
+    if (bytes > buffers.bytes || offset > buffers.bytes - bytes)
+        throw Error(std::to_string(bytes) + " bytes at " + std::to_string(offset) +
+                    " do not fit the buffers of " + std::to_string(buffers.bytes));
+}
 
 std::map<std::string, std::string> options_from(const char* text) {
     std::map<std::string, std::string> options;
@@ -121,7 +128,7 @@ struct ws_transport {
 struct ws_buffers {
     ws_transport* owner;
     Buffers buffers;
-    ~ws_buffers() { owner->transport->release(buffers); }
+    ~ws_buffers() { owner->transport->abandon(buffers); }
 };
 
 struct ws_program {
@@ -277,19 +284,15 @@ ws_transport* ws_transport_open(const char* name, const char* options, const ws_
         return new ws_transport(*control, *device->device, *page, options_from(options), name);
     });
 }
-void ws_transport_close(ws_transport* transport) { delete transport; }
+int ws_transport_close(ws_transport* transport) {
+    const std::unique_ptr<ws_transport> ending(transport);
+    return succeeded([&] { ending->transport->close(); });
+}
+void ws_transport_abandon(ws_transport* transport) { delete transport; }
 const char* ws_transport_describe(ws_transport* transport) {
     return guarded<const char*>(nullptr, [&] {
         last_text = "{" + transport->transport->describe() + "}";
         return last_text.c_str();
-    });
-}
-
-int ws_transport_clock(ws_transport* transport, double* cost, double* resolution) {
-    return succeeded([&] {
-        const ClockQuality clock = transport->transport->clock();
-        *cost = clock.cost;
-        *resolution = clock.resolution;
     });
 }
 
@@ -299,7 +302,11 @@ ws_buffers* ws_buffers_open(ws_transport* transport, const char* memory, uint64_
                               transport->transport->allocate(memory_from(memory), bytes)};
     });
 }
-void ws_buffers_close(ws_buffers* buffers) { delete buffers; }
+int ws_buffers_close(ws_buffers* buffers) {
+    const std::unique_ptr<ws_buffers> ending(buffers);
+    return succeeded([&] { ending->owner->transport->release(ending->buffers); });
+}
+void ws_buffers_abandon(ws_buffers* buffers) { delete buffers; }
 void* ws_buffers_send(ws_buffers* buffers) { return buffers->buffers.send; }
 void* ws_buffers_receive(ws_buffers* buffers) { return buffers->buffers.receive; }
 
@@ -308,12 +315,18 @@ ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
     return guarded<ws_program*>(nullptr, [&] {
         std::vector<Step> steps;
         std::size_t received = 0;
+        const int ranks = transport->control.size();
         for (uint64_t i = 0; i < count; ++i) {
             const ws_transfer& each = transfers[i];
-            if (each.offset + each.bytes > buffers->buffers.bytes)
-                throw Error("a transfer of " + std::to_string(each.bytes) + " bytes at " +
-                            std::to_string(each.offset) + " does not fit the buffers of " +
-                            std::to_string(buffers->buffers.bytes));
+            if (each.step < 0 || each.step >= most_steps || (i && each.step < transfers[i - 1].step))
+                throw Error("transfer " + std::to_string(i) + " has step " +
+                            std::to_string(each.step) + ": steps count from 0 to " +
+                            std::to_string(most_steps - 1) + " and never go back");
+            if (each.peer < 0 || each.peer >= ranks)
+                throw Error("transfer " + std::to_string(i) + " has peer " +
+                            std::to_string(each.peer) + ": there are " + std::to_string(ranks) +
+                            " ranks");
+            require_inside(buffers->buffers, each.offset, each.bytes);
             steps.resize(std::max(steps.size(), static_cast<std::size_t>(each.step) + 1));
             auto& step = steps[static_cast<std::size_t>(each.step)];
             (each.receives ? step.receives : step.sends)
@@ -338,9 +351,11 @@ ws_program* ws_chain_open(ws_program** links, uint64_t count, const ws_add* adds
         const std::size_t received = links[count - 1]->received;
         for (uint64_t i = 0; i < add_count; ++i) {
             const ws_add& each = adds[i];
-            if (each.offset + each.bytes > buffers.bytes)
-                throw Error("a sum lies outside of the buffers");
-            chain.at(static_cast<std::size_t>(each.link))
+            if (each.link < 0 || static_cast<uint64_t>(each.link) >= count)
+                throw Error("a sum comes after link " + std::to_string(each.link) + ": there are " +
+                            std::to_string(count));
+            require_inside(buffers, each.offset, each.bytes);
+            chain[static_cast<std::size_t>(each.link)]
                 .adds.push_back(
                     {buffers.kind, buffers.receive + each.offset, each.bytes, each.value});
         }
@@ -354,6 +369,13 @@ int ws_program_run(ws_program* program, int lead_in, int rounds_per_sample, int 
     return succeeded([&] {
         program->program->run({lead_in, rounds_per_sample, samples, program->together},
                               {seconds, static_cast<std::size_t>(samples)});
+    });
+}
+int ws_program_clock(ws_program* program, double* cost, double* resolution) {
+    return succeeded([&] {
+        const ClockQuality clock = program->program->clock();
+        *cost = clock.cost;
+        *resolution = clock.resolution;
     });
 }
 const char* ws_program_describe(ws_program* program) {

@@ -1,9 +1,29 @@
-/* The measuring core's C interface. Python reads this very file (cffi, ABI mode): declarations
- * only, no preprocessor lines.
+/* The measuring core's C interface. Python reads this very file (cffi, ABI mode), without its
+ * preprocessor lines.
  *
  * Functions that can fail return 0 on success and -1 (or null) on failure; ws_error() then gives
- * the calling thread's last error as one line of text. Times are in seconds, sizes in bytes. */
+ * the calling thread's last error as one line of text. Times are in seconds, sizes in bytes.
+ *
+ * Strings: what a function returns as const char* lies in memory of the calling thread and holds
+ * until that thread's next call that returns such a string (ws_error()'s: until its next call that
+ * fails). Nobody frees it. Strings given are copied.
+ *
+ * Handles: what a function called ..._open returns belongs to the caller, who ends it with exactly
+ * one call of ..._close or ..._abandon, whatever that call returns. What a handle was made from
+ * (page, device, control, transport, buffers, links) must outlive it.
+ *
+ * Collective functions say so: every rank of the transport calls them, in the same order, and they
+ * may wait for the others. All other functions concern this rank alone. */
+#ifndef WIRESPEED_H
+#define WIRESPEED_H
 
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* "1.2.3" */
 const char* ws_version(void);
 const char* ws_error(void);
 /* Was the calling thread's last error that the machine lacks something (1), or another one (0)? */
@@ -19,8 +39,11 @@ void ws_library_path(const char* name, const char* path);
 /* ---- status page, watchdog, crashes -------------------------------------------------------------
  */
 typedef struct ws_page ws_page;
+/* A page of this rank in a file that others may map; in private memory without one (null). */
 ws_page* ws_page_open(const char* file, int rank);
 void ws_page_close(ws_page* page);
+/* What the rank is about, and after how many seconds without progress it counts as stuck (0: never).
+ */
 void ws_page_stage(ws_page* page, const char* path, uint64_t bytes, double timeout);
 /* Installs the handlers that write the faulting function into the page and one JSON line to
  * report_fd (give_up: text to stderr as well). Call it again after a library has put its own
@@ -43,9 +66,13 @@ ws_device* ws_device_open(const char* kind, int index);
 void ws_device_close(ws_device* device);
 /* JSON: {"kind", "index", "name", "id", "pci", "architecture", "driver", "bytes"} */
 const char* ws_device_identity(ws_device* device);
+/* memory: "pageable", "pinned", "device", "managed" or "managed-host", here and below. The address
+ * is the caller's until ws_device_release. */
 void* ws_device_allocate(ws_device* device, const char* memory, uint64_t bytes);
 void ws_device_release(ws_device* device, const char* memory, void* address);
 int ws_device_copy(ws_device* device, void* to, const void* from, uint64_t bytes);
+/* Lends an allocation to another process by 128 bytes; the address opened from them is closed before
+ * the owner releases its own. */
 int ws_device_share(ws_device* device, void* address, void* handle_128_bytes);
 void* ws_device_open_shared(ws_device* device, const void* handle_128_bytes);
 int ws_device_close_shared(ws_device* device, void* address);
@@ -69,7 +96,7 @@ const char* ws_device_copies(ws_device* device);
 
 /* ---- kernels ------------------------------------------------------------------------------------
  */
-/* The kernels' source text, as run-time compilers get it. */
+/* The kernels' source text, as run-time compilers get it. It stays for the process's life. */
 const char* ws_kernel_source(void);
 /* Compiles it for "sm_90" (NVRTC) or "gfx90a" (hipRTC) without needing a device; the code's size.
  */
@@ -77,12 +104,15 @@ int64_t ws_kernel_compile(const char* architecture);
 
 /* ---- control ------------------------------------------------------------------------------------
  */
-/* Set-up traffic, carried by Python. Each returns 0, or -1 to make the core fail. */
+/* Set-up traffic, carried by whoever started the ranks. Each function is collective, gets `user` as
+ * it was given, and returns 0, or another value to make the core's call fail. The core calls them in
+ * the thread that called it, and only inside collective functions and ws_program_run. */
 typedef struct ws_control {
     int rank, size;
-    int (*allgather)(const void* mine, void* all, uint64_t bytes_each);
-    int (*broadcast)(void* data, uint64_t bytes, int root);
-    int (*barrier)(void);
+    void* user;
+    int (*allgather)(void* user, const void* mine, void* all, uint64_t bytes_each);
+    int (*broadcast)(void* user, void* data, uint64_t bytes, int root);
+    int (*barrier)(void* user);
 } ws_control;
 
 /* ---- MPI ----------------------------------------------------------------------------------------
@@ -96,26 +126,33 @@ const char* ws_mpi_abi(void);
 /* ---- transports ---------------------------------------------------------------------------------
  */
 typedef struct ws_transport ws_transport;
-/* options: "key=value;key=value". The control struct must outlive the transport. */
+/* Collective. options: "key=value;key=value". The control struct is copied. */
 ws_transport* ws_transport_open(const char* name, const char* options, const ws_control* control,
                                 ws_device* device, ws_page* page);
-void ws_transport_close(ws_transport* transport);
+/* Collective: the orderly end, after all programs and buffers. */
+int ws_transport_close(ws_transport* transport);
+/* The end on this rank alone, where others may be gone: communicates nothing, and leaves what a peer
+ * may have mapped. */
+void ws_transport_abandon(ws_transport* transport);
 /* What the transport chose, as a JSON object. */
 const char* ws_transport_describe(ws_transport* transport);
 
-/* The clock that stamps its samples, in seconds: what a reading costs, and its smallest step. */
-int ws_transport_clock(ws_transport* transport, double* cost, double* resolution);
-
 /* A send and a receive buffer of the same kind and size. */
 typedef struct ws_buffers ws_buffers;
+/* Collective. */
 ws_buffers* ws_buffers_open(ws_transport* transport, const char* memory, uint64_t bytes);
-void ws_buffers_close(ws_buffers* buffers);
+/* Collective: the memory is freed when no peer has it open any more. */
+int ws_buffers_close(ws_buffers* buffers);
+/* On this rank alone, as ws_transport_abandon. */
+void ws_buffers_abandon(ws_buffers* buffers);
+/* Addresses that hold as long as the buffers do. */
 void* ws_buffers_send(ws_buffers* buffers);
 void* ws_buffers_receive(ws_buffers* buffers);
 
 /* ---- programs -----------------------------------------------------------------------------------
  */
-/* One transfer of a pattern, seen from this rank. Ordered by step. */
+/* One transfer of a pattern, seen from this rank. Steps count from 0 and never go back from one
+ * transfer to the next. */
 typedef struct ws_transfer {
     int32_t step;
     int32_t receives; /* 0: this rank sends to peer; 1: it receives from peer */
@@ -126,7 +163,8 @@ typedef struct ws_transfer {
 } ws_transfer;
 
 typedef struct ws_program ws_program;
-/* flags: 1, the send buffer is the receive buffer too, as in a ping-pong of one buffer;
+/* Collective. Throws out what does not fit: a step that goes back, a peer that there is not, a place
+ * outside of the buffers. flags: 1, the send buffer is the receive buffer too, as in a ping-pong of one buffer;
  * 2, each sample begins with a barrier of all ranks, where the transport's programs can. */
 ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
                             const ws_transfer* transfers, uint64_t count, int flags);
@@ -139,14 +177,21 @@ typedef struct ws_add {
     uint64_t offset, bytes;
     double value;
 } ws_add;
-/* A program whose round is one round of each link, in order; the links must outlive it, and all
- * have the same buffers. */
+/* A program whose round is one round of each link, in order; all links have the same buffers. */
 ws_program* ws_chain_open(ws_program** links, uint64_t count, const ws_add* adds,
                           uint64_t add_count);
-/* Runs lead_in rounds, then samples x rounds_per_sample rounds; seconds[i]: sample i per round. */
+/* Collective. Runs lead_in rounds, then samples x rounds_per_sample rounds; seconds[i]: sample i per round. */
 int ws_program_run(ws_program* program, int lead_in, int rounds_per_sample, int samples,
                    double* seconds);
+/* The clock that stamps its samples, in seconds: what a reading costs, and its smallest step. */
+int ws_program_clock(ws_program* program, double* cost, double* resolution);
 /* What was chosen for this program, as a JSON object. */
 const char* ws_program_describe(ws_program* program);
 /* For tests: makes the program a liar. what: "drop-byte", "drop-round", "repeat-round". */
 int ws_program_lie(ws_program* program, const char* what);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -42,9 +42,18 @@ class Buffers:
         return self._handle
 
     def close(self) -> None:
-        if self._handle is not None:
-            self._lib.ws_buffers_close(self._handle)
-        self._handle, self._capacity = None, -1
+        """Frees them, together with all ranks."""
+        if handle := self._forget():
+            self._set.core.check(self._lib.ws_buffers_close(handle))
+
+    def abandon(self) -> None:
+        """Ends them on this rank alone: others may be gone."""
+        if handle := self._forget():
+            self._lib.ws_buffers_abandon(handle)
+
+    def _forget(self) -> Any:
+        handle, self._handle, self._capacity = self._handle, None, -1
+        return handle
 
     def _capacities(self, needed: int, needs: Sequence[int]) -> list[int]:
         """What to try to allocate: room for what follows, else for this size alone. Raises Unusable."""
@@ -61,11 +70,11 @@ class Buffers:
     def _allocate(self, capacities: Sequence[int]) -> tuple[Any, int]:
         """Buffers of the first size that every rank could allocate. Raises Unusable."""
         *larger, least = capacities
-        close = self._lib.ws_buffers_close
+        undo = self._lib.ws_buffers_abandon
         for capacity in larger:
             with suppress(Unusable):
-                return self._set.together(partial(self._open, capacity), close), capacity
-        return self._set.together(partial(self._open, least), close), least
+                return self._set.together(partial(self._open, capacity), undo), capacity
+        return self._set.together(partial(self._open, least), undo), least
 
     def _open(self, capacity: int) -> Any:
         return self._set.core.check(

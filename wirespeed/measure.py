@@ -75,26 +75,36 @@ class Measurement:
             return
         try:
             transport = self._setting.together(
-                partial(self._open_transport, path), self._core.lib.ws_transport_close
+                partial(self._open_transport, path), self._core.lib.ws_transport_abandon
             )
         except Unusable as error:
             self._failure(error.what, str(error), None, fatal=True)
             return
         buffers = Buffers(self._setting, transport, path.memory, self._offset)
         try:
-            pattern, shape = self._setting.pattern, self._setting.shape
-            fixed = pattern.fixed_sizes(shape)
-            trial = TRIAL_SIZES if fixed is None else fixed
-            if not path.tried_first or self._all_sizes(path, transport, buffers, step, trial, trial=True):
-                details = self._core.described(self._core.lib.ws_transport_describe(transport))
-                self._tell({"kind": "accepted", "details": details})
-                # A library may set up more for buffers that it has seen in a trial.
-                buffers.close()
-                self._all_sizes(path, transport, buffers, step, sizes)
-                self._count_all(path, transport, buffers, step, sizes)
-        finally:
-            buffers.close()
-            self._core.lib.ws_transport_close(transport)
+            self._try_and_measure(path, transport, buffers, step, sizes)
+        except BaseException:
+            # What fails on this rank alone must not wait for the others.
+            buffers.abandon()
+            self._core.lib.ws_transport_abandon(transport)
+            raise
+        buffers.close()
+        self._core.check(self._core.lib.ws_transport_close(transport))
+
+    def _try_and_measure(
+        self, path: Path, transport: Any, buffers: Buffers, step: int, sizes: Sequence[int]
+    ) -> None:
+        pattern, shape = self._setting.pattern, self._setting.shape
+        fixed = pattern.fixed_sizes(shape)
+        trial = TRIAL_SIZES if fixed is None else fixed
+        if path.tried_first and not self._all_sizes(path, transport, buffers, step, trial, trial=True):
+            return
+        details = self._core.described(self._core.lib.ws_transport_describe(transport))
+        self._tell({"kind": "accepted", "details": details})
+        # A library may set up more for buffers that it has seen in a trial.
+        buffers.close()
+        self._all_sizes(path, transport, buffers, step, sizes)
+        self._count_all(path, transport, buffers, step, sizes)
 
     def _open_transport(self, path: Path) -> Any:
         instead = dict(self._plan.test).get("instead")

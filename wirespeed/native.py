@@ -42,6 +42,18 @@ def _locate() -> tuple[Path, Path]:
     return library, header
 
 
+def declarations(header: str) -> str:
+    """A C header as cffi takes it: without preprocessor lines and what stands there for C++ alone."""
+    kept: list[str] = []
+    for_cplusplus = False
+    for line in header.splitlines():
+        if line.startswith("#"):
+            for_cplusplus = line.startswith("#ifdef __cplusplus")
+        elif not for_cplusplus:
+            kept.append(line)
+    return "\n".join(kept)
+
+
 class Core:
     """The C interface of native/wirespeed.h with failures turned into NativeError."""
 
@@ -50,7 +62,7 @@ class Core:
 
         library, header = _locate()
         self.ffi: Any = FFI()
-        self.ffi.cdef(header.read_text())
+        self.ffi.cdef(declarations(header.read_text()))
         self.lib: Any = self.ffi.dlopen(str(library))
 
     def error(self) -> str:

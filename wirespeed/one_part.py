@@ -70,23 +70,24 @@ class OnePart:
         self._steps = setting.pattern.steps(setting.world.rank, setting.shape, size, part)
         self._adds = any(step.adds for step in self._steps)
         self._sums = setting.pattern.sums(setting.world.rank, setting.shape, size)
-        self._links: list[Any] = []
+        self._programs: list[Any] = []
+        """All that are open, in the order made: a chain comes after its links."""
         self._divisor = setting.pattern.figure(setting.shape, size).divisor
         self._checking = 0.0
 
     def try_only(self) -> None:
         """Two checked rounds: does this path move these bytes at all?"""
-        program = self._open(in_place=False)
         try:
+            program = self._open(in_place=False)
             self._check(program)
             self._check(program)
         finally:
-            self._close(program)
+            self._close()
 
     def counted(self, runs: CountedRuns) -> Message | None:
         """Rounds between two readings of the wires' counters: what was counted, on rank 0."""
-        program = self._open(in_place=False)
         try:
+            program = self._open(in_place=False)
             pace = runs.foreseen(self._size)
             if pace < LONG_ROUND_SECONDS:
                 # A program is new to a library at first; what it sets up then crosses wires, too.
@@ -98,20 +99,19 @@ class OnePart:
 
             return runs.evidence(self._size, self._steps, pace, run)
         finally:
-            self._close(program)
+            self._close()
 
-    def _close(self, *programs: Any) -> None:
-        for program in (*dict.fromkeys(programs), *self._links):
-            self._core.lib.ws_program_close(program)
-        self._links = []
+    def _close(self) -> None:
+        while self._programs:
+            self._core.lib.ws_program_close(self._programs.pop())
 
     def measure(self, squad: Squad) -> Sampled:
         """Checks, samples until the figure is good enough, checks again."""
         fixed = self._plan.stopping.loops is not None
-        program = self._open(in_place=False)
-        timed = self._open(in_place=True) if fixed and self._set.pattern.one_buffer else program
         samples = Samples()
         try:
+            program = self._open(in_place=False)
+            timed = self._open(in_place=True) if fixed and self._set.pattern.one_buffer else program
             first = self._world.maximum(self._check(program))
             if fixed:
                 rounds, stopped = self._fixed(timed, samples, squad)
@@ -122,7 +122,7 @@ class OnePart:
                 self._check(program)
             details = self._core.described(self._core.lib.ws_program_describe(timed))
         finally:
-            self._close(program, timed)
+            self._close()
         return Sampled(samples, rounds, stopped, details)
 
     def _open(self, in_place: bool) -> Any:
@@ -144,12 +144,12 @@ class OnePart:
                 adds += [(len(order), 0, add.offset + shift, add.bytes, add.value) for add in step.adds]
                 order.append(links[key])
                 segment = []
-        self._links += links.values()
         ffi, lib = self._core.ffi, self._core.lib
         chain = lib.ws_chain_open(
             ffi.new("ws_program *[]", order), len(order), ffi.new("ws_add[]", adds), len(adds)
         )
-        return self._lying(self._core.check(chain))
+        self._programs.append(self._core.check(chain))
+        return self._lying(chain)
 
     def _lying(self, program: Any) -> Any:
         if lie := self._set.lie:
@@ -174,7 +174,9 @@ class OnePart:
             )
             return program if self._adds else self._lying(program)
 
-        return self._set.together(compile_it, lib.ws_program_close)
+        program = self._set.together(compile_it, lib.ws_program_close)
+        self._programs.append(program)
+        return program
 
     def _run(self, program: Any, lead_in: int, rounds_per_sample: int, samples: int) -> list[float]:
         seconds = self._core.ffi.new("double[]", max(samples, 1))
@@ -232,7 +234,7 @@ class OnePart:
     def _sampled(self, program: Any, samples: Samples, squad: Squad, first: float) -> tuple[int, str]:
         """Batch after batch, until rank 0 says that it is enough: rounds per sample, and why it stopped."""
         estimate = self._warm_up(program, first)
-        rule = StoppingRule(self._plan.stopping, *self._clock(), divisor=self._divisor)
+        rule = StoppingRule(self._plan.stopping, *self._clock(program), divisor=self._divisor)
         if more := self._world.share(rule.calibration_rounds(estimate)):
             estimate = self._world.maximum(self._run(program, 0, more, 1)[0])
         began = last_told = time.monotonic()
@@ -266,10 +268,10 @@ class OnePart:
     def _keep(self, samples: Samples, squad: Squad, seconds: list[float]) -> None:
         samples.add([value / self._divisor for value in squad.gathered(seconds)])
 
-    def _clock(self) -> tuple[float, float]:
-        """Cost and resolution of the clock that stamps the samples, in seconds."""
+    def _clock(self, program: Any) -> tuple[float, float]:
+        """Cost and resolution of the clock that stamps the program's samples, in seconds."""
         cost, resolution = self._core.ffi.new("double *"), self._core.ffi.new("double *")
-        self._core.check(self._core.lib.ws_transport_clock(self._transport, cost, resolution))
+        self._core.check(self._core.lib.ws_program_clock(program, cost, resolution))
         return cost[0], resolution[0]
 
     def _may_check(self, elapsed: float) -> bool:

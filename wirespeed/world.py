@@ -164,16 +164,16 @@ class World:
                 return -1
             return 0
 
-        @ffi.callback("int(const void *, void *, uint64_t)")  # type: ignore[untyped-decorator]
-        def allgather(mine: Any, all_: Any, each: int) -> int:
+        @ffi.callback("int(void *, const void *, void *, uint64_t)")  # type: ignore[untyped-decorator]
+        def allgather(_user: Any, mine: Any, all_: Any, each: int) -> int:
             return guarded(lambda: comm.Allgather(ffi.buffer(mine, each), ffi.buffer(all_, each * comm.size)))
 
-        @ffi.callback("int(void *, uint64_t, int)")  # type: ignore[untyped-decorator]
-        def broadcast(data: Any, size: int, root: int) -> int:
+        @ffi.callback("int(void *, void *, uint64_t, int)")  # type: ignore[untyped-decorator]
+        def broadcast(_user: Any, data: Any, size: int, root: int) -> int:
             return guarded(lambda: comm.Bcast(ffi.buffer(data, size), root))
 
-        @ffi.callback("int(void)")  # type: ignore[untyped-decorator]
-        def barrier() -> int:
+        @ffi.callback("int(void *)")  # type: ignore[untyped-decorator]
+        def barrier(_user: Any) -> int:
             return guarded(comm.Barrier)
 
         struct = ffi.new(

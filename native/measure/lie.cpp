@@ -7,17 +7,17 @@
 namespace wirespeed {
 namespace {
 
-class Liar final : public Program {
+class Liar final : public WrappedProgram {
   public:
     Liar(std::unique_ptr<Program> truth, std::string what, Device& device, Buffers buffers,
          std::size_t received)
-        : truth_(std::move(truth)), what_(std::move(what)), device_(device), buffers_(buffers),
+        : WrappedProgram(std::move(truth)), what_(std::move(what)), device_(device), buffers_(buffers),
           received_(received), before_(received) {}
 
     void run(const Schedule& schedule, std::span<double> seconds) override {
-        if (received_ == 0) return truth_->run(schedule, seconds);
+        if (received_ == 0) return program_->run(schedule, seconds);
         device_.copy(before_.data(), buffers_.receive, received_);
-        truth_->run(schedule, seconds);
+        program_->run(schedule, seconds);
         std::vector<std::byte> now(received_);
         device_.copy(now.data(), buffers_.receive, received_);
         if (what_ == "drop-byte")
@@ -29,11 +29,7 @@ class Liar final : public Program {
         arrived_ = std::move(now);
     }
 
-    bool can_begin_together() const override { return truth_->can_begin_together(); }
-    std::string describe() const override { return truth_->describe(); }
-
   private:
-    std::unique_ptr<Program> truth_;
     std::string what_;
     Device& device_;
     Buffers buffers_;

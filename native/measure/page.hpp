@@ -26,7 +26,9 @@ struct PageLayout {
     std::atomic<std::uint64_t> round;  ///< rounds begun since the start
     std::atomic<std::uint64_t> call;   ///< CallId in the low half, peer + 1 in the high half
     std::atomic<std::uint64_t> beat;   ///< raised by set-up code: progress outside rounds
-    double timeout;                    ///< seconds without progress after which the rank is stuck
+    /// Seconds without progress after which the rank is stuck. Read before `beat`: who sees a new
+    /// one sees the progress that came with it.
+    std::atomic<double> timeout;
     std::atomic<std::uint32_t> ncalls;
     std::atomic<std::uint32_t> nframes;  ///< frames below are complete when not 0
     std::uint64_t frames[frames_max];  ///< return addresses, written by the stack signal's handler
@@ -36,6 +38,8 @@ struct PageLayout {
     std::atomic<std::uint32_t> asked;  ///< set by who watches: name the frames and report
     char fault[256];                   ///< "opal_convertor_pack in libopen-pal.so.80"
 };
+
+static_assert(std::atomic<double>::is_always_lock_free && sizeof(std::atomic<double>) == 8);
 
 class Page {
   public:

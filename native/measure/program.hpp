@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/clock.hpp"
 #include "measure/page.hpp"
 
 namespace wirespeed {
@@ -20,6 +21,11 @@ struct Schedule {
     bool aligned = true;    ///< they meet before the first round of all
 };
 
+/// In seconds: what reading a clock costs, and the smallest step that it can tell.
+struct ClockQuality {
+    double cost, resolution;
+};
+
 class Program {
   public:
     virtual ~Program() = default;
@@ -30,6 +36,23 @@ class Program {
     virtual bool can_begin_together() const { return false; }
     /// What was chosen for this program, as JSON members, for the record.
     virtual std::string describe() const { return {}; }
+    /// The clock that stamps its samples: the CPU's, unless it says otherwise.
+    virtual ClockQuality clock() const { return {clock_cost(), clock_resolution()}; }
+};
+
+/// Another program, and something besides.
+class WrappedProgram : public Program {
+  public:
+    explicit WrappedProgram(std::unique_ptr<Program> program) : program_(std::move(program)) {}
+    void run(const Schedule& schedule, std::span<double> seconds) override {
+        program_->run(schedule, seconds);
+    }
+    bool can_begin_together() const override { return program_->can_begin_together(); }
+    std::string describe() const override { return program_->describe(); }
+    ClockQuality clock() const override { return program_->clock(); }
+
+  protected:
+    std::unique_ptr<Program> program_;
 };
 
 /// Something a CPU does in each round: one step of a pattern, as a rule.

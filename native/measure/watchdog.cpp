@@ -114,15 +114,16 @@ void watch(Page& page, Reports reports, std::string python_stack, pthread_t thre
         // A stopped process is not a stuck one: only ticks that came on time count.
         still += std::min(time - last, 0.3);
         last = time;
+        const double limit = layout.timeout.load();
         if (const auto next = progress(); next != seen) {
             seen = next;
             still = 0;
             reported = false;
         }
         const bool asked = layout.asked.exchange(0) != 0;
-        const bool stuck = !reported && layout.timeout > 0 && still >= layout.timeout;
+        const bool stuck = !reported && limit > 0 && still >= limit;
         // Cut off from its front end, a rank would wait for a message for ever.
-        if (!reports.give_up && reported && still >= layout.timeout + orphaned) _exit(gave_up_code);
+        if (!reports.give_up && reported && still >= limit + orphaned) _exit(gave_up_code);
         if (!asked && !stuck) continue;
         reported = true;
         if (!asked) layout.nframes.store(0);

@@ -59,7 +59,7 @@ std::unique_ptr<Program> HostTransport::compile(std::span<const Step> steps,
     return std::make_unique<HostProgram>(context_.page, std::move(round), align());
 }
 
-void Transport::release(Buffers& buffers) {
+void Transport::abandon(Buffers& buffers) noexcept {
     if (buffers.send) context_.device.release(buffers.kind, buffers.send);
     if (buffers.receive) context_.device.release(buffers.kind, buffers.receive);
     buffers = {};

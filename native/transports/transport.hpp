@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "devices/device.hpp"
-#include "measure/clock.hpp"
 #include "measure/page.hpp"
 #include "measure/program.hpp"
 
@@ -62,19 +61,22 @@ struct Context {
                        std::size_t most) const;
 };
 
-/// In seconds: what reading a clock costs, and the smallest step that it can tell.
-struct ClockQuality {
-    double cost, resolution;
-};
-
 class Transport {
   public:
     explicit Transport(Context& context) : context_(context) {}
+    /// Communicates nothing, and frees only what no peer can reach: a rank that ends early must not
+    /// wait for others.
     virtual ~Transport() = default;
+
+    /// The orderly end, before destruction. Every rank calls it, after all programs and buffers.
+    virtual void close() {}
 
     /// Memory that this transport can move; plain device memory unless it needs its own.
     virtual Buffers allocate(Memory kind, std::size_t bytes);
-    virtual void release(Buffers& buffers);
+    /// Every rank calls it: memory that peers have opened is freed when all have let go of it.
+    virtual void release(Buffers& buffers) { abandon(buffers); }
+    /// The end of buffers on this rank alone: what a peer may still reach is left as it is.
+    virtual void abandon(Buffers& buffers) noexcept;
 
     virtual std::unique_ptr<Program> compile(std::span<const Step> steps,
                                              const Buffers& buffers) = 0;
@@ -82,9 +84,6 @@ class Transport {
     /// What the transport found and chose, as JSON members ("\"protocol\": \"P2P\""), for the
     /// record.
     virtual std::string describe() const { return {}; }
-
-    /// The clock that stamps the samples of this transport's programs.
-    virtual ClockQuality clock() const { return {clock_cost(), clock_resolution()}; }
 
   protected:
     Context& context_;

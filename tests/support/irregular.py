@@ -150,6 +150,7 @@ class Rank:
         self.copy(send, ffi.from_buffer(noise(self.world.rank)))
         self.copy(receive, ffi.from_buffer(bytes(ROOM)))
         flat = [(step, into, peer, 0, at, size) for step, into, peer, at, size in case.steps[self.world.rank]]
+        flat.sort(key=lambda transfer: transfer[0])
         self.world.barrier()
         program = check(
             lib.ws_program_open(

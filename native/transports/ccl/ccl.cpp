@@ -25,21 +25,16 @@ class Round final : public Action {
 };
 
 /// Says more of a program than it says itself.
-class Noted final : public Program {
+class Noted final : public WrappedProgram {
   public:
     Noted(std::unique_ptr<Program> program, std::string note)
-        : program_(std::move(program)), note_(std::move(note)) {}
-    void run(const Schedule& schedule, std::span<double> seconds) override {
-        program_->run(schedule, seconds);
-    }
-    bool can_begin_together() const override { return program_->can_begin_together(); }
+        : WrappedProgram(std::move(program)), note_(std::move(note)) {}
     std::string describe() const override {
         const std::string own = program_->describe();
         return own.empty() ? note_ : own + ", " + note_;
     }
 
   private:
-    std::unique_ptr<Program> program_;
     std::string note_;
 };
 
@@ -55,13 +50,15 @@ class CclTransport final : public Transport {
         if (in_stream_) clock_ = ccl::stream_clock(communicator_->stream());
     }
 
+    void close() override { communicator_->close(); }
+
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         ccl::Script round(*communicator_, context_.page, steps, buffers);
         const bool nothing = round.carries_nothing();
         std::unique_ptr<Program> program;
         if (in_stream_)
             program = std::make_unique<ccl::StreamProgram>(context_, *communicator_,
-                                                           std::move(round), way_);
+                                                           std::move(round), way_, clock_);
         else
             program = of_host_rounds(std::move(round));
         if (!nothing) return program;
@@ -70,8 +67,6 @@ class CclTransport final : public Transport {
     }
 
     std::string describe() const override { return communicator_->describe(); }
-
-    ClockQuality clock() const override { return in_stream_ ? clock_ : Transport::clock(); }
 
   private:
     static bool in_stream(const std::string& rounds) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
@@ -60,12 +61,17 @@ Communicator::Communicator(Context& context)
         }
     }
     page_.enter(page_.name("ncclCommInitRank"));
-    exchange(context.control, [&] {
-        context.device.enter();
-        check(calls_->init_rank(&handle_, size_, all[0].unique_id, rank_), "ncclCommInitRank",
-              std::to_string(size_) + " ranks");
-        return true;
-    });
+    try {
+        exchange(context.control, [&] {
+            context.device.enter();
+            check(calls_->init_rank(&handle_, size_, all[0].unique_id, rank_), "ncclCommInitRank",
+                  std::to_string(size_) + " ranks");
+            return true;
+        });
+    } catch (...) {
+        abort();  // of a constructor that throws, no destructor runs
+        throw;
+    }
     page_.leave();
 }
 
@@ -99,11 +105,18 @@ Communicator::Introduction Communicator::introduce(Context& context) {
     return mine;
 }
 
-Communicator::~Communicator() {
+void Communicator::close() {
+    page_.enter(page_.name("ncclCommDestroy"));
+    check(calls_->destroy(std::exchange(handle_, nullptr)), "ncclCommDestroy");
+    page_.leave();
+}
+
+Communicator::~Communicator() { abort(); }
+
+void Communicator::abort() noexcept {
     if (!handle_) return;
-    // In an orderly end NCCL waits for the other ranks; after a failure they may never come.
-    page_.enter(page_.name(broken_ ? "ncclCommAbort" : "ncclCommDestroy"));
-    broken_ ? calls_->abort(handle_) : calls_->destroy(handle_);
+    page_.enter(page_.name("ncclCommAbort"));
+    calls_->abort(std::exchange(handle_, nullptr));
     page_.leave();
 }
 
@@ -114,7 +127,6 @@ void Communicator::check_meanwhile() {
 }
 
 void Communicator::fail(Nccl::Result code, const char* call, std::string_view arguments) {
-    broken_ = true;
     throw Error(call, arguments, Nccl::text(*calls_, code, handle_));
 }
 

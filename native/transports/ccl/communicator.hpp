@@ -18,7 +18,10 @@ class Communicator {
   public:
     /// Every rank makes one; where one cannot, none has one. Throws Error.
     explicit Communicator(Context& context);
+    /// Where close() was not called, a peer may be gone: NCCL is told to give up.
     ~Communicator();
+    /// Every rank calls it: NCCL's orderly end waits for all of them.
+    void close();
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;
 
@@ -61,6 +64,7 @@ class Communicator {
     };
     Introduction introduce(Context& context);
     void check_meanwhile();
+    void abort() noexcept;
     [[noreturn]] void fail(Nccl::Result code, const char* call, std::string_view arguments);
 
     Page& page_;
@@ -72,7 +76,6 @@ class Communicator {
     std::unique_ptr<Stream> stream_;
     Allocation scratch_;
     Nccl::Comm handle_ = nullptr;
-    bool broken_ = false;  ///< a call has failed: there is no orderly end any more
 };
 
 }  // namespace wirespeed::ccl

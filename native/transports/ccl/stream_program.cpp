@@ -24,10 +24,10 @@ constexpr double trial_seconds = 1e-3;
 }  // namespace
 
 StreamProgram::StreamProgram(Context& context, Communicator& communicator, Script round,
-                             const std::string& way)
+                             const std::string& way, ClockQuality clock)
     : communicator_(communicator), page_(context.page), round_(std::move(round)),
       meeting_(Script::meeting(communicator, context.page)),
-      wait_(context.page.name("NCCL's stream")) {
+      wait_(context.page.name("NCCL's stream")), clock_(clock) {
     choose(context.control, way);
 }
 
@@ -94,7 +94,7 @@ void StreamProgram::run(const Schedule& schedule, std::span<double> seconds) {
         prepare(schedule.lead_in);
         prepare(schedule.rounds_per_sample);
     }
-    meeting_.enqueue();
+    if (schedule.aligned) meeting_.enqueue();
     put(schedule.lead_in, no_sample);
     mark(0, start);
     for (int sample = 0; sample < schedule.samples; ++sample)

@@ -16,10 +16,11 @@ class StreamProgram final : public Program {
     /// Every rank makes one. `way`: how rounds are put into the stream, "enqueued" or as a
     /// "graph"; "measured": as is faster here.
     StreamProgram(Context& context, Communicator& communicator, Script round,
-                  const std::string& way);
+                  const std::string& way, ClockQuality clock);
 
     void run(const Schedule& schedule, std::span<double> seconds) override;
     std::string describe() const override;
+    ClockQuality clock() const override { return clock_; }
 
   private:
     /// An event behind some rounds, which may end a sample.
@@ -41,6 +42,7 @@ class StreamProgram final : public Program {
     Page& page_;
     Script round_, meeting_;
     CallId wait_;
+    ClockQuality clock_;
     int piece_ = 1;  ///< so many rounds are put in at most before the next event
     bool as_graph_ = false;
     std::string no_graph_;                          ///< why this rank could make none

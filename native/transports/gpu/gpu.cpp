@@ -47,10 +47,13 @@ class GpuTransport final : public Transport {
         counts_.received = counts_.sent;
     }
 
+    void close() override { inbox_.close(); }
+
     Buffers allocate(Memory kind, std::size_t bytes) override {
         return buffers_.allocate(kind, bytes);
     }
     void release(Buffers& buffers) override { buffers_.release(buffers); }
+    void abandon(Buffers& buffers) noexcept override { buffers_.abandon(buffers); }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         const std::vector<Step> theirs = peer_offsets(context_.control, steps);
@@ -69,7 +72,7 @@ class GpuTransport final : public Transport {
         std::unique_ptr<PlayProgram> program;
         exchange(context_.control, [&] {
             program =
-                std::make_unique<PlayProgram>(context_, counts_, std::move(script), ways.front());
+                std::make_unique<PlayProgram>(context_, counts_, std::move(script), ways.front(), clock());
             return true;
         });
         ways_.choose(*program, ways, same);
@@ -83,12 +86,12 @@ class GpuTransport final : public Transport {
                ", \"most_blocks\": " + std::to_string(ways_.blocks());
     }
 
-    ClockQuality clock() const override {
+  private:
+    ClockQuality clock() const {
         const double step = 1e-9 * static_cast<double>(facts_.clock_ns);
         return {step, step};
     }
 
-  private:
     static Facts start(Context& context) {
         refuse_shared_devices(context, "gpu");
         const auto all = exchange(context.control, [&] { return ask(context.device); });

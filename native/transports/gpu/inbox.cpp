@@ -29,7 +29,18 @@ Inbox::Inbox(Context& context, unsigned most_blocks)
     });
 }
 
+void Inbox::close() {
+    close_peers();
+    context_.control.barrier();
+    mine_ = {};
+}
+
 Inbox::~Inbox() {
+    close_peers();
+    mine_.hand_over();
+}
+
+void Inbox::close_peers() noexcept {
     for (std::size_t rank = 0; rank < opened_.size(); ++rank) {
         if (!opened_[rank] || static_cast<int>(rank) == context_.control.rank()) continue;
         try {
@@ -37,6 +48,7 @@ Inbox::~Inbox() {
         } catch (const Error&) {
             // The process is ending.
         }
+        opened_[rank] = nullptr;
     }
 }
 

@@ -14,6 +14,9 @@ class Inbox {
     /// Every rank calls it. `most_blocks`: of a kernel, on any rank.
     Inbox(Context& context, unsigned most_blocks);
     ~Inbox();
+    /// Every rank calls it: the memory is freed when no peer has it open any more. Without it the
+    /// memory stays until the process ends.
+    void close();
     Inbox(const Inbox&) = delete;
     Inbox& operator=(const Inbox&) = delete;
 
@@ -35,6 +38,7 @@ class Inbox {
   private:
     static constexpr std::size_t line = 128;  ///< words of different kinds share no cache line
     std::uint64_t part(int owner, int writer, std::size_t at);
+    void close_peers() noexcept;
 
     Context& context_;
     std::size_t ring_bytes_, words_bytes_, each_;

@@ -68,8 +68,10 @@ std::string Method::text() const {
     return names[way];
 }
 
-PlayProgram::PlayProgram(Context& context, Counts& counts, Script script, Method method)
+PlayProgram::PlayProgram(Context& context, Counts& counts, Script script, Method method,
+                         ClockQuality clock)
     : context_(context), counts_(counts), script_(std::move(script)), method_(method),
+      clock_(clock),
       playing_(context.page.name("GPU kernel that moves the rounds")),
       stream_(context.device.stream()),
       orders_(context.device, Memory::device,
@@ -189,8 +191,8 @@ void PlayProgram::wait_for(u64 rounds) {
             context_.page.begin_round();
         }
         // Whoever watches has been told by then, and has had time to end the job.
-        const double patience = 2 * context_.page.layout().timeout + 5;
-        if (!stopping && context_.page.layout().timeout > 0 && time - moved > patience) {
+        const double limit = context_.page.layout().timeout.load();
+        if (!stopping && limit > 0 && time - moved > 2 * limit + 5) {
             std::atomic_ref(host.stop).store(1, std::memory_order_release);
             stopping = true;
         }

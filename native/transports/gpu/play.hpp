@@ -44,9 +44,11 @@ struct Script {
 
 class PlayProgram final : public Program {
   public:
-    PlayProgram(Context& context, Counts& counts, Script script, Method method);
+    PlayProgram(Context& context, Counts& counts, Script script, Method method,
+                ClockQuality clock);
     void run(const Schedule& schedule, std::span<double> seconds) override;
     std::string describe() const override;
+    ClockQuality clock() const override { return clock_; }
 
     void use(Method method) { method_ = method; }
 
@@ -60,6 +62,7 @@ class PlayProgram final : public Program {
     Counts& counts_;
     Script script_;
     Method method_;
+    ClockQuality clock_;
     CallId playing_;
     double told_ = 0;  ///< the most of the host's time that the GPU's clock told of; 0 unknown
     std::unique_ptr<Stream> stream_;

@@ -212,6 +212,7 @@ class IpcTransport final : public HostTransport {
         return buffers_.allocate(kind, bytes);
     }
     void release(Buffers& buffers) override { buffers_.release(buffers); }
+    void abandon(Buffers& buffers) noexcept override { buffers_.abandon(buffers); }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         const std::vector<Step> theirs = peer_offsets(context_.control, steps);

@@ -51,15 +51,20 @@ Buffers PeerBuffers::allocate(Memory kind, std::size_t bytes) {
 }
 
 void PeerBuffers::release(Buffers& buffers) {
+    const Buffers mine = buffers;
+    abandon(buffers);
+    // Memory that a peer has still open may not be freed.
+    context_.control.barrier();
+    context_.device.release(mine.kind, mine.send);
+    context_.device.release(mine.kind, mine.receive);
+}
+
+void PeerBuffers::abandon(Buffers& buffers) noexcept {
     const auto found = all_.find(buffers.send);
     if (found != all_.end()) {
         close(found->second);
         all_.erase(found);
     }
-    // Memory that a peer has still open may not be freed.
-    context_.control.barrier();
-    context_.device.release(buffers.kind, buffers.send);
-    context_.device.release(buffers.kind, buffers.receive);
     buffers = {};
 }
 
@@ -84,7 +89,7 @@ std::byte* PeerBuffers::reach(const Buffers& buffers, int peer, bool send) {
     return address;
 }
 
-void PeerBuffers::close(Opened& opened) {
+void PeerBuffers::close(Opened& opened) noexcept {
     for (auto* known : {&opened.send, &opened.receive})
         for (const auto& [peer, address] : *known) {
             try {

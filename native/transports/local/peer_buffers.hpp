@@ -20,6 +20,8 @@ class PeerBuffers {
     /// Every rank calls these. Throws Error on every rank when one has no room.
     Buffers allocate(Memory kind, std::size_t bytes);
     void release(Buffers& buffers);
+    /// On this rank alone: closes what it has opened; its own memory stays, a peer may use it.
+    void abandon(Buffers& buffers) noexcept;
 
     /// The peer's buffers of the same allocation, as this device reaches them. Where this rank's
     /// two buffers are one, the peer's are too.
@@ -35,7 +37,7 @@ class PeerBuffers {
         std::map<int, std::byte*> send, receive;  ///< by rank, as far as opened
     };
     std::byte* reach(const Buffers& buffers, int peer, bool send);
-    void close(Opened& opened);
+    void close(Opened& opened) noexcept;
 
     Context& context_;
     std::map<std::byte*, Opened> all_;

@@ -149,7 +149,8 @@ class OshmemTransport final : public Transport {
         std::memset(words_, 0, Signals::bytes(context.control.size()));
         context.control.barrier();  // nobody signals before
     }
-    ~OshmemTransport() override { calls_.release(words_); }
+
+    void close() override { calls_.release(words_); }
 
     Buffers allocate(Memory kind, std::size_t bytes) override {
         if (kind != Memory::pageable) throw Unavailable("OpenSHMEM's heap is pageable host memory");
@@ -173,6 +174,7 @@ class OshmemTransport final : public Transport {
         context_.page.leave();
         buffers = {};
     }
+    void abandon(Buffers& buffers) noexcept override { buffers = {}; }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         const auto there = peer_offsets(context_.control, steps);

@@ -105,6 +105,8 @@ class PipelinedTransport final : public Transport {
     explicit PipelinedTransport(Context& context)
         : Transport(context), options_(context), carrier_(open_transport("mpi", context)) {}
 
+    void close() override { carrier_->close(); }
+
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         prepare(steps);
         const World world = look_at_all(steps);

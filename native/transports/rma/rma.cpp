@@ -56,6 +56,12 @@ template <class Abi> class RmaTransport final : public Transport {
         context_.page.leave();
         Transport::release(buffers);
     }
+    /// A window ends with all ranks: until then MPI knows the memory.
+    void abandon(Buffers& buffers) noexcept override {
+        const bool known = windows_.erase(buffers.send) + windows_.erase(buffers.receive) > 0;
+        if (known) buffers = {};
+        Transport::abandon(buffers);
+    }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         const auto there = peer_offsets(context_.control, steps);

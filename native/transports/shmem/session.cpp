@@ -114,8 +114,7 @@ Session::Session(Context& context)
     join(context, calls_);
 }
 
-Session::~Session() {
-    if (abandoned_) return;
+void Session::close() noexcept {
     context_.page.enter(context_.page.name("nvshmem_finalize"));
     calls_.finalize();
     context_.page.leave();
@@ -143,7 +142,7 @@ std::byte* Session::allocate(std::size_t bytes) {
 }
 
 void Session::release(void* address) noexcept {
-    if (!address || abandoned_) return;
+    if (!address) return;
     context_.page.enter(context_.page.name("nvshmem_free"));
     calls_.release(address);
     context_.page.leave();

@@ -18,8 +18,8 @@ using shmem::Session;
 
 class StreamCalls {
   public:
-    StreamCalls(Session& session, Device& device, Page& page)
-        : session_(session), calls_(session.calls()), page_(page), stream_(device.stream()),
+    StreamCalls(const Nvshmem& calls, Device& device, Page& page)
+        : calls_(calls), page_(page), stream_(device.stream()),
           native_(stream_->native()), enqueue_(page.name("NVSHMEM call on a stream")),
           wait_(page.name("wait for NVSHMEM's stream")) {}
 
@@ -38,16 +38,10 @@ class StreamCalls {
     }
     void finish(int peer) {
         page_.enter(wait_, peer);  // a stream does not say whom it waits for
-        try {
-            stream_->wait();
-        } catch (...) {
-            session_.abandon();
-            throw;
-        }
+        stream_->wait();
     }
 
   private:
-    Session& session_;
     const Nvshmem& calls_;
     Page& page_;
     std::unique_ptr<Stream> stream_;
@@ -68,7 +62,11 @@ class ShmemTransport final : public Transport {
             return true;
         });
     }
-    ~ShmemTransport() override { session_.release(words_); }
+
+    void close() override {
+        session_.release(words_);
+        session_.close();
+    }
 
     Buffers allocate(Memory kind, std::size_t bytes) override {
         if (kind != Memory::device) throw Unavailable("NVSHMEM moves device memory and no other");
@@ -91,12 +89,13 @@ class ShmemTransport final : public Transport {
         session_.release(buffers.receive);
         buffers = {};
     }
+    void abandon(Buffers& buffers) noexcept override { buffers = {}; }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         const auto there = peer_offsets(context_.control, steps);
         const bool ready_notice = may_come_early(context_.control, steps, buffers);
         auto rounds = std::make_unique<SignalledRounds<StreamCalls>>(
-            StreamCalls(session_, context_.device, context_.page), signals_, ready_notice);
+            StreamCalls(session_.calls(), context_.device, context_.page), signals_, ready_notice);
         bool direct = true;
         for (std::size_t i = 0; i < steps.size(); ++i) {
             rounds->add(steps[i], there[i], buffers);

@@ -15,12 +15,21 @@ struct Copy {
     std::size_t bytes;
 };
 
+/// What the messages go through, as large as a pair of buffers. Programs keep it: a later one with
+/// larger buffers has another.
+struct HostMemory {
+    HostMemory(Device& device, Memory kind, std::size_t bytes)
+        : send(device, kind, std::max<std::size_t>(bytes, 1)),
+          receive(device, kind, std::max<std::size_t>(bytes, 1)) {}
+    Allocation send, receive;
+};
+
 class StagedStep final : public Action {
   public:
-    StagedStep(Device& device, Page& page, std::vector<Copy> out, std::unique_ptr<Action> move,
-               std::vector<Copy> in)
-        : device_(device), page_(page), out_(std::move(out)), in_(std::move(in)),
-          move_(std::move(move)), to_host_(page.name("copy device to host")),
+    StagedStep(Device& device, Page& page, std::shared_ptr<const HostMemory> memory,
+               std::vector<Copy> out, std::unique_ptr<Action> move, std::vector<Copy> in)
+        : device_(device), page_(page), memory_(std::move(memory)), out_(std::move(out)),
+          in_(std::move(in)), move_(std::move(move)), to_host_(page.name("copy device to host")),
           to_device_(page.name("copy host to device")) {}
     void run() override {
         if (!out_.empty()) page_.enter(to_host_);
@@ -33,6 +42,7 @@ class StagedStep final : public Action {
   private:
     Device& device_;
     Page& page_;
+    std::shared_ptr<const HostMemory> memory_;
     std::vector<Copy> out_, in_;
     std::unique_ptr<Action> move_;
     CallId to_host_, to_device_;
@@ -49,20 +59,23 @@ class StagedTransport final : public HostTransport {
         if (!carrier_) throw Error("staging needs a carrier whose rounds the CPU runs");
     }
 
+    void close() override { inner_->close(); }
+
     std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) override {
-        reserve(buffers.bytes);
+        if (!memory_ || memory_->send.bytes() < buffers.bytes)
+            memory_ = std::make_shared<HostMemory>(context_.device, through_, buffers.bytes);
         Buffers host;
-        host.send = send_.address();
-        host.receive = receive_.address();
+        host.send = memory_->send.address();
+        host.receive = memory_->receive.address();
         host.kind = through_;
-        host.bytes = send_.bytes();
+        host.bytes = memory_->send.bytes();
         std::vector<Copy> out, in;
         for (const auto& t : step.sends)
             if (t.bytes) out.push_back({host.send + t.offset, buffers.send + t.offset, t.bytes});
         for (const auto& t : step.receives)
             if (t.bytes)
                 in.push_back({buffers.receive + t.offset, host.receive + t.offset, t.bytes});
-        return std::make_unique<StagedStep>(context_.device, context_.page, std::move(out),
+        return std::make_unique<StagedStep>(context_.device, context_.page, memory_, std::move(out),
                                             carrier_->compile_step(step, host), std::move(in));
     }
 
@@ -70,16 +83,10 @@ class StagedTransport final : public HostTransport {
     std::string describe() const override { return inner_->describe(); }
 
   private:
-    void reserve(std::size_t bytes) {
-        if (send_.address() && send_.bytes() >= bytes) return;
-        send_ = Allocation(context_.device, through_, std::max<std::size_t>(bytes, 1));
-        receive_ = Allocation(context_.device, through_, std::max<std::size_t>(bytes, 1));
-    }
-
     Memory through_;
     std::unique_ptr<Transport> inner_;
     HostTransport* carrier_;
-    Allocation send_, receive_;
+    std::shared_ptr<HostMemory> memory_;
 };
 
 const AddTransport add{"staged", [](Context& context) -> std::unique_ptr<Transport> {
