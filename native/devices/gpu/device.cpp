@@ -35,6 +35,7 @@ class GpuDevice final : public Device {
         enter();
         return driver_->multiprocessors();
     }
+    double clock_rate() override { return driver_->clock_rate(); }
     void* register_host(void* address, std::size_t bytes) override {
         enter();
         void* const on_device = driver_->register_host(address, bytes);

@@ -65,6 +65,8 @@ class Driver {
                         void* stream) = 0;
 
     virtual unsigned multiprocessors() = 0;
+    /// As Device's.
+    virtual double clock_rate() { return 1e9; }
     /// Pins memory of the process for every context; its address on the device.
     virtual void* register_host(void* address, std::size_t bytes) = 0;
     virtual void unregister_host(void* address) noexcept = 0;
