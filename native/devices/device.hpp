@@ -155,6 +155,8 @@ class Device {
 struct DeviceKind {
     std::string name;
     int (*count)();  ///< how many there are; throws Error saying why none can be used
+    /// Without opening it: a process that only looks holds nothing of a GPU.
+    Identity (*identity)(int index);
     std::unique_ptr<Device> (*open)(int index);
 };
 

@@ -39,8 +39,10 @@ FAKE(hipDeviceTotalMem, (std::size_t* bytes, int), *bytes = fake::memory; return
 FAKE(hipGetDeviceProperties, (char* properties, int),
      std::strcpy(properties, "gfx, but only in the name");
      std::strcpy(properties + 1160, "gfx90a:sramecc+:xnack-"); return fake::success;)
-FAKE(hipSetDevice, (int device), fake::current = device;
-     return device < fake::device_count() ? fake::success : fake::invalid_device;)
+// The runtime makes a device's context when it is first used, and keeps it.
+FAKE(hipSetDevice, (int device), if (device >= fake::device_count()) return fake::invalid_device;
+     fake::current = device;
+     return fake::contexts.count(device) ? fake::success : fake::retain(device);)
 FAKE(hipDeviceEnablePeerAccess, (int device, unsigned), return fake::enable_peer(device);)
 
 FAKE(hipMemGetInfo, (std::size_t* free, std::size_t* total), *free = *total = fake::memory;

@@ -17,6 +17,7 @@ class GpuDevice final : public Device {
   public:
     explicit GpuDevice(std::unique_ptr<Driver> driver)
         : driver_(std::move(driver)), identity_(driver_->identity()) {
+        driver_->retain();
         enter();
     }
 

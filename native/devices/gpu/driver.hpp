@@ -23,6 +23,8 @@ class Driver {
     virtual ~Driver() = default;
 
     virtual Identity identity() const = 0;
+    /// Takes what all but identity() and clock_rate() need; the destructor gives it back.
+    virtual void retain() {}
     virtual void enter() = 0;
 
     /// Every kind but pageable memory.

@@ -106,6 +106,7 @@ class HipDriver final : public gpu::VendorDriver<Hip> {
 };
 
 const AddDevices add{{"hip", [] { return gpu::count<Hip>(runtime()); },
+                      [](int index) { return HipDriver(index).identity(); },
                       [](int index) -> std::unique_ptr<Device> {
                           return gpu::make_device(std::make_unique<HipDriver>(index));
                       }}};
