@@ -65,6 +65,22 @@ const DeviceKind& kind_called(const std::string& name) {
     throw Error("no device kind '" + name + "'; there are:" + known);
 }
 
+const DeviceKind& kind_with(const char* name, int index) {
+    const auto& found = kind_called(name);
+    const int count = found.count();
+    if (index < 0 || index >= count)
+        throw Error("no " + found.name + " device " + std::to_string(index) + ": there are " +
+                    std::to_string(count));
+    return found;
+}
+
+std::string text_of(const Identity& it) {
+    return "{\"kind\": " + quoted(it.kind) + ", \"index\": " + std::to_string(it.index) +
+           ", \"name\": " + quoted(it.name) + ", \"id\": " + quoted(it.id) +
+           ", \"pci\": " + quoted(it.pci) + ", \"architecture\": " + quoted(it.architecture) +
+           ", \"driver\": " + quoted(it.driver) + ", \"bytes\": " + std::to_string(it.bytes) + "}";
+}
+
 class ForeignControl final : public Control {
   public:
     explicit ForeignControl(const ws_control& calls) : calls_(calls) {}
@@ -169,25 +185,20 @@ const char* ws_device_kinds(void) {
 int ws_device_count(const char* kind) {
     return guarded(-1, [&] { return kind_called(kind).count(); });
 }
-ws_device* ws_device_open(const char* kind, int index) {
-    return guarded<ws_device*>(nullptr, [&] {
-        const auto& found = kind_called(kind);
-        const int count = found.count();
-        if (index < 0 || index >= count)
-            throw Error("no " + found.name + " device " + std::to_string(index) + ": there are " +
-                        std::to_string(count));
-        return new ws_device{found.open(index)};
+const char* ws_device_identity_of(const char* kind, int index) {
+    return guarded<const char*>(nullptr, [&] {
+        last_text = text_of(kind_with(kind, index).identity(index));
+        return last_text.c_str();
     });
+}
+ws_device* ws_device_open(const char* kind, int index) {
+    return guarded<ws_device*>(nullptr,
+                               [&] { return new ws_device{kind_with(kind, index).open(index)}; });
 }
 void ws_device_close(ws_device* device) { delete device; }
 const char* ws_device_identity(ws_device* device) {
     return guarded<const char*>(nullptr, [&] {
-        const Identity it = device->device->identity();
-        last_text =
-            "{\"kind\": " + quoted(it.kind) + ", \"index\": " + std::to_string(it.index) +
-            ", \"name\": " + quoted(it.name) + ", \"id\": " + quoted(it.id) +
-            ", \"pci\": " + quoted(it.pci) + ", \"architecture\": " + quoted(it.architecture) +
-            ", \"driver\": " + quoted(it.driver) + ", \"bytes\": " + std::to_string(it.bytes) + "}";
+        last_text = text_of(device->device->identity());
         return last_text.c_str();
     });
 }

@@ -62,10 +62,13 @@ typedef struct ws_device ws_device;
 const char* ws_device_kinds(void);
 /* How many devices of a kind there are; -1: none can be used, ws_error() says why. */
 int ws_device_count(const char* kind);
+/* Takes what the device is used with (CUDA's primary context) until it is closed. */
 ws_device* ws_device_open(const char* kind, int index);
 void ws_device_close(ws_device* device);
-/* JSON: {"kind", "index", "name", "id", "pci", "architecture", "driver", "bytes"} */
+/* JSON: {"kind", "index", "name", "id", "pci", "architecture", "driver", "bytes"}; the second one
+ * opens nothing. */
 const char* ws_device_identity(ws_device* device);
+const char* ws_device_identity_of(const char* kind, int index);
 /* memory: "pageable", "pinned", "device", "managed" or "managed-host", here and below. The address
  * is the caller's until ws_device_release. */
 void* ws_device_allocate(ws_device* device, const char* memory, uint64_t bytes);

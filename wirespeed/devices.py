@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from wirespeed.errors import ExitCode, WirespeedError
@@ -53,13 +54,9 @@ def pick(kind: str, devices: int, rank: int, local_rank: int, between: tuple[int
 
 
 def every_identity(core: Core, kind: str) -> list[dict[str, Any]]:
-    """The identities of all devices of a kind."""
+    """The identities of all devices of a kind, none of which is opened."""
     found: list[dict[str, Any]] = []
     for index in range(count(core, kind)):
-        try:
-            device = core.open_device(kind, index)
-        except NativeError:
-            continue
-        found.append(core.identity(device))
-        core.lib.ws_device_close(device)
+        with suppress(NativeError):
+            found.append(core.identity_of(kind, index))
     return found

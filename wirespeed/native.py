@@ -95,6 +95,10 @@ class Core:
     def identity(self, device: Any) -> dict[str, Any]:
         return self.described(self.lib.ws_device_identity(device))
 
+    def identity_of(self, kind: str, index: int) -> dict[str, Any]:
+        """A device's identity without opening it, which would take memory of a GPU, or all of its use."""
+        return self.described(self.lib.ws_device_identity_of(kind.encode(), index))
+
 
 @cache
 def core() -> Core:

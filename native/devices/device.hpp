@@ -113,6 +113,9 @@ class Device {
     /// How many blocks surely run at the same time, so that they may wait for each other.
     virtual unsigned resident_blocks() = 0;
 
+    /// The rate in Hz of the clock that kernels on this device read; 0: the driver does not say.
+    virtual double clock_rate() { return 1e9; }
+
     /// Pins host memory that the caller has mapped, and lets the device reach it; back comes its
     /// address as the device sees it.
     virtual void* register_host(void* address, std::size_t bytes) = 0;
@@ -152,6 +155,8 @@ class Device {
 struct DeviceKind {
     std::string name;
     int (*count)();  ///< how many there are; throws Error saying why none can be used
+    /// Without opening it: a process that only looks holds nothing of a GPU.
+    Identity (*identity)(int index);
     std::unique_ptr<Device> (*open)(int index);
 };
 

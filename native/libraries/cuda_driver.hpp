@@ -22,6 +22,7 @@
     CALL(device_memory, cuDeviceTotalMem_v2, Result(std::size_t* bytes, Device)) \
     CALL(device_attribute, cuDeviceGetAttribute, Result(int* value, int attribute, Device)) \
     CALL(context_retain, cuDevicePrimaryCtxRetain, Result(Context*, Device)) \
+    CALL(context_release, cuDevicePrimaryCtxRelease_v2, Result(Device)) \
     CALL(context_set, cuCtxSetCurrent, Result(Context)) \
     CALL(enable_peer, cuCtxEnablePeerAccess, Result(Context peer, unsigned flags)) \
     CALL(memory_info, cuMemGetInfo_v2, Result(std::size_t* free, std::size_t* total)) \

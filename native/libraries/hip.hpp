@@ -97,6 +97,7 @@ struct Hip {
     static constexpr Result peer_access_already_enabled = 704;
     static constexpr int copy_any = 4;  ///< the runtime finds out which memory is where
     static constexpr int attribute_multiprocessors = 63;
+    static constexpr int attribute_wall_clock = 10017;  ///< kHz; refused as unknown before ROCm 5.4
     static constexpr unsigned register_portable_mapped = 3;
     static constexpr unsigned host_portable = 1;        ///< pinned for every device
     static constexpr unsigned attach_global = 1;        ///< managed memory for every stream

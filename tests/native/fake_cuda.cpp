@@ -30,8 +30,11 @@ FAKE(cuDeviceGetAttribute, (int* value, int attribute, int), *value = attribute 
      return fake::success;)
 FAKE(cuDevicePrimaryCtxRetain, (void** context, int device),
      *context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(device + 1));
-     return fake::success;)
-FAKE(cuCtxSetCurrent, (void* context), fake::current = device_of(context); return fake::success;)
+     return fake::retain(device);)
+FAKE(cuDevicePrimaryCtxRelease_v2, (int device), return fake::release(device);)
+FAKE(cuCtxSetCurrent, (void* context),
+     if (!fake::contexts.count(device_of(context))) return fake::invalid_context;
+     fake::current = device_of(context); return fake::success;)
 FAKE(cuCtxEnablePeerAccess, (void* context, unsigned), return fake::enable_peer(device_of(context));)
 
 FAKE(cuMemGetInfo_v2, (std::size_t* free, std::size_t* total), *free = *total = fake::memory;

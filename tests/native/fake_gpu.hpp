@@ -5,6 +5,8 @@
 // copies
 //   from pageable memory) is not done until something waits for it.
 // - A thread without a context is refused, and a process that opens its own handle.
+// - fake_contexts() says how many primary contexts the process holds, fake_retained() how often it
+//   took one.
 // - Environment: FAKE_GPU_DEVICES (2), FAKE_GPU_NAME, FAKE_GPU_FAIL ("cuInit=100,cuMemcpy=700").
 #pragma once
 
@@ -90,7 +92,21 @@ struct Stream {
 inline std::map<std::uintptr_t, Block> blocks;
 inline Stream default_stream;
 inline std::set<int> peers;
+inline std::multiset<int> contexts;  ///< the devices whose primary contexts are retained
+inline int retained = 0;
 inline thread_local int current = -1;
+
+inline int retain(int device) {
+    contexts.insert(device);
+    ++retained;
+    return success;
+}
+inline int release(int device) {
+    const auto found = contexts.find(device);
+    if (found == contexts.end()) return invalid_context;
+    contexts.erase(found);
+    return success;
+}
 
 inline std::uintptr_t number(const void* address) {
     return reinterpret_cast<std::uintptr_t>(address);
@@ -331,6 +347,9 @@ inline int by_pci(int* device, const char* text) {
 inline int enable_peer(int device) { return peers.insert(device).second ? success : peer_already; }
 
 }  // namespace fake
+
+extern "C" int fake_contexts() { return static_cast<int>(fake::contexts.size()); }
+extern "C" int fake_retained() { return fake::retained; }
 
 #define FAKE(call, parameters, ...)                           \
     extern "C" int call parameters {                          \

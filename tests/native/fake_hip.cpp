@@ -1,8 +1,25 @@
 // libamdhip64.so over host memory. The arguments are those of the real functions. FAKE_HIP_ROCM5:
-// as before ROCm 6, where hipIpcOpenMemHandle takes another flag.
+// as before ROCm 6, where hipIpcOpenMemHandle takes another flag. FAKE_HIP_CLOCK: what the driver
+// says of the wall clock's rate, in kHz; "unknown": as before ROCm 5.4.
 #include <cstdio>
 
 #include "fake_gpu.hpp"
+
+namespace {
+
+int attribute(int* value, int which) {
+    // Kernels run on the CPU, whose clock counts nanoseconds.
+    const std::string clock = fake::environment("FAKE_HIP_CLOCK", "1000000");
+    if (which == 63)
+        *value = 4;
+    else if (which == 10017 && clock != "unknown")
+        *value = std::atoi(clock.c_str());
+    else
+        return fake::invalid_value;
+    return fake::success;
+}
+
+}  // namespace
 
 // clang-format off
 FAKE(hipDriverGetVersion, (int* version), *version = 60342134; return fake::success;)
@@ -22,8 +39,10 @@ FAKE(hipDeviceTotalMem, (std::size_t* bytes, int), *bytes = fake::memory; return
 FAKE(hipGetDeviceProperties, (char* properties, int),
      std::strcpy(properties, "gfx, but only in the name");
      std::strcpy(properties + 1160, "gfx90a:sramecc+:xnack-"); return fake::success;)
-FAKE(hipSetDevice, (int device), fake::current = device;
-     return device < fake::device_count() ? fake::success : fake::invalid_device;)
+// The runtime makes a device's context when it is first used, and keeps it.
+FAKE(hipSetDevice, (int device), if (device >= fake::device_count()) return fake::invalid_device;
+     fake::current = device;
+     return fake::contexts.count(device) ? fake::success : fake::retain(device);)
 FAKE(hipDeviceEnablePeerAccess, (int device, unsigned), return fake::enable_peer(device);)
 
 FAKE(hipMemGetInfo, (std::size_t* free, std::size_t* total), *free = *total = fake::memory;
@@ -62,7 +81,7 @@ FAKE(hipHostRegister, (void* address, std::size_t bytes, unsigned flags),
 FAKE(hipHostUnregister, (void* address), return fake::host_unregister(address);)
 FAKE(hipHostGetDevicePointer, (void** on_device, void* address, unsigned), *on_device = address;
      return fake::success;)
-FAKE(hipDeviceGetAttribute, (int* value, int, int), *value = 4; return fake::success;)
+FAKE(hipDeviceGetAttribute, (int* value, int which, int), return attribute(value, which);)
 FAKE(hipStreamDestroy, (void* stream), delete static_cast<fake::Stream*>(stream);
      return fake::success;)
 FAKE(hipModuleLoadData, (void** module, const void* image), return fake::load(module, image);)

@@ -6,6 +6,7 @@ fails) needs another process. LIBRARY_<name> in the environment says where a lib
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -13,7 +14,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from wirespeed.machine import look
 from wirespeed.native import NativeError, core
+from wirespeed.plan import Plan
 
 SIZES = (1, 7, 4096, 65537, 3 << 20)
 MEMORIES = ("pageable", "pinned", "device", "managed", "managed-host")
@@ -103,6 +106,32 @@ def count(gpu: Gpu) -> None:
 def identity(gpu: Gpu) -> None:
     """Prints the device's identity."""
     print(gpu.core.identity(gpu.open().device))
+
+
+def of_fake(gpu: Gpu, count: str) -> int:
+    """A count that the fake driver keeps of this process."""
+    found: int = getattr(ctypes.CDLL(os.environ["LIBRARY_" + gpu.kind.upper()]), count)()
+    return found
+
+
+def looks(gpu: Gpu) -> None:
+    """The front end names every GPU and takes a context on none."""
+    seen = [device["id"] for device in look(Plan(device=gpu.kind)).devices]
+    assert of_fake(gpu, "fake_retained") == 0
+    assert seen == [gpu.core.identity(gpu.sibling(index).device)["id"] for index in (0, 1)]
+    assert of_fake(gpu, "fake_contexts") == 2
+
+
+def closes(gpu: Gpu) -> None:
+    """A device that is closed holds nothing any more, of its peers either."""
+    gpu.open()
+    handle = gpu.share(gpu.allocate("device", 4096))
+    other = gpu.sibling(1)
+    other.open_shared(handle)
+    gpu.lib.ws_device_close(other.device)
+    gpu.put(gpu.allocate("device", 64), bytes(64))
+    gpu.lib.ws_device_close(gpu.device)
+    assert of_fake(gpu, "fake_contexts") == 0
 
 
 def copies(gpu: Gpu) -> None:

@@ -1,5 +1,7 @@
-// Streams of a GPU device, which the C interface does not show: stream KIND DRIVER KERNELS [NVRTC].
+// What the C interface does not show of GPU devices: stream work|clock KIND DRIVER KERNELS [NVRTC].
 // Built by test_streams.py with the core's own sources; KERNELS is a file with the kernels' text.
+//   work   what streams do, on every device
+//   clock  prints the rate of each device's clock
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -102,18 +104,24 @@ void captured(Device& device) {
     stream->wait();
 }
 
-void run(const std::string& name) {
+void work(Device& device) {
+    for (const std::size_t bytes : {std::size_t{2}, std::size_t{4098}, std::size_t{8} << 20})
+        in_order(device, bytes);
+    two_at_once(device, 1 << 20);
+    events(device);
+    captured(device);
+}
+
+void run(const std::string& what, const std::string& name) {
     for (const auto& kind : device_kinds()) {
         if (kind.name != name) continue;
         const int devices = kind.count();
         for (int index = devices - 1; index >= 0; --index) {
             const auto device = kind.open(index);
-            for (const std::size_t bytes :
-                 {std::size_t{2}, std::size_t{4098}, std::size_t{8} << 20})
-                in_order(*device, bytes);
-            two_at_once(*device, 1 << 20);
-            events(*device);
-            captured(*device);
+            if (what == "clock")
+                std::printf("%.0f\n", device->clock_rate());
+            else
+                work(*device);
         }
         return;
     }
@@ -132,10 +140,10 @@ const std::string& wirespeed::kernel_source() {
 
 int main(int count, char** words) {
     try {
-        kernels_file = words[3];
-        if (*words[2]) Library::set_path(words[1], words[2]);
-        if (count > 4) Library::set_path("nvrtc", words[4]);
-        run(words[1]);
+        kernels_file = words[4];
+        if (*words[3]) Library::set_path(words[2], words[3]);
+        if (count > 5) Library::set_path("nvrtc", words[5]);
+        run(words[1], words[2]);
     } catch (const Error& error) {
         std::fprintf(stderr, "%s\n", error.what());
         return 3;

@@ -55,6 +55,15 @@ def test_identity(driver: Any) -> None:
     assert identity["driver"].startswith(driver.kind.upper())
 
 
+def test_a_look_holds_no_gpu(fake: Any) -> None:
+    """In exclusive-process mode ranks can open a GPU only if their front end has no context on it."""
+    fake.passes("looks")
+
+
+def test_a_closed_device_is_released(build_fake: Any) -> None:
+    build_fake("cuda").passes("closes")
+
+
 def test_cuda_identity_in_full(build_fake: Any) -> None:
     driver = build_fake("cuda")
     identity = ast.literal_eval(driver.passes("identity"))

@@ -1,7 +1,8 @@
-"""Streams of GPU devices: work in order, not waited for."""
+"""Streams of GPU devices: work in order, not waited for. The rate of the devices' clocks."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -39,11 +40,15 @@ def program(cxx: str, native: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return [str(built), str(kernels)]
 
 
-def test_streams(driver: Any, program: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A vendor's driver leaks and reserves address space as it pleases.
+@pytest.fixture(autouse=True)
+def sanitizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vendor's driver leaks and reserves address space as it pleases."""
     monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0:protect_shadow_gap=0")
+
+
+def test_streams(driver: Any, program: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    command = [program[0], driver.kind, str(driver.fake or ""), program[1]]
+    command = [program[0], "work", driver.kind, str(driver.fake or ""), program[1]]
     if nvrtc := known_libraries().get("nvrtc"):
         command.append(str(nvrtc))
         # The sanitizer's dlopen() loses the wheel's own search path.
@@ -52,3 +57,22 @@ def test_streams(driver: Any, program: list[str], tmp_path: Path, monkeypatch: p
     if done.returncode == 3 and "rtc not found" in done.stderr:
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "hertz"),
+    [
+        ("cuda", "", 1_000_000_000),
+        ("hip", "25000", 25_000_000),
+        ("hip", "100000", 100_000_000),
+        ("hip", "0", 0),
+        ("hip", "unknown", 0),
+    ],
+)
+def test_clock_rate(build_fake: Any, program: list[str], kind: str, said: str, hertz: int) -> None:
+    """A kernel's stamps become seconds by the device's own rate: MI200's is a quarter of MI300's."""
+    command = [program[0], "clock", kind, str(build_fake(kind).fake), program[1]]
+    environment = {**os.environ, "FAKE_HIP_CLOCK": said}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert set(map(int, done.stdout.split())) == {hertz}

@@ -1,5 +1,7 @@
 // CUDA devices, by the driver interface: no toolkit is needed, neither to build nor to run.
 #include <cstdio>
+#include <map>
+#include <mutex>
 
 #include "devices/cuda/copies.hpp"
 #include "devices/gpu/vendor_driver.hpp"
@@ -20,10 +22,12 @@ class CudaDriver final : public gpu::VendorDriver<Cuda> {
   public:
     explicit CudaDriver(int index) : VendorDriver(driver(), index) {
         check(calls_.device_get(&device_, index), Names::device_get);
-        // Never released: an MPI library in this process may use the context until the very end.
-        check(calls_.context_retain(&context_, device_), Names::context_retain);
+    }
+    ~CudaDriver() override {
+        for (const auto& [device, context] : contexts_) calls_.context_release(device);
     }
 
+    void retain() override { context_ = context_of(device_); }
     void enter() override { check(calls_.context_set(context_), Names::context_set); }
 
     void copy(void* to, const void* from, std::size_t bytes) override {
@@ -54,10 +58,8 @@ class CudaDriver final : public gpu::VendorDriver<Cuda> {
     }
     void reach(const std::string& pci) override {
         Cuda::Device peer = 0;
-        Cuda::Context context = nullptr;
         check(calls_.device_by_pci(&peer, pci.c_str()), Names::device_by_pci, pci);
-        check(calls_.context_retain(&context, peer), Names::context_retain, pci);
-        const Cuda::Result code = calls_.enable_peer(context, 0);
+        const Cuda::Result code = calls_.enable_peer(context_of(peer), 0);
         if (code != Cuda::peer_access_already_enabled) check(code, Names::enable_peer, pci);
     }
 
@@ -65,6 +67,17 @@ class CudaDriver final : public gpu::VendorDriver<Cuda> {
     CopyCounts copies() override { return cuda::copies(); }
 
   private:
+    /// A device's primary context, which exists until nobody in this process retains it.
+    Cuda::Context context_of(Cuda::Device device) {
+        const std::scoped_lock lock(mutex_);
+        if (const auto known = contexts_.find(device); known != contexts_.end())
+            return known->second;
+        Cuda::Context context = nullptr;
+        check(calls_.context_retain(&context, device), Names::context_retain);
+        contexts_.emplace(device, context);
+        return context;
+    }
+
     /// The UUID as nvidia-smi prints it, for a whole GPU and for a MIG slice of one.
     std::string id(const Identity& so_far) const override {
         Cuda::Uuid uuid{};
@@ -97,9 +110,12 @@ class CudaDriver final : public gpu::VendorDriver<Cuda> {
     }
 
     Cuda::Context context_ = nullptr;
+    std::mutex mutex_;
+    std::map<Cuda::Device, Cuda::Context> contexts_;  ///< retained: this device's and its peers'
 };
 
 const AddDevices add{{"cuda", [] { return gpu::count<Cuda>(driver()); },
+                      [](int index) { return CudaDriver(index).identity(); },
                       [](int index) -> std::unique_ptr<Device> {
                           return gpu::make_device(std::make_unique<CudaDriver>(index));
                       }}};

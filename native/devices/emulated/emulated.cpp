@@ -138,6 +138,7 @@ class EmulatedDevice final : public Device {
 
 const AddDevices add{
     {"emulated", [] { return emulated::declared().count; },
+     [](int index) { return EmulatedDevice(index).identity(); },
      [](int index) -> std::unique_ptr<Device> { return std::make_unique<EmulatedDevice>(index); }}};
 
 }  // namespace

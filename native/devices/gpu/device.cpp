@@ -17,6 +17,7 @@ class GpuDevice final : public Device {
   public:
     explicit GpuDevice(std::unique_ptr<Driver> driver)
         : driver_(std::move(driver)), identity_(driver_->identity()) {
+        driver_->retain();
         enter();
     }
 
@@ -35,6 +36,7 @@ class GpuDevice final : public Device {
         enter();
         return driver_->multiprocessors();
     }
+    double clock_rate() override { return driver_->clock_rate(); }
     void* register_host(void* address, std::size_t bytes) override {
         enter();
         void* const on_device = driver_->register_host(address, bytes);

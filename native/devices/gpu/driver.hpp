@@ -23,6 +23,8 @@ class Driver {
     virtual ~Driver() = default;
 
     virtual Identity identity() const = 0;
+    /// Takes what all but identity() and clock_rate() need; the destructor gives it back.
+    virtual void retain() {}
     virtual void enter() = 0;
 
     /// Every kind but pageable memory.
@@ -65,6 +67,8 @@ class Driver {
                         void* stream) = 0;
 
     virtual unsigned multiprocessors() = 0;
+    /// As Device's.
+    virtual double clock_rate() { return 1e9; }
     /// Pins memory of the process for every context; its address on the device.
     virtual void* register_host(void* address, std::size_t bytes) = 0;
     virtual void unregister_host(void* address) noexcept = 0;

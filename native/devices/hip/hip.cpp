@@ -60,6 +60,14 @@ class HipDriver final : public gpu::VendorDriver<Hip> {
         enable(peer, pci);
     }
 
+    double clock_rate() override {
+        int kilohertz = 0;
+        const Hip::Result code =
+            calls_.device_attribute(&kilohertz, Hip::attribute_wall_clock, device_);
+        // Some devices have no rate to tell, and answer 0.
+        return code == Hip::success && kilohertz > 0 ? 1e3 * kilohertz : 0;
+    }
+
   private:
     void enable(Hip::Device peer, const std::string& pci) {
         if (peer == device_) return;
@@ -98,6 +106,7 @@ class HipDriver final : public gpu::VendorDriver<Hip> {
 };
 
 const AddDevices add{{"hip", [] { return gpu::count<Hip>(runtime()); },
+                      [](int index) { return HipDriver(index).identity(); },
                       [](int index) -> std::unique_ptr<Device> {
                           return gpu::make_device(std::make_unique<HipDriver>(index));
                       }}};

@@ -59,7 +59,7 @@ class HostDevice final : public Device {
 };
 
 const AddDevices add{
-    {"host", [] { return 1; },
+    {"host", [] { return 1; }, [](int) { return HostDevice().identity(); },
      [](int) -> std::unique_ptr<Device> { return std::make_unique<HostDevice>(); }}};
 
 }  // namespace

@@ -28,6 +28,11 @@ static_assert(Hip::peer_access_already_enabled == hipErrorPeerAccessAlreadyEnabl
 static_assert(Hip::copy_any == hipMemcpyDefault);
 static_assert(Hip::not_ready == hipErrorNotReady);
 static_assert(Hip::attribute_multiprocessors == hipDeviceAttributeMultiprocessorCount);
+#if HIP_VERSION >= 50300000
+static_assert(Hip::attribute_wall_clock == hipDeviceAttributeWallClockRate);
+#else  // A number that this version does not know.
+static_assert(Hip::attribute_wall_clock == hipDeviceAttributeFineGrainSupport + 1);
+#endif
 static_assert(Hip::register_portable_mapped == (hipHostRegisterPortable | hipHostRegisterMapped));
 static_assert(hipStreamWaitValueGte == 0);
 static_assert(Hip::host_portable == hipHostMallocPortable);
