@@ -16,8 +16,9 @@
 
 namespace wirespeed {
 
-/// Managed memory lies where it was used last, unless it is to keep to the host's.
-enum class Memory { pageable, pinned, device, managed, managed_host };
+/// Managed memory lies where it was used last, unless it is to keep to the host's. Coherent memory
+/// is the device's: what one GPU's kernel writes there another's sees while both run.
+enum class Memory { pageable, pinned, device, managed, managed_host, coherent };
 
 /// "pageable", "pinned", "device", "managed" or "managed-host"; throws Error for any other word.
 Memory memory_from(std::string_view word);
@@ -73,6 +74,11 @@ class Stream {
     /// The arguments, of 8 bytes each, are copied before this returns.
     virtual void launch(std::string_view kernel, unsigned blocks, unsigned threads,
                         void** arguments) = 0;
+    /// The same where blocks wait for each other: all run at the same time, or it throws Error.
+    virtual void launch_resident(std::string_view kernel, unsigned blocks, unsigned threads,
+                                 void** arguments) {
+        launch(kernel, blocks, threads, arguments);
+    }
     /// Writes `value` to registered host memory once all work before it is done and visible. The
     /// address is the device's own (`Device::register_host`).
     virtual void write_value(std::uint32_t* to, std::uint32_t value) = 0;

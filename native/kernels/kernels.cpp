@@ -25,5 +25,6 @@ const wirespeed::cpu::Add<ws_pair_warp> add_pair_warp{"ws_pair_warp"};
 const wirespeed::cpu::Add<ws_pair_short> add_pair_short{"ws_pair_short"};
 const wirespeed::cpu::Add<ws_copy_and_tell> add_copy{"ws_copy_and_tell"};
 const wirespeed::cpu::Add<ws_play_facts> add_facts{"ws_play_facts"};
+const wirespeed::cpu::Add<ws_wait_ticks> add_wait{"ws_wait_ticks"};
 
 }  // namespace

@@ -74,7 +74,7 @@ WS_INLINE bool ws_pair_receive(const WsScene& scene, const WsWay& way, WsBulk& b
 /// What is left to do when the next message is on its way.
 template <int method> WS_INLINE void ws_received(const WsScene& scene, WsWay& way) {
     if (method == ws_packets && ws_lane() == 0 && (way.number & (scene.credit_every - 1)) == 0)
-        ws_store_flag(way.op.credit, way.number);
+        ws_release_flag(way.op.credit, way.number);
     ws_advance(scene, way);
 }
 

@@ -17,8 +17,9 @@ struct WsPacket {
 
 #if defined(__CUDACC_RTC__)
 
-/// Its resolution is that of the GPU's own timer (32 ns on Hopper, 1 us on some older ones).
-WS_INLINE u64 ws_nanoseconds() {
+/// The clock's reading; the host knows how fast it counts (Device::clock_rate). Its resolution is
+/// that of the GPU's own timer (32 ns on Hopper, 1 us on some older ones).
+WS_INLINE u64 ws_ticks() {
     u64 time;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time)::"memory");
     return time;
@@ -30,6 +31,11 @@ WS_INLINE u32 ws_load_flag(const u32* at) {
 }
 WS_INLINE void ws_store_flag(u32* at, u32 value) {
     asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
+}
+/// What this thread, or its block before a ws_sync(), read and wrote before is over for whoever sees
+/// the value.
+WS_INLINE void ws_release_flag(u32* at, u32 value) {
+    asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }
 WS_INLINE void ws_store_stamp(u64* at, u64 value) {
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
@@ -81,7 +87,7 @@ WS_INLINE WsPacket ws_load_packet(const WsPacket* at) {
 
 #elif defined(__HIPCC_RTC__)
 
-WS_INLINE u64 ws_nanoseconds() { return wall_clock64() * 10; }  // it counts at 100 MHz
+WS_INLINE u64 ws_ticks() { return wall_clock64(); }
 template <class T> WS_INLINE T ws_load_system(const T* at) {
     return __hip_atomic_load(at, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
 }
@@ -92,6 +98,9 @@ WS_INLINE u32 ws_load_flag(const u32* at) {
     return __hip_atomic_load(at, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_SYSTEM);
 }
 WS_INLINE void ws_store_flag(u32* at, u32 value) { ws_store_system(at, value); }
+WS_INLINE void ws_release_flag(u32* at, u32 value) {
+    __hip_atomic_store(at, value, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM);
+}
 WS_INLINE void ws_store_stamp(u64* at, u64 value) { ws_store_system(at, value); }
 WS_INLINE Ws16 ws_load16(const Ws16* at) {
     return {ws_load_system(&at->low), ws_load_system(&at->high)};
@@ -102,7 +111,7 @@ WS_INLINE u8 ws_load1(const u8* at) { return ws_load_system(at); }
 
 #else
 
-WS_INLINE u64 ws_nanoseconds() {
+WS_INLINE u64 ws_ticks() {
     timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (u64)time.tv_sec * 1000000000u + (u64)time.tv_nsec;
@@ -117,6 +126,9 @@ WS_INLINE u32 ws_load_flag(const u32* at) {
     return std::atomic_ref(*const_cast<u32*>(at)).load(std::memory_order_acquire);
 }
 WS_INLINE void ws_store_flag(u32* at, u32 value) { ws_store_system(at, value); }
+WS_INLINE void ws_release_flag(u32* at, u32 value) {
+    std::atomic_ref(*at).store(value, std::memory_order_release);
+}
 WS_INLINE void ws_store_stamp(u64* at, u64 value) { ws_store_system(at, value); }
 WS_INLINE Ws16 ws_load16(const Ws16* at) { return *at; }
 WS_INLINE void ws_store16(Ws16* at, Ws16 value) { *at = value; }

@@ -41,7 +41,8 @@ struct WsOp {
     u8* near_end;
     WsPacket* ring;
     u32 *flags, *readies, *credit;
-    u32 first, each, packets, known;
+    u32 first, each, packets;
+    u32 known;  ///< as far as the receiver is known to have emptied its slots; a pair's alone
 };
 
 WS_INLINE WsOp ws_op(const WsMove& move) {
@@ -73,17 +74,27 @@ WS_INLINE WsPacket* ws_slot(const WsScene& scene, const WsOp& op, u32 number) {
     return op.ring + (u64)(number & scene.last_slot) * scene.slot_packets;
 }
 
+/// Waits until the slot of message `number` is empty. `known`: what the sender's block knows of it,
+/// in shared memory, so that the credit word is read by one thread and only when it must be. Every
+/// thread comes to the same answer: what is read here was written before a barrier.
+WS_INLINE bool ws_wait_slot(const WsScene& scene, const WsOp& op, u32 number, u32* known) {
+    const u32 needed = number - scene.last_slot - 1;
+    if ((int)(needed - *known) <= 0) return true;
+    ws_sync();  // all have read it
+    if (ws_lane() == 0) {
+        u32 now = needed - 1;
+        ws_wait_credit(op.credit, needed, scene.stop, &now);
+        *known = now;
+    }
+    ws_sync();
+    return (int)(needed - *known) <= 0;
+}
+
 template <int method>
-WS_INLINE bool ws_send(const WsScene& scene, WsOp& op, u32 round, WsBulk& bulk) {
+WS_INLINE bool ws_send(const WsScene& scene, const WsOp& op, u32 round, WsBulk& bulk, u32* known) {
     const u32 number = op.first + round * op.each;
     if (method == ws_packets) {
-        const u32 needed = number - scene.last_slot - 1;
-        // The word lies with this rank, but reading it takes time: only when it must be.
-        if ((int)(needed - op.known) > 0) {
-            u32 known = 0;
-            if (!ws_wait_credit(op.credit, needed, scene.stop, &known)) return false;
-            op.known = known;
-        }
+        if (!ws_wait_slot(scene, op, number, known)) return false;
         ws_send_packets<false>(ws_slot(scene, op, number), op.near_end, op.bytes, op.packets,
                                number);
     } else if (!ws_pulls(method)) {
@@ -120,7 +131,7 @@ WS_INLINE bool ws_receive(const WsScene& scene, const WsOp& op, u32 round, WsBul
 template <int method> WS_INLINE void ws_credit(const WsScene& scene, const WsOp& op, u32 round) {
     const u32 number = op.first + round * op.each;
     if (method == ws_packets && ws_lane() == 0 && (number & (scene.credit_every - 1)) == 0)
-        ws_store_flag(op.credit, number);
+        ws_release_flag(op.credit, number);
 }
 
 /// Stamps of the rounds' times, by one thread of the grid.
@@ -131,7 +142,7 @@ struct WsStamps {
     const u32* stop;
     u64* next;
     u64* progress;
-    u64 told;
+    u64 told, tell_after;
 };
 
 /// Where each block fetches its share (`pulls`), the message is there when the last one is done.
@@ -146,10 +157,10 @@ template <int method> WS_INLINE void ws_stamp(WsStamps& stamps, u64 round) {
         if (stamps.leads) ws_wait_word(stamps.gathered, stamps.expected, stamps.stop);
     }
     if (!stamps.leads) return;
-    const u64 time = ws_nanoseconds();
+    const u64 time = ws_ticks();
     *stamps.next++ = time;
     // Rarely, for a write to the host holds up the next fence.
-    if (time - stamps.told > 20000000) {
+    if (time - stamps.told > stamps.tell_after) {
         stamps.told = time;
         ws_store_stamp(stamps.progress, round);
     }

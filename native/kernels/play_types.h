@@ -26,6 +26,8 @@ struct WsStep {
 /// Ranks start and end a launch together: each raises a word at every peer.
 struct WsPeer {
     u64 theirs, mine;
+    u32 start;  ///< what the words read at the start of this launch, and one more at its end
+    u32 reserved;
 };
 
 struct WsPlay {
@@ -36,13 +38,14 @@ struct WsPlay {
     u64 finished;             ///< counts blocks that are at their end
     u64 gathered;             ///< counts blocks at the end of a sample
     u64 lead_in, rounds_per_sample, samples;
+    u64 tell_after;  ///< so many ticks without a word to the host are enough
     u32 step_count, move_count, peer_count;
-    u32 launch;  ///< the peers' words read this at the start, and one more at the end
     u32 slots;   ///< of a ring of packets, a power of two
     u32 slot_packets;
     u32 guarded;  ///< wait before a send until the receiver is at that step
     u32 place;    ///< packets: the block that does it all; where it runs matters
     u32 counters[2];
+    u32 reserved;
 };
 
 /// So many transfers and steps are kept near the multiprocessor.

@@ -74,7 +74,7 @@ template <int group>
 WS_INLINE bool ws_after(const WsScene& scene, WsEnd& out, WsEnd& in, bool received) {
     if (received) {
         if ((group == ws_one_lane || ws_lane() == 0) && (in.number & (scene.credit_every - 1)) == 0)
-            ws_store_flag(in.op.credit, in.number);
+            ws_release_flag(in.op.credit, in.number);
         ++in.number;
         ws_ready<group>(scene, in);
     }

@@ -59,6 +59,9 @@
 // A driver has at least one of the first two; the second is the newer and knows MIG slices. The
 // others need CUDA 11.7.
 #define WS_CUDA_NEWER_CALLS(CALL) \
+    CALL(launch_cooperative, cuLaunchCooperativeKernel, Result(Function, unsigned grid_x, unsigned grid_y, \
+         unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream, \
+         void** arguments)) \
     CALL(advise, cuMemAdvise, Result(void* address, std::size_t bytes, int advice, Device)) \
     CALL(device_uuid, cuDeviceGetUuid, Result(Uuid*, Device)) \
     CALL(device_uuid_v2, cuDeviceGetUuid_v2, Result(Uuid*, Device)) \

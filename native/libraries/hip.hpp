@@ -54,6 +54,10 @@
     CALL(event_elapsed, hipEventElapsedTime, Result(float* milliseconds, Event earlier, Event later))
 
 #define WS_HIP_NEWER_CALLS(CALL) \
+    CALL(allocate_fine_grained, hipExtMallocWithFlags, Result(void** address, std::size_t bytes, unsigned flags)) \
+    CALL(launch_cooperative, hipModuleLaunchCooperativeKernel, Result(Function, unsigned grid_x, unsigned grid_y, \
+         unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream, \
+         void** arguments)) \
     CALL(advise, hipMemAdvise, Result(const void* address, std::size_t bytes, int advice, Device)) \
     CALL(device_uuid, hipDeviceGetUuid, Result(Uuid*, Device)) \
     CALL(write_value, hipStreamWriteValue32, Result(Stream, void* to, std::uint32_t value, unsigned flags)) \
@@ -97,6 +101,7 @@ struct Hip {
     static constexpr Result peer_access_already_enabled = 704;
     static constexpr int copy_any = 4;  ///< the runtime finds out which memory is where
     static constexpr int attribute_multiprocessors = 63;
+    static constexpr unsigned fine_grained = 1;  ///< coherent with other processors at any time
     static constexpr int attribute_wall_clock = 10017;  ///< kHz; refused as unknown before ROCm 5.4
     static constexpr unsigned register_portable_mapped = 3;
     static constexpr unsigned host_portable = 1;        ///< pinned for every device

@@ -71,11 +71,11 @@ class EmulatedDevice final : public Device {
     }
 
     void* allocate(Memory kind, std::size_t bytes) override {
-        if (kind == Memory::device) return emulated::create_region(bytes, index_);
+        if (in_region(kind)) return emulated::create_region(bytes, index_);
         return host::allocate_pages(bytes);
     }
     void release(Memory kind, void* address) noexcept override {
-        if (kind == Memory::device)
+        if (in_region(kind))
             emulated::destroy_region(address);
         else
             host::release_pages(address);
@@ -117,6 +117,9 @@ class EmulatedDevice final : public Device {
     }
 
   private:
+    static bool in_region(Memory kind) {
+        return kind == Memory::device || kind == Memory::coherent;
+    }
     /// When a copy that starts now will be done: those of one direction, in whatever streams, share
     /// one engine.
     double reserve(Direction direction, std::size_t bytes) {

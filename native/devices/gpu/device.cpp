@@ -131,6 +131,12 @@ class GpuStream final : public Stream {
         device_.enter();
         device_.driver().launch(device_.function(kernel), blocks, threads, arguments, stream_);
     }
+    void launch_resident(std::string_view kernel, unsigned blocks, unsigned threads,
+                         void** arguments) override {
+        device_.enter();
+        device_.driver().launch_cooperative(device_.function(kernel), blocks, threads, arguments,
+                                            stream_);
+    }
     void write_value(std::uint32_t* to, std::uint32_t value) override {
         device_.enter();
         device_.driver().write_value(stream_, to, value);

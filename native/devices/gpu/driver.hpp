@@ -66,6 +66,10 @@ class Driver {
     virtual void launch(void* function, unsigned blocks, unsigned threads, void** arguments,
                         void* stream) = 0;
 
+    /// Refuses a grid whose blocks cannot all run at the same time.
+    virtual void launch_cooperative(void* function, unsigned blocks, unsigned threads,
+                                    void** arguments, void* stream) = 0;
+
     virtual unsigned multiprocessors() = 0;
     /// As Device's.
     virtual double clock_rate() { return 1e9; }

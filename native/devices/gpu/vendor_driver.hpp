@@ -72,6 +72,8 @@ template <class Api> class VendorDriver : public Driver {
                         Names::allocate_managed, bytes);
         else if (kind == Memory::managed_host)
             address = allocate_at_home(bytes);
+        else if (kind == Memory::coherent)
+            address = allocate_coherent(bytes);
         else
             check_bytes(calls_.allocate_device(&address, bytes), Names::allocate_device, bytes);
         return address;
@@ -184,9 +186,15 @@ template <class Api> class VendorDriver : public Driver {
                 void* stream) override {
         const int code =
             calls_.launch(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments, nullptr);
-        if (code != Api::success)
-            check(code, Names::launch,
-                  std::to_string(blocks) + " blocks of " + std::to_string(threads) + " threads");
+        check_launch(code, Names::launch, blocks, threads);
+    }
+    /// By a driver too old for such launches as any other kernel: one block a multiprocessor fits.
+    void launch_cooperative(void* function, unsigned blocks, unsigned threads, void** arguments,
+                            void* stream) override {
+        if (!calls_.launch_cooperative) return launch(function, blocks, threads, arguments, stream);
+        const int code = calls_.launch_cooperative(function, blocks, 1, 1, threads, 1, 1, 0, stream,
+                                                   arguments);
+        check_launch(code, Names::launch_cooperative, blocks, threads);
     }
 
     void* base(void* address) override {
@@ -210,6 +218,11 @@ template <class Api> class VendorDriver : public Driver {
     void check(int code, const char* call, std::string_view arguments = {}) const {
         gpu::check<Api>(calls_, code, call, arguments);
     }
+    void check_launch(int code, const char* call, unsigned blocks, unsigned threads) const {
+        if (code != Api::success)
+            check(code, call,
+                  std::to_string(blocks) + " blocks of " + std::to_string(threads) + " threads");
+    }
     void check_bytes(int code, const char* call, std::size_t bytes) const {
         gpu::check_bytes<Api>(calls_, code, call, bytes);
     }
@@ -226,6 +239,9 @@ template <class Api> class VendorDriver : public Driver {
         }
         return address;
     }
+
+    /// Memory as other GPUs' running kernels see it: any, unless the vendor says otherwise.
+    virtual void* allocate_coherent(std::size_t bytes) { return allocate(Memory::device, bytes); }
 
     static typename Api::IpcHandle vendor_handle(const VendorHandle& handle) {
         typename Api::IpcHandle copy{};

@@ -68,6 +68,17 @@ class HipDriver final : public gpu::VendorDriver<Hip> {
         return code == Hip::success && kilohertz > 0 ? 1e3 * kilohertz : 0;
     }
 
+  protected:
+    /// Coarse-grained memory, which is hipMalloc's, is coherent between kernels only.
+    void* allocate_coherent(std::size_t bytes) override {
+        if (!calls_.allocate_fine_grained)
+            throw Unavailable(std::string("the runtime has no ") + Names::allocate_fine_grained);
+        void* address = nullptr;
+        check_bytes(calls_.allocate_fine_grained(&address, bytes, Hip::fine_grained),
+                    Names::allocate_fine_grained, bytes);
+        return address;
+    }
+
   private:
     void enable(Hip::Device peer, const std::string& pci) {
         if (peer == device_) return;

@@ -2,11 +2,13 @@
 // rounds of a batch are one launch. How a message moves is chosen by measuring the ways there are.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <set>
 #include <vector>
 
 #include "core/error.hpp"
+#include "measure/clock.hpp"
 #include "transports/gpu/inbox.hpp"
 #include "transports/gpu/play.hpp"
 #include "transports/gpu/ways.hpp"
@@ -20,6 +22,40 @@ namespace {
 
 constexpr std::size_t packet = 16;
 constexpr std::uint32_t most_slots = 64;
+
+/// A wait of so many ticks must take the host as long. The difference of a long and a short one
+/// leaves the launches out. Whatever else runs only makes a wait longer: the shortest ones count.
+void hold_against_host(Device& device, double rate) {
+    constexpr double brief = 0.3e-3, longer = 1.2e-3, agreement = 0.03;
+    constexpr int trials = 50;
+    const auto seconds = [&](double wait) {
+        std::uint64_t ticks = static_cast<std::uint64_t>(wait * rate);
+        void* arguments[] = {&ticks};
+        const double began = now();
+        device.launch("ws_wait_ticks", 1, 1, arguments);
+        return now() - began;
+    };
+    double least_brief = 1, least_longer = 1, host = 0;
+    for (int trial = 0; trial < trials; ++trial) {
+        least_brief = std::min(least_brief, seconds(brief));
+        least_longer = std::min(least_longer, seconds(longer));
+        host = least_longer - least_brief;
+        if (std::abs(host / (longer - brief) - 1) <= agreement) return;
+    }
+    throw Error("gpu: what the GPU's clock calls " + std::to_string(longer - brief) +
+                " s takes the host " + std::to_string(host) +
+                " s: the clock's rate is not the one that the driver states");
+}
+
+/// Throws Unavailable where nobody says how fast the clock counts, Error where it counts otherwise.
+GpuClock clock_of(Device& device, const Facts& facts) {
+    const double rate = device.clock_rate();
+    if (rate <= 0)
+        throw Unavailable("gpu: the driver does not say how fast the GPU's clock counts (ROCm does "
+                          "from version 5.4 on)");
+    hold_against_host(device, rate);
+    return {1 / rate, static_cast<double>(facts.clock_step) / rate};
+}
 
 Facts ask(Device& device) {
     const Allocation facts(device, Memory::device, sizeof(Facts));
@@ -42,9 +78,14 @@ class GpuTransport final : public Transport {
   public:
     explicit GpuTransport(Context& context)
         : Transport(context), buffers_(context, "gpu"), facts_(start(context)),
-          ways_(context, facts_, agreed_blocks()), inbox_(context, ways_.blocks()) {
-        counts_.sent.resize(static_cast<std::size_t>(context.control.size()));
-        counts_.received = counts_.sent;
+          clock_(agreed_clock()), ways_(context, facts_, agreed_blocks()),
+          inbox_(context, ways_.blocks()), counts_(static_cast<std::size_t>(context.control.size())) {
+        // For tests: as if every pair had so many transfers behind it.
+        const std::size_t before = context.number("transfers-before", 0, 0, SIZE_MAX);
+        for (Count& count : counts_) {
+            count.sent = count.received = static_cast<std::uint32_t>(before);
+            count.stale = before;
+        }
     }
 
     void close() override { inbox_.close(); }
@@ -72,7 +113,8 @@ class GpuTransport final : public Transport {
         std::unique_ptr<PlayProgram> program;
         exchange(context_.control, [&] {
             program =
-                std::make_unique<PlayProgram>(context_, counts_, std::move(script), ways.front(), clock());
+                std::make_unique<PlayProgram>(context_, inbox_, counts_, std::move(script),
+                                                    ways.front(), clock_);
             return true;
         });
         ways_.choose(*program, ways, same);
@@ -80,29 +122,32 @@ class GpuTransport final : public Transport {
     }
 
     std::string describe() const override {
-        return "\"clock_ns\": " + std::to_string(facts_.clock_ns) +
+        return "\"clock_ns\": " + std::to_string(std::lround(1e9 * clock_.step)) +
                ", \"packet_bytes\": " + std::to_string(facts_.packet_bytes) +
                ", \"bulk\": " + (facts_.has_bulk ? "true" : "false") +
                ", \"most_blocks\": " + std::to_string(ways_.blocks());
     }
 
   private:
-    ClockQuality clock() const {
-        const double step = 1e-9 * static_cast<double>(facts_.clock_ns);
-        return {step, step};
-    }
-
     static Facts start(Context& context) {
         refuse_shared_devices(context, "gpu");
         const auto all = exchange(context.control, [&] { return ask(context.device); });
         Facts facts = all[static_cast<std::size_t>(context.control.rank())];
         for (const Facts& each : all) {
             facts.has_bulk = facts.has_bulk && each.has_bulk;
-            facts.clock_ns = std::max(facts.clock_ns, each.clock_ns);
             if (each.packet_bytes != facts.packet_bytes)
                 throw Unavailable("gpu: the ranks' GPUs speak to each other in different packets");
         }
         return facts;
+    }
+
+    /// This rank's tick, and the coarsest step of all.
+    GpuClock agreed_clock() {
+        const auto all =
+            exchange(context_.control, [&] { return clock_of(context_.device, facts_); });
+        GpuClock mine = all[static_cast<std::size_t>(context_.control.rank())];
+        for (const GpuClock& each : all) mine.step = std::max(mine.step, each.step);
+        return mine;
     }
 
     std::uint32_t agreed_blocks() {
@@ -116,7 +161,7 @@ class GpuTransport final : public Transport {
         Extent mine;
         std::size_t moves = 0;
         for (const Step& step : steps) {
-            std::vector<std::uint32_t> in_step(counts_.sent.size());
+            std::vector<std::uint32_t> in_step(counts_.size());
             for (const auto* transfers : {&step.sends, &step.receives}) {
                 std::fill(in_step.begin(), in_step.end(), 0);
                 for (const Transfer& transfer : *transfers) {
@@ -154,7 +199,7 @@ class GpuTransport final : public Transport {
 
     void write(Script& script, std::span<const Step> steps, std::span<const Step> theirs,
                const Buffers& buffers) {
-        script.sent.assign(counts_.sent.size(), 0);
+        script.sent.assign(counts_.size(), 0);
         script.received = script.sent;
         std::set<int> peers;
         for (std::size_t s = 0; s < steps.size(); ++s) {
@@ -173,9 +218,7 @@ class GpuTransport final : public Transport {
             move.each = (sends ? script.sent : script.received)[static_cast<std::size_t>(peer)];
             peers.insert(peer);
         }
-        const int me = context_.control.rank();
-        for (const int peer : peers)
-            script.peers.push_back({inbox_.start(peer, me), inbox_.start(me, peer)});
+        script.peers.assign(peers.begin(), peers.end());
     }
 
     Script::Move send(const Transfer& transfer, std::size_t offset, const Buffers& buffers,
@@ -224,6 +267,7 @@ class GpuTransport final : public Transport {
 
     PeerBuffers buffers_;
     Facts facts_;
+    GpuClock clock_;
     Ways ways_;
     Inbox inbox_;
     Counts counts_;

@@ -21,12 +21,21 @@ Inbox::Inbox(Context& context, unsigned most_blocks)
       opened_(static_cast<std::size_t>(context.control.size())) {
     const std::size_t bytes = each_ * opened_.size();
     handles_ = exchange(context.control, [&] {
-        mine_ = Allocation(context.device, Memory::device, bytes);
+        mine_ = Allocation(context.device, Memory::coherent, bytes);
         const std::vector<std::byte> zeros(each_);
         for (std::size_t at = 0; at < bytes; at += each_)
             context.device.copy(mine_.address() + at, zeros.data(), each_);
         return context.device.share(mine_.address());
     });
+}
+
+void Inbox::raise(int peer, std::uint32_t sent, std::uint32_t received) {
+    // Flags count what was received; readies and credit, behind them, what was sent.
+    std::vector<std::uint32_t> words((2 * words_bytes_ + line) / sizeof(std::uint32_t), sent);
+    std::fill_n(words.begin(), words_bytes_ / sizeof(std::uint32_t), received);
+    context_.device.copy(
+        mine_.address() + each_ * static_cast<std::size_t>(peer) + ring_bytes_, words.data(),
+        words.size() * sizeof(std::uint32_t));
 }
 
 void Inbox::close() {

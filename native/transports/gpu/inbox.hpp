@@ -20,6 +20,10 @@ class Inbox {
     Inbox(const Inbox&) = delete;
     Inbox& operator=(const Inbox&) = delete;
 
+    /// Lets the words that `peer` writes here say that so many transfers have been sent to it and
+    /// received from it. Nobody may wait for them or write them meanwhile.
+    void raise(int peer, std::uint32_t sent, std::uint32_t received);
+
     std::size_t ring_bytes() const { return ring_bytes_; }
 
     /// What `writer` writes and `owner` reads; one of them is this rank.

@@ -60,6 +60,8 @@ struct HostWords {
 constexpr double agreement = 1.02, slack = 100e-6;
 constexpr double long_enough = 10e-3;
 constexpr double spin_seconds = 2e-3;
+constexpr double tell_seconds = 20e-3;
+constexpr u64 stale_limit = u64{1} << 30;
 
 }  // namespace
 
@@ -68,9 +70,9 @@ std::string Method::text() const {
     return names[way];
 }
 
-PlayProgram::PlayProgram(Context& context, Counts& counts, Script script, Method method,
-                         ClockQuality clock)
-    : context_(context), counts_(counts), script_(std::move(script)), method_(method),
+PlayProgram::PlayProgram(Context& context, Inbox& inbox, Counts& counts, Script script,
+                         Method method, GpuClock clock)
+    : context_(context), inbox_(inbox), counts_(counts), script_(std::move(script)), method_(method),
       clock_(clock),
       playing_(context.page.name("GPU kernel that moves the rounds")),
       stream_(context.device.stream()),
@@ -79,6 +81,17 @@ PlayProgram::PlayProgram(Context& context, Counts& counts, Script script, Method
                   script_.moves.size() * sizeof(WsMove) + script_.peers.size() * sizeof(WsPeer)),
       host_(context.device, Memory::pinned, sizeof(HostWords)),
       orders_here_(context.device, Memory::pinned, orders_.bytes()) {}
+
+/// Words are compared by signed difference; those that the protocols of late have not raised must
+/// not fall 2^31 behind. The peers cannot raise any meanwhile: they wait for this rank's launch.
+void PlayProgram::raise_stale_words() {
+    for (const int peer : script_.peers) {
+        Count& count = counts_[static_cast<std::size_t>(peer)];
+        if (count.stale < stale_limit) continue;
+        inbox_.raise(peer, count.sent, count.received);
+        count.stale = 0;
+    }
+}
 
 /// Writes what the kernel reads: one block of bytes, which the stream copies to the device.
 void PlayProgram::prepare(const Schedule& schedule) {
@@ -98,13 +111,18 @@ void PlayProgram::prepare(const Schedule& schedule) {
     std::vector<WsMove> moves;
     for (const auto& [peer, sends, move] : script_.moves) {
         moves.push_back(move);
-        moves.back().before =
-            (sends ? counts_.sent : counts_.received)[static_cast<std::size_t>(peer)];
+        const Count& count = counts_[static_cast<std::size_t>(peer)];
+        moves.back().before = sends ? count.sent : count.received;
     }
+    std::vector<WsPeer> peers;
+    const int me = context_.control.rank();
+    for (const int peer : script_.peers)
+        peers.push_back({inbox_.start(peer, me), inbox_.start(me, peer),
+                         2 * ++counts_[static_cast<std::size_t>(peer)].launches, 0});
     auto* const host = host_.address();
     WsPlay play{};
     play.moves = put(moves.data(), moves.size() * sizeof(WsMove));
-    play.peers = put(script_.peers.data(), script_.peers.size() * sizeof(WsPeer));
+    play.peers = put(peers.data(), peers.size() * sizeof(WsPeer));
     play.steps = put(script_.steps.data(), script_.steps.size() * sizeof(WsStep));
     play.stamps = reinterpret_cast<u64>(stamps_.address());
     play.progress = reinterpret_cast<u64>(host + offsetof(HostWords, progress));
@@ -115,10 +133,10 @@ void PlayProgram::prepare(const Schedule& schedule) {
     play.step_count = static_cast<u32>(script_.steps.size());
     play.move_count = static_cast<u32>(moves.size());
     play.peer_count = static_cast<u32>(script_.peers.size());
-    play.launch = 2 * counts_.launches;
     const u64 counters = reinterpret_cast<u64>(orders_.address() + offsetof(WsPlay, counters));
     play.finished = counters;
     play.gathered = counters + sizeof(u32);
+    play.tell_after = static_cast<u64>(tell_seconds / clock_.tick);
     play.slots = script_.slots;
     play.slot_packets = script_.slot_packets;
     play.guarded = script_.guarded;
@@ -129,7 +147,6 @@ void PlayProgram::prepare(const Schedule& schedule) {
 }
 
 void PlayProgram::run(const Schedule& schedule, std::span<double> seconds) {
-    ++counts_.launches;
     const auto rounds =
         static_cast<u64>(schedule.lead_in) +
         static_cast<u64>(schedule.rounds_per_sample) * static_cast<u64>(schedule.samples);
@@ -139,12 +156,13 @@ void PlayProgram::run(const Schedule& schedule, std::span<double> seconds) {
     }
     const int part = part_of(schedule.rounds_per_sample, script_);
     const int parts = schedule.rounds_per_sample / part;
+    raise_stale_words();
     prepare({schedule.lead_in, part, schedule.samples * parts});
     void* orders = orders_.address();
     void* arguments[] = {&orders};
     const double began = now();
     const auto [kernel, threads] = launch_for(method_, script_);
-    stream_->launch(kernel, std::max(method_.blocks, method_.place + 1), threads, arguments);
+    stream_->launch_resident(kernel, std::max(method_.blocks, method_.place + 1), threads, arguments);
     const std::size_t count_of_stamps = seconds.size() * static_cast<std::size_t>(parts) + 1;
     stream_->copy(stamps_here_.address(), stamps_.address(), count_of_stamps * sizeof(u64));
     wait_for(rounds);
@@ -154,18 +172,19 @@ void PlayProgram::run(const Schedule& schedule, std::span<double> seconds) {
     check_clock(stamps, took);
     for (std::size_t i = 0; i < seconds.size(); ++i) {
         const u64* const first = &stamps[i * static_cast<std::size_t>(parts)];
-        seconds[i] = 1e-9 * static_cast<double>(first[parts] - *first) / schedule.rounds_per_sample;
+        seconds[i] =
+            clock_.tick * static_cast<double>(first[parts] - *first) / schedule.rounds_per_sample;
     }
     context_.page.leave();
 }
 
-/// The GPU's clock may not tell of more time than has passed here, nor go backwards. How much of
-/// the host's time it told of at best is recorded: a clock that is slow tells of less than nearly
-/// all.
+/// The GPU's clock may not tell of more time than has passed here, nor go backwards. (It may tell of
+/// less: the peer's kernel begins when it can. GpuTransport holds its pace against the host's.) How
+/// much of the host's time it told of at best is recorded.
 void PlayProgram::check_clock(std::span<const u64> stamps, double took) {
     if (!std::is_sorted(stamps.begin(), stamps.end()))
         throw Error("the GPU's clock went backwards while the kernel ran");
-    const double told = 1e-9 * static_cast<double>(stamps.back() - stamps.front());
+    const double told = clock_.tick * static_cast<double>(stamps.back() - stamps.front());
     if (told > agreement * took + slack)
         throw Error("the GPU's clock says " + std::to_string(told) +
                     " s for rounds that took the host " + std::to_string(took) + " s");
@@ -209,9 +228,13 @@ void PlayProgram::wait_for(u64 rounds) {
 }
 
 void PlayProgram::count(u64 rounds) {
-    for (std::size_t peer = 0; peer < counts_.sent.size(); ++peer) {
-        counts_.sent[peer] += static_cast<u32>(rounds) * script_.sent[peer];
-        counts_.received[peer] += static_cast<u32>(rounds) * script_.received[peer];
+    for (const int peer : script_.peers) {
+        Count& count = counts_[static_cast<std::size_t>(peer)];
+        const u64 sent = rounds * script_.sent[static_cast<std::size_t>(peer)];
+        const u64 received = rounds * script_.received[static_cast<std::size_t>(peer)];
+        count.sent += static_cast<u32>(sent);
+        count.received += static_cast<u32>(received);
+        count.stale += std::max(sent, received);
     }
 }
 

@@ -12,7 +12,7 @@ namespace wirespeed {
 
 /// What the kernels say of the platform that they run on.
 struct Facts {
-    u64 has_bulk, clock_ns, packet_bytes, most_threads;
+    u64 has_bulk, clock_step, packet_bytes, most_threads;
 };
 
 class Ways {
