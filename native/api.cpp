@@ -1,17 +1,13 @@
-// The C interface: exceptions become a return value and one line of text.
+// The C interface: pages, transports, buffers and programs. Devices are in api_devices.cpp.
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <exception>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
 
-#include "core/error.hpp"
+#include "api.hpp"
 #include "core/json.hpp"
-#include "devices/device.hpp"
-#include "kernels/compile.hpp"
-#include "kernels/source.hpp"
 #include "measure/chain.hpp"
 #include "measure/clock.hpp"
 #include "measure/lie.hpp"
@@ -19,67 +15,10 @@
 #include "transports/mpi/world.hpp"
 #include "transports/transport.hpp"
 
-#pragma GCC visibility push(default)
-#include "wirespeed.h"
-#pragma GCC visibility pop
-
 using namespace wirespeed;
+using namespace wirespeed::api;
 
 namespace {
-
-thread_local std::string last_error;
-thread_local bool last_is_lack = false;
-thread_local std::string last_text;
-
-/// Runs `body`; an exception becomes `failure` and ws_error()'s text.
-template <class Result, class Body> Result guarded(Result failure, Body body) noexcept {
-    last_is_lack = false;
-    try {
-        return body();
-    } catch (const Unavailable& error) {
-        last_error = error.what();
-        last_is_lack = true;
-    } catch (const std::bad_alloc&) {
-        last_error = "out of memory";
-    } catch (const std::exception& error) {
-        last_error = error.what();
-    } catch (...) {
-        last_error = "unknown error";
-    }
-    return failure;
-}
-
-template <class Body> int succeeded(Body body) noexcept {
-    return guarded(-1, [&] {
-        body();
-        return 0;
-    });
-}
-
-const DeviceKind& kind_called(const std::string& name) {
-    std::string known;
-    for (const auto& kind : device_kinds()) {
-        if (kind.name == name) return kind;
-        known += " " + kind.name;
-    }
-    throw Error("no device kind '" + name + "'; there are:" + known);
-}
-
-const DeviceKind& kind_with(const char* name, int index) {
-    const auto& found = kind_called(name);
-    const int count = found.count();
-    if (index < 0 || index >= count)
-        throw Error("no " + found.name + " device " + std::to_string(index) + ": there are " +
-                    std::to_string(count));
-    return found;
-}
-
-std::string text_of(const Identity& it) {
-    return "{\"kind\": " + quoted(it.kind) + ", \"index\": " + std::to_string(it.index) +
-           ", \"name\": " + quoted(it.name) + ", \"id\": " + quoted(it.id) +
-           ", \"pci\": " + quoted(it.pci) + ", \"architecture\": " + quoted(it.architecture) +
-           ", \"driver\": " + quoted(it.driver) + ", \"bytes\": " + std::to_string(it.bytes) + "}";
-}
 
 class ForeignControl final : public Control {
   public:
@@ -127,10 +66,6 @@ struct ws_page : Page {
     using Page::Page;
 };
 
-struct ws_device {
-    std::unique_ptr<Device> device;
-};
-
 struct ws_transport {
     ws_transport(const ws_control& calls, Device& device, Page& page,
                  std::map<std::string, std::string> options, const std::string& name)
@@ -176,110 +111,6 @@ int ws_watchdog_start(ws_page* page, int report_fd, const char* python_stack, in
     return succeeded([&] { start_watchdog(*page, {report_fd, give_up != 0}, python_stack); });
 }
 int ws_stack_signal(void) { return stack_signal(); }
-
-const char* ws_device_kinds(void) {
-    last_text.clear();
-    for (const auto& kind : device_kinds()) last_text += (last_text.empty() ? "" : " ") + kind.name;
-    return last_text.c_str();
-}
-int ws_device_count(const char* kind) {
-    return guarded(-1, [&] { return kind_called(kind).count(); });
-}
-const char* ws_device_identity_of(const char* kind, int index) {
-    return guarded<const char*>(nullptr, [&] {
-        last_text = text_of(kind_with(kind, index).identity(index));
-        return last_text.c_str();
-    });
-}
-ws_device* ws_device_open(const char* kind, int index) {
-    return guarded<ws_device*>(nullptr,
-                               [&] { return new ws_device{kind_with(kind, index).open(index)}; });
-}
-void ws_device_close(ws_device* device) { delete device; }
-const char* ws_device_identity(ws_device* device) {
-    return guarded<const char*>(nullptr, [&] {
-        last_text = text_of(device->device->identity());
-        return last_text.c_str();
-    });
-}
-void* ws_device_allocate(ws_device* device, const char* memory, uint64_t bytes) {
-    return guarded<void*>(nullptr, [&] {
-        device->device->enter();
-        return device->device->allocate(memory_from(memory), bytes);
-    });
-}
-void ws_device_release(ws_device* device, const char* memory, void* address) {
-    succeeded([&] { device->device->release(memory_from(memory), address); });
-}
-int ws_device_copy(ws_device* device, void* to, const void* from, uint64_t bytes) {
-    return succeeded([&] { device->device->copy(to, from, bytes); });
-}
-int ws_device_share(ws_device* device, void* address, void* handle) {
-    return succeeded([&] {
-        const ShareHandle shared = device->device->share(address);
-        std::memcpy(handle, shared.bytes.data(), sizeof shared.bytes);
-    });
-}
-void* ws_device_open_shared(ws_device* device, const void* handle) {
-    return guarded<void*>(nullptr, [&] {
-        ShareHandle shared;
-        std::memcpy(shared.bytes.data(), handle, sizeof shared.bytes);
-        return device->device->open(shared);
-    });
-}
-int ws_device_close_shared(ws_device* device, void* address) {
-    return succeeded([&] { device->device->close(address); });
-}
-int ws_device_fill(ws_device* device, const char* memory, void* to, uint64_t bytes, uint64_t seed,
-                   int tag) {
-    return succeeded([&] {
-        device->device->fill(memory_from(memory), to, bytes, seed, static_cast<std::uint8_t>(tag));
-    });
-}
-int ws_device_check(ws_device* device, const char* memory, const void* from, uint64_t bytes,
-                    uint64_t seed, int tag, uint64_t* first_wrong) {
-    return succeeded([&] {
-        *first_wrong = device->device->check(memory_from(memory), from, bytes, seed,
-                                             static_cast<std::uint8_t>(tag));
-    });
-}
-
-int ws_device_fill_sums(ws_device* device, const char* memory, void* to, uint64_t bytes,
-                        double start) {
-    return succeeded([&] {
-        device->device->enter();
-        device->device->fill_sums(memory_from(memory), to, bytes, start);
-    });
-}
-int ws_device_check_sums(ws_device* device, const char* memory, const void* from, uint64_t bytes,
-                         double start, uint64_t* first_wrong) {
-    return succeeded([&] {
-        device->device->enter();
-        *first_wrong = device->device->check_sums(memory_from(memory), from, bytes, start);
-    });
-}
-
-int ws_device_watch_copies(ws_device* device, int on) {
-    return succeeded([&] { device->device->watch_copies(on != 0); });
-}
-const char* ws_device_copies(ws_device* device) {
-    return guarded<const char*>(nullptr, [&] {
-        const CopyCounts counts = device->device->copies();
-        last_text = "{";
-        for (std::size_t i = 0; i < counts.size(); ++i)
-            last_text += std::string(i ? ", " : "") + quoted(copy_kind_names[i]) +
-                         ": {\"count\": " + std::to_string(counts[i].count) +
-                         ", \"bytes\": " + std::to_string(counts[i].bytes) + "}";
-        last_text += "}";
-        return last_text.c_str();
-    });
-}
-
-const char* ws_kernel_source(void) { return kernel_source().c_str(); }
-int64_t ws_kernel_compile(const char* architecture) {
-    return guarded<int64_t>(-1,
-                            [&] { return static_cast<int64_t>(compile_kernels(architecture)); });
-}
 
 int ws_mpi_open(const char* path, uint64_t communicator) {
     return succeeded([&] { mpi::open_world(path, communicator); });
@@ -329,7 +160,8 @@ ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
         const int ranks = transport->control.size();
         for (uint64_t i = 0; i < count; ++i) {
             const ws_transfer& each = transfers[i];
-            if (each.step < 0 || each.step >= most_steps || (i && each.step < transfers[i - 1].step))
+            if (each.step < 0 || each.step >= most_steps ||
+                (i && each.step < transfers[i - 1].step))
                 throw Error("transfer " + std::to_string(i) + " has step " +
                             std::to_string(each.step) + ": steps count from 0 to " +
                             std::to_string(most_steps - 1) + " and never go back");
@@ -366,9 +198,8 @@ ws_program* ws_chain_open(ws_program** links, uint64_t count, const ws_add* adds
                 throw Error("a sum comes after link " + std::to_string(each.link) + ": there are " +
                             std::to_string(count));
             require_inside(buffers, each.offset, each.bytes);
-            chain[static_cast<std::size_t>(each.link)]
-                .adds.push_back(
-                    {buffers.kind, buffers.receive + each.offset, each.bytes, each.value});
+            chain[static_cast<std::size_t>(each.link)].adds.push_back(
+                {buffers.kind, buffers.receive + each.offset, each.bytes, each.value});
         }
         ws_transport* owner = links[0]->owner;
         auto program = make_chain(owner->context.page, owner->context.device, std::move(chain));

@@ -39,10 +39,11 @@ void ws_library_path(const char* name, const char* path);
 /* ---- status page, watchdog, crashes -------------------------------------------------------------
  */
 typedef struct ws_page ws_page;
-/* A page of this rank in a file that others may map; in private memory without one (null). */
+/* A page of this rank in a file that others may map; in private memory for the file "". */
 ws_page* ws_page_open(const char* file, int rank);
 void ws_page_close(ws_page* page);
-/* What the rank is about, and after how many seconds without progress it counts as stuck (0: never).
+/* What the rank is about, and after how many seconds without progress it counts as stuck (0:
+ * never).
  */
 void ws_page_stage(ws_page* page, const char* path, uint64_t bytes, double timeout);
 /* Installs the handlers that write the faulting function into the page and one JSON line to
@@ -74,8 +75,8 @@ const char* ws_device_identity_of(const char* kind, int index);
 void* ws_device_allocate(ws_device* device, const char* memory, uint64_t bytes);
 void ws_device_release(ws_device* device, const char* memory, void* address);
 int ws_device_copy(ws_device* device, void* to, const void* from, uint64_t bytes);
-/* Lends an allocation to another process by 128 bytes; the address opened from them is closed before
- * the owner releases its own. */
+/* Lends an allocation to another process by 128 bytes; the address opened from them is closed
+ * before the owner releases its own. */
 int ws_device_share(ws_device* device, void* address, void* handle_128_bytes);
 void* ws_device_open_shared(ws_device* device, const void* handle_128_bytes);
 int ws_device_close_shared(ws_device* device, void* address);
@@ -108,8 +109,8 @@ int64_t ws_kernel_compile(const char* architecture);
 /* ---- control ------------------------------------------------------------------------------------
  */
 /* Set-up traffic, carried by whoever started the ranks. Each function is collective, gets `user` as
- * it was given, and returns 0, or another value to make the core's call fail. The core calls them in
- * the thread that called it, and only inside collective functions and ws_program_run. */
+ * it was given, and returns 0, or another value to make the core's call fail. The core calls them
+ * in the thread that called it, and only inside collective functions and ws_program_run. */
 typedef struct ws_control {
     int rank, size;
     void* user;
@@ -134,8 +135,8 @@ ws_transport* ws_transport_open(const char* name, const char* options, const ws_
                                 ws_device* device, ws_page* page);
 /* Collective: the orderly end, after all programs and buffers. */
 int ws_transport_close(ws_transport* transport);
-/* The end on this rank alone, where others may be gone: communicates nothing, and leaves what a peer
- * may have mapped. */
+/* The end on this rank alone, where others may be gone: communicates nothing, and leaves what a
+ * peer may have mapped. */
 void ws_transport_abandon(ws_transport* transport);
 /* What the transport chose, as a JSON object. */
 const char* ws_transport_describe(ws_transport* transport);
@@ -166,9 +167,10 @@ typedef struct ws_transfer {
 } ws_transfer;
 
 typedef struct ws_program ws_program;
-/* Collective. Throws out what does not fit: a step that goes back, a peer that there is not, a place
- * outside of the buffers. flags: 1, the send buffer is the receive buffer too, as in a ping-pong of one buffer;
- * 2, each sample begins with a barrier of all ranks, where the transport's programs can. */
+/* Collective. Throws out what does not fit: a step that goes back, a peer that there is not, a
+ * place outside of the buffers. flags: 1, the send buffer is the receive buffer too, as in a
+ * ping-pong of one buffer; 2, each sample begins with a barrier of all ranks, where the transport's
+ * programs can. */
 ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
                             const ws_transfer* transfers, uint64_t count, int flags);
 void ws_program_close(ws_program* program);
@@ -183,7 +185,8 @@ typedef struct ws_add {
 /* A program whose round is one round of each link, in order; all links have the same buffers. */
 ws_program* ws_chain_open(ws_program** links, uint64_t count, const ws_add* adds,
                           uint64_t add_count);
-/* Collective. Runs lead_in rounds, then samples x rounds_per_sample rounds; seconds[i]: sample i per round. */
+/* Collective. Runs lead_in rounds, then samples x rounds_per_sample rounds; seconds[i]: sample i
+ * per round. */
 int ws_program_run(ws_program* program, int lead_in, int rounds_per_sample, int samples,
                    double* seconds);
 /* The clock that stamps its samples, in seconds: what a reading costs, and its smallest step. */

@@ -125,7 +125,8 @@ template <int method, int group> WS_INLINE void ws_play(const WsPlay* described)
     ws_sync();
     const WsScene scene = {ws_at<u32>(play.stop), play.slots - 1, play.slot_packets, play.guarded,
                            play.slots < 4 ? 1 : play.slots / 4};
-    if (!ws_meet(play, 0, (u32)ws_block() == leader, ws_lane(), ws_lanes(), scene.stop)) stopped = 1;
+    if (!ws_meet(play, 0, (u32)ws_block() == leader, ws_lane(), ws_lanes(), scene.stop))
+        stopped = 1;
     ws_sync();
     if (stopped) return;
     WsStamps stamps = {(u32)ws_block() == leader && ws_lane() == 0,

@@ -40,7 +40,7 @@ struct WsPlay {
     u64 lead_in, rounds_per_sample, samples;
     u64 tell_after;  ///< so many ticks without a word to the host are enough
     u32 step_count, move_count, peer_count;
-    u32 slots;   ///< of a ring of packets, a power of two
+    u32 slots;  ///< of a ring of packets, a power of two
     u32 slot_packets;
     u32 guarded;  ///< wait before a send until the receiver is at that step
     u32 place;    ///< packets: the block that does it all; where it runs matters

@@ -11,8 +11,8 @@ class Liar final : public WrappedProgram {
   public:
     Liar(std::unique_ptr<Program> truth, std::string what, Device& device, Buffers buffers,
          std::size_t received)
-        : WrappedProgram(std::move(truth)), what_(std::move(what)), device_(device), buffers_(buffers),
-          received_(received), before_(received) {}
+        : WrappedProgram(std::move(truth)), what_(std::move(what)), device_(device),
+          buffers_(buffers), received_(received), before_(received) {}
 
     void run(const Schedule& schedule, std::span<double> seconds) override {
         if (received_ == 0) return program_->run(schedule, seconds);

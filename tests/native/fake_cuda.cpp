@@ -82,6 +82,11 @@ FAKE(cuLaunchKernel,
       void* stream, void** arguments, void**),
      return fake::launch(function, x, arguments, stream);)
 
+FAKE(cuLaunchCooperativeKernel,
+     (void* function, unsigned x, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+      void* stream, void** arguments),
+     return fake::launch_cooperative(function, x, arguments, stream);)
+
 FAKE(cuEventCreate, (void** event, unsigned), *event = new fake::Event; return fake::success;)
 FAKE(cuEventDestroy_v2, (void* event), delete static_cast<fake::Event*>(event);
      return fake::success;)

@@ -35,6 +35,7 @@ namespace fake {
 enum Code {
     success = 0,
     invalid_value = 1,
+    too_large = 720,
     out_of_memory = 2,
     invalid_image = 200,
     invalid_context = 201,
@@ -293,11 +294,9 @@ inline int function(void** function, const char* name) {
 inline int launch(void* function, unsigned blocks, void** arguments, void* stream) {
     if (current < 0) return invalid_context;
     // A launch takes copies of the arguments; only the code object knows how many there are.
-    static const std::map<std::string, std::size_t> counts = {{"ws_payload_fill", 4},
-                                                              {"ws_payload_check", 5}};
     const std::string name = static_cast<const char*>(function);
     std::vector<std::uint64_t> values;
-    for (std::size_t i = 0; i < counts.at(name); ++i)
+    for (std::size_t i = 0; i < wirespeed::cpu::argument_count(name); ++i)
         values.push_back(*static_cast<std::uint64_t*>(arguments[i]));
     stream_of(stream).pending.push_back([=]() mutable {
         std::vector<void*> pointers;
@@ -306,6 +305,11 @@ inline int launch(void* function, unsigned blocks, void** arguments, void* strea
                             wirespeed::cpu::same_address);
     });
     return success;
+}
+
+/// Of a device with room for four blocks at a time.
+inline int launch_cooperative(void* function, unsigned blocks, void** arguments, void* stream) {
+    return blocks > 4 ? too_large : launch(function, blocks, arguments, stream);
 }
 
 struct Handle {

@@ -92,6 +92,13 @@ FAKE(hipModuleLaunchKernel,
       void* stream, void** arguments, void**),
      return fake::launch(function, x, arguments, stream);)
 
+FAKE(hipModuleLaunchCooperativeKernel,
+     (void* function, unsigned x, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+      void* stream, void** arguments),
+     return fake::launch_cooperative(function, x, arguments, stream);)
+FAKE(hipExtMallocWithFlags, (void** address, std::size_t bytes, unsigned flags),
+     return flags == 1 ? fake::allocate(address, bytes, fake::Kind::device) : fake::invalid_value;)
+
 FAKE(hipEventCreateWithFlags, (void** event, unsigned), *event = new fake::Event;
      return fake::success;)
 FAKE(hipEventDestroy, (void* event), delete static_cast<fake::Event*>(event);

@@ -104,12 +104,34 @@ void captured(Device& device) {
     stream->wait();
 }
 
+/// Blocks that wait for each other all run at once; where they cannot, the launch is refused.
+void resident(Device& device) {
+    Allocation memory(device, Memory::coherent, 4096);
+    void* to = memory.address();
+    std::uint64_t bytes = 4096, seed = 5, tag = 1;
+    void* arguments[] = {&to, &bytes, &seed, &tag};
+    const auto stream = device.stream();
+    stream->launch_resident("ws_payload_fill", 2, 128, arguments);
+    stream->wait();
+    require(device.check(Memory::device, to, bytes, seed, 1) == bytes, "a small grid runs");
+    try {
+        stream->launch_resident("ws_payload_fill", 1 << 20, 128, arguments);
+    } catch (const Error& error) {
+        const std::string text = error.what();
+        require(text.find("Cooperative") != std::string::npos, "the call is named");
+        require(text.find("1048576 blocks of 128 threads") != std::string::npos, "and the grid");
+        return;
+    }
+    require(false, "too large a grid is refused");
+}
+
 void work(Device& device) {
     for (const std::size_t bytes : {std::size_t{2}, std::size_t{4098}, std::size_t{8} << 20})
         in_order(device, bytes);
     two_at_once(device, 1 << 20);
     events(device);
     captured(device);
+    resident(device);
 }
 
 void run(const std::string& what, const std::string& name) {

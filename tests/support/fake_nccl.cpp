@@ -7,7 +7,9 @@
 // - Sizes that differ between a send and its receive end the process.
 // - Environment: FAKE_NCCL_FAIL ("ncclSend=4"), FAKE_NCCL_BREAK_AFTER (so many groups; then no
 //   message arrives any more, and only ncclCommGetAsyncError says so), NCCL_P2P_DISABLE,
-//   FAKE_NCCL_VERSION_OF_RANK_1.
+//   FAKE_NCCL_VERSION_OF_RANK_1, FAKE_NCCL_INIT_FAILS_ON (that rank, once all have joined).
+// - fake_nccl_groups() and fake_nccl_communicators() tell how many groups this process has started
+//   and how many communicators it has.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -63,6 +65,7 @@ struct Transfer {
     void* stream;
 };
 
+long groups_started = 0, communicators = 0;
 thread_local int depth = 0, group_error = 0;
 thread_local std::vector<Transfer> group;
 
@@ -167,6 +170,7 @@ void never(void* data) { host_function()(static_cast<Lost*>(data)->stream, never
 
 int enqueue(std::vector<Transfer> transfers) {
     if (transfers.empty()) return 0;
+    ++groups_started;
     Comm& comm = *transfers.front().comm;
     void* const stream = transfers.front().stream;
     if (comm.groups++ >= number("FAKE_NCCL_BREAK_AFTER", 1L << 60)) {
@@ -232,12 +236,18 @@ int ncclCommInitRank(Comm** made, int ranks, UniqueId id, int rank) {
     ++comm->shared->joined;
     while (comm->shared->joined < ranks) sched_yield();
     shm_unlink(id.name);
+    if (number("FAKE_NCCL_INIT_FAILS_ON", -1) == rank) return 4;
+    ++communicators;
     log("ncclCommInitRank comm 0x1 rank " + std::to_string(rank) + " - Init COMPLETE");
     *made = comm;
     return 0;
 }
 
+long fake_nccl_groups() { return groups_started; }
+long fake_nccl_communicators() { return communicators; }
+
 int ncclCommDestroy(Comm* comm) {
+    --communicators;
     munmap(comm->shared, comm->mapped);
     delete comm;
     return 0;

@@ -192,8 +192,8 @@ template <class Api> class VendorDriver : public Driver {
     void launch_cooperative(void* function, unsigned blocks, unsigned threads, void** arguments,
                             void* stream) override {
         if (!calls_.launch_cooperative) return launch(function, blocks, threads, arguments, stream);
-        const int code = calls_.launch_cooperative(function, blocks, 1, 1, threads, 1, 1, 0, stream,
-                                                   arguments);
+        const int code =
+            calls_.launch_cooperative(function, blocks, 1, 1, threads, 1, 1, 0, stream, arguments);
         check_launch(code, Names::launch_cooperative, blocks, threads);
     }
 

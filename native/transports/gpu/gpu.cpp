@@ -51,8 +51,9 @@ void hold_against_host(Device& device, double rate) {
 GpuClock clock_of(Device& device, const Facts& facts) {
     const double rate = device.clock_rate();
     if (rate <= 0)
-        throw Unavailable("gpu: the driver does not say how fast the GPU's clock counts (ROCm does "
-                          "from version 5.4 on)");
+        throw Unavailable(
+            "gpu: the driver does not say how fast the GPU's clock counts (ROCm does "
+            "from version 5.4 on)");
     hold_against_host(device, rate);
     return {1 / rate, static_cast<double>(facts.clock_step) / rate};
 }
@@ -79,7 +80,8 @@ class GpuTransport final : public Transport {
     explicit GpuTransport(Context& context)
         : Transport(context), buffers_(context, "gpu"), facts_(start(context)),
           clock_(agreed_clock()), ways_(context, facts_, agreed_blocks()),
-          inbox_(context, ways_.blocks()), counts_(static_cast<std::size_t>(context.control.size())) {
+          inbox_(context, ways_.blocks()),
+          counts_(static_cast<std::size_t>(context.control.size())) {
         // For tests: as if every pair had so many transfers behind it.
         const std::size_t before = context.number("transfers-before", 0, 0, SIZE_MAX);
         for (Count& count : counts_) {
@@ -112,8 +114,7 @@ class GpuTransport final : public Transport {
         const std::vector<u64> same = numbers_of(steps, extent, script);
         std::unique_ptr<PlayProgram> program;
         exchange(context_.control, [&] {
-            program =
-                std::make_unique<PlayProgram>(context_, inbox_, counts_, std::move(script),
+            program = std::make_unique<PlayProgram>(context_, inbox_, counts_, std::move(script),
                                                     ways.front(), clock_);
             return true;
         });

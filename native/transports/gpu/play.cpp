@@ -72,8 +72,8 @@ std::string Method::text() const {
 
 PlayProgram::PlayProgram(Context& context, Inbox& inbox, Counts& counts, Script script,
                          Method method, GpuClock clock)
-    : context_(context), inbox_(inbox), counts_(counts), script_(std::move(script)), method_(method),
-      clock_(clock),
+    : context_(context), inbox_(inbox), counts_(counts), script_(std::move(script)),
+      method_(method), clock_(clock),
       playing_(context.page.name("GPU kernel that moves the rounds")),
       stream_(context.device.stream()),
       orders_(context.device, Memory::device,
@@ -162,7 +162,8 @@ void PlayProgram::run(const Schedule& schedule, std::span<double> seconds) {
     void* arguments[] = {&orders};
     const double began = now();
     const auto [kernel, threads] = launch_for(method_, script_);
-    stream_->launch_resident(kernel, std::max(method_.blocks, method_.place + 1), threads, arguments);
+    stream_->launch_resident(kernel, std::max(method_.blocks, method_.place + 1), threads,
+                             arguments);
     const std::size_t count_of_stamps = seconds.size() * static_cast<std::size_t>(parts) + 1;
     stream_->copy(stamps_here_.address(), stamps_.address(), count_of_stamps * sizeof(u64));
     wait_for(rounds);
@@ -178,9 +179,9 @@ void PlayProgram::run(const Schedule& schedule, std::span<double> seconds) {
     context_.page.leave();
 }
 
-/// The GPU's clock may not tell of more time than has passed here, nor go backwards. (It may tell of
-/// less: the peer's kernel begins when it can. GpuTransport holds its pace against the host's.) How
-/// much of the host's time it told of at best is recorded.
+/// The GPU's clock may not tell of more time than has passed here, nor go backwards. (It may tell
+/// of less: the peer's kernel begins when it can. GpuTransport holds its pace against the host's.)
+/// How much of the host's time it told of at best is recorded.
 void PlayProgram::check_clock(std::span<const u64> stamps, double took) {
     if (!std::is_sorted(stamps.begin(), stamps.end()))
         throw Error("the GPU's clock went backwards while the kernel ran");

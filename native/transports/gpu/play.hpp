@@ -27,8 +27,8 @@ struct GpuClock {
     double step;  ///< the smallest difference of two readings, in seconds
 };
 
-/// What this rank has had to do with a peer since the transport was opened: the words in the inboxes
-/// count on from there.
+/// What this rank has had to do with a peer since the transport was opened: the words in the
+/// inboxes count on from there.
 struct Count {
     std::uint32_t sent = 0, received = 0;  ///< transfers
     std::uint32_t launches = 0;            ///< in which the two met

@@ -19,8 +19,8 @@ using shmem::Session;
 class StreamCalls {
   public:
     StreamCalls(const Nvshmem& calls, Device& device, Page& page)
-        : calls_(calls), page_(page), stream_(device.stream()),
-          native_(stream_->native()), enqueue_(page.name("NVSHMEM call on a stream")),
+        : calls_(calls), page_(page), stream_(device.stream()), native_(stream_->native()),
+          enqueue_(page.name("NVSHMEM call on a stream")),
           wait_(page.name("wait for NVSHMEM's stream")) {}
 
     void put(std::byte* to, const std::byte* from, std::size_t bytes, std::uint64_t* word,

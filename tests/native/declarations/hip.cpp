@@ -10,6 +10,13 @@
 #include "libraries/hip.hpp"
 #include "libraries/hiprtc.hpp"
 
+#if HIP_VERSION < 50500000
+// As newer headers declare it.
+extern "C" hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t, unsigned, unsigned, unsigned,
+                                                       unsigned, unsigned, unsigned, unsigned,
+                                                       hipStream_t, void**);
+#endif
+
 using wirespeed::Hip;
 using wirespeed::RuntimeCompiler;
 
@@ -35,6 +42,7 @@ static_assert(Hip::attribute_wall_clock == hipDeviceAttributeFineGrainSupport + 
 #endif
 static_assert(Hip::register_portable_mapped == (hipHostRegisterPortable | hipHostRegisterMapped));
 static_assert(hipStreamWaitValueGte == 0);
+static_assert(Hip::fine_grained == hipDeviceMallocFinegrained);
 static_assert(Hip::host_portable == hipHostMallocPortable);
 static_assert(Hip::attach_global == hipMemAttachGlobal);
 static_assert(Hip::advise_home == hipMemAdviseSetPreferredLocation);

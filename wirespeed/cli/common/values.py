@@ -123,7 +123,7 @@ TEST_KEYS = (
         "offset",
         "rounds",
     ),
-    *("shared", "slots", "streams", "tell", "threads", "way"),
+    *("shared", "slots", "streams", "tell", "threads", "transfers-before", "way"),
 )
 
 

@@ -1,0 +1,73 @@
+"""Programs and transports beside each other, and what is left of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import mpis
+from support.stand_ins import fake_nccl
+
+SCRIPT = Path(__file__).parents[1] / "support" / "two_ranks.py"
+
+
+def two_ranks(scenario: str, builds: Path, **variables: str) -> dict[str, Any]:
+    mpi = mpis.find("mpich")
+    if isinstance(mpi, str):
+        pytest.skip(mpi)
+    command = mpi.command(2, sys.executable, SCRIPT, str(mpi.library), scenario)
+    environment = {**mpi.environment(), **fake_nccl(builds), **variables}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_ranks_of_a_chain_meet_once_and_the_host_stamps(builds: Path) -> None:
+    """Protects rings over NCCL's stream: a meeting at every link would be timed with it.
+
+    The links' samples are stamped by events of the stream; those of the chain by the CPU, and by its clock's
+    quality batches are planned.
+    """
+    found = two_ranks("chain_over_streams", builds)
+    # Ten rounds of two links with one step each, and one meeting, which is one group for two ranks.
+    assert found["groups"] == 10 * 2 + 1
+    host, chain, link = (found[name] for name in ("host", "chain", "link"))
+    assert chain[0] < 3 * host[0] < link[0], "reading a clock costs less than an event in a stream"
+
+
+def test_a_program_keeps_what_it_stages_through(builds: Path) -> None:
+    """Protects a program from a later one that needs more memory."""
+    assert two_ranks("staging_outlived", builds) == {"moved": "all"}
+
+
+def test_no_communicator_is_left_where_a_peer_has_none(builds: Path) -> None:
+    """Protects the GPU's memory, and NCCL's end, after a start that failed on another rank."""
+    found = two_ranks("communicator_of_a_peer_that_failed", builds, FAKE_NCCL_INIT_FAILS_ON="1")
+    assert "rank 1: ncclCommInitRank" in found["said"]
+    assert found["left"] == 0
+
+
+@pytest.mark.parametrize("method", ["stores", "bulk", "pull", "packets"])
+def test_words_that_no_protocol_has_raised_of_late(method: str, tmp_path: Path) -> None:
+    """Protects a transport that has moved more than 2^31 messages by another protocol.
+
+    Flags and credit are compared by signed difference: a word that stayed behind would pass too early.
+    """
+    from support.command import wirespeed
+
+    mpi = mpis.find("openmpi")
+    if isinstance(mpi, str):
+        pytest.skip(mpi)
+    test = ["--test", f"method={method}", "--test", "blocks=2", "--test", f"transfers-before={(1 << 31) + 100}"]
+    done = wirespeed(
+        *("pingpong", "--device", "emulated", "--mpi", str(mpi.mpiexec), "--paths", "gpu"),
+        *("--sizes", "8,64K,1M", "--max-time", "0.005", *test),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err + done.out
+    assert [entry["bytes"] for entry in done.entries] == [8, 1 << 16, 1 << 20]

@@ -1,0 +1,182 @@
+"""The C interface by itself: its header, what it refuses, and what closing communicates."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wirespeed.native import NativeError, core
+
+
+@pytest.mark.parametrize(
+    ("language", "standard"), [("c", "c99"), ("c", "c17"), ("c++", "c++11"), ("c++", "c++20")]
+)
+def test_the_header_compiles_alone(language: str, standard: str, cxx: str, native: Path) -> None:
+    """Protects other programs' use of the core: one include, no warnings."""
+    flags = [f"-std={standard}", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    source = f'#include "{native}/wirespeed.h"\n#include "{native}/wirespeed.h"\n'
+    done = subprocess.run([cxx, "-x", language, *flags, "-"], input=source, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+class Alone:
+    """A world of one rank, whose set-up traffic is counted and can be made to fail."""
+
+    def __init__(self) -> None:
+        self.core = core()
+        self.calls: list[str] = []
+        self.failing = False
+        ffi, lib = self.core.ffi, self.core.lib
+        self.user = ffi.new_handle(self)
+
+        def told(user: Any, name: str) -> int:
+            assert ffi.from_handle(user) is self
+            self.calls.append(name)
+            return -1 if self.failing else 0
+
+        @ffi.callback("int(void *, const void *, void *, uint64_t)", error=-1)  # type: ignore[untyped-decorator]
+        def allgather(user: Any, mine: Any, every: Any, each: int) -> int:
+            ffi.memmove(every, mine, each)
+            return told(user, "allgather")
+
+        @ffi.callback("int(void *, void *, uint64_t, int)", error=-1)  # type: ignore[untyped-decorator]
+        def broadcast(user: Any, data: Any, size: int, root: int) -> int:
+            return told(user, "broadcast")
+
+        @ffi.callback("int(void *)", error=-1)  # type: ignore[untyped-decorator]
+        def barrier(user: Any) -> int:
+            return told(user, "barrier")
+
+        self._kept = (allgather, broadcast, barrier)
+        self.control = ffi.new("ws_control *", [0, 1, self.user, allgather, broadcast, barrier])
+        self.page = self.core.check(lib.ws_page_open(b"", 0))
+        self.device = self.core.open_device("emulated", 0)
+
+    def transport(self, name: str, options: str = "") -> Any:
+        lib = self.core.lib
+        opened = lib.ws_transport_open(
+            name.encode(), options.encode(), self.control, self.device, self.page
+        )
+        return self.core.check(opened)
+
+    def buffers(self, transport: Any, size: int = 1 << 16) -> Any:
+        return self.core.check(self.core.lib.ws_buffers_open(transport, b"device", size))
+
+    def program(self, transport: Any, buffers: Any, transfers: list[tuple[int, ...]]) -> Any:
+        flat = self.core.ffi.new("ws_transfer[]", transfers)
+        opened = self.core.lib.ws_program_open(transport, buffers, flat, len(transfers), 0)
+        return self.core.check(opened)
+
+
+@pytest.fixture
+def alone() -> Iterator[Alone]:
+    rank = Alone()
+    yield rank
+    rank.core.lib.ws_device_close(rank.device)
+    rank.core.lib.ws_page_close(rank.page)
+
+
+def mapped() -> int:
+    """Pieces of emulated GPU memory that this process has."""
+    return Path("/proc/self/maps").read_text().count("memfd:")
+
+
+@pytest.mark.parametrize("name", ["ipc", "gpu"])
+def test_closing_meets_before_it_frees(name: str, alone: Alone) -> None:
+    """Protects memory that a peer has mapped: all ranks meet first, and that is not done by a destructor."""
+    lib = alone.core.lib
+    transport = alone.transport(name)
+    held = mapped()
+    buffers = alone.buffers(transport)
+    assert mapped() > held
+    alone.calls.clear()
+    alone.core.check(lib.ws_buffers_close(buffers))
+    assert alone.calls == ["barrier"] and mapped() == held
+    alone.core.check(lib.ws_transport_close(transport))
+    # Copy engines need no memory of their own that peers open.
+    assert alone.calls == ["barrier"] * (2 if name == "gpu" else 1)
+    assert mapped() < held
+
+
+@pytest.mark.parametrize("name", ["ipc", "gpu"])
+def test_what_fails_while_closing_is_an_error_and_leaves_the_memory(name: str, alone: Alone) -> None:
+    """Protects the process: an exception in a destructor ends it, and memory in use may not be freed."""
+    lib = alone.core.lib
+    transport = alone.transport(name)
+    buffers = alone.buffers(transport)
+    held = mapped()
+    alone.failing = True
+    with pytest.raises(NativeError, match="set-up traffic failed in barrier"):
+        alone.core.check(lib.ws_buffers_close(buffers))
+    assert mapped() == held
+    if name == "gpu":
+        with pytest.raises(NativeError, match="set-up traffic failed in barrier"):
+            alone.core.check(lib.ws_transport_close(transport))
+        assert mapped() == held
+
+
+@pytest.mark.parametrize("name", ["ipc", "gpu"])
+def test_abandoning_communicates_nothing(name: str, alone: Alone) -> None:
+    """Protects a rank that ends early from waiting for others."""
+    lib = alone.core.lib
+    transport = alone.transport(name)
+    buffers = alone.buffers(transport)
+    program = alone.program(transport, buffers, [])
+    addresses = [lib.ws_buffers_send(buffers), lib.ws_buffers_receive(buffers)]
+    alone.calls.clear()
+    lib.ws_program_close(program)
+    lib.ws_buffers_abandon(buffers)
+    lib.ws_transport_abandon(transport)
+    assert not alone.calls
+    starts = {line.split("-")[0] for line in Path("/proc/self/maps").read_text().splitlines()}
+    for address in addresses:
+        at = f"{int(alone.core.ffi.cast('uintptr_t', address)):x}"
+        assert at in starts, "a peer may have this memory mapped"
+
+
+WHOLE = 1 << 64
+BAD = {
+    "negative step": ([(-1, 0, 0, 0, 0, 8, 0)], "step -1: steps count from 0"),
+    "huge step": ([(1 << 30, 0, 0, 0, 0, 8, 0)], "steps count from 0"),
+    "backwards": ([(1, 0, 0, 0, 0, 8, 0), (0, 1, 0, 0, 0, 8, 0)], "transfer 1 has step 0"),
+    "peer": ([(0, 0, 1, 0, 0, 8, 0)], "peer 1: there are 1 ranks"),
+    "negative peer": ([(0, 0, -1, 0, 0, 8, 0)], "peer -1"),
+    "too long": ([(0, 0, 0, 0, 1, 1 << 16, 0)], "do not fit the buffers of 65536"),
+    "wraps": ([(0, 0, 0, 0, 16, WHOLE - 8, 0)], "do not fit the buffers of 65536"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_transfers_that_cannot_be_are_refused(case: str, alone: Alone) -> None:
+    """Protects the core's memory: a bad number is one line, never a write out of bounds."""
+    transfers, complaint = BAD[case]
+    transport = alone.transport("ipc")
+    buffers = alone.buffers(transport)
+    with pytest.raises(NativeError, match=complaint):
+        alone.program(transport, buffers, transfers)
+    alone.core.check(alone.core.lib.ws_buffers_close(buffers))
+    alone.core.check(alone.core.lib.ws_transport_close(transport))
+
+
+def test_sums_that_cannot_be_are_refused(alone: Alone) -> None:
+    """Protects chains in the same way."""
+    lib, ffi = alone.core.lib, alone.core.ffi
+    transport = alone.transport("ipc")
+    buffers = alone.buffers(transport)
+    program = alone.program(transport, buffers, [])
+    for add, complaint in (
+        ((1, 0, 0, 8, 1.0), "after link 1: there are 1"),
+        ((-1, 0, 0, 8, 1.0), "after link -1"),
+        ((0, 0, 16, WHOLE - 8, 1.0), "do not fit"),
+    ):
+        with pytest.raises(NativeError, match=complaint):
+            alone.core.check(
+                lib.ws_chain_open(ffi.new("ws_program *[]", [program]), 1, ffi.new("ws_add[]", [add]), 1)
+            )
+    lib.ws_program_close(program)
+    alone.core.check(lib.ws_buffers_close(buffers))
+    alone.core.check(lib.ws_transport_close(transport))

@@ -1,0 +1,131 @@
+"""Two ranks that use the core as no command does: two_ranks.py LIBRARY SCENARIO.
+
+Prints what rank 0 found, as JSON.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from typing import Any
+
+from wirespeed.native import NativeError, core
+from wirespeed.process import die_with_parent
+from wirespeed.world import Promise, World
+
+
+class Rank:
+    """One of the two, on an emulated GPU."""
+
+    def __init__(self, library: str) -> None:
+        self.core = core()
+        self.lib, self.ffi, self.check = self.core.lib, self.core.ffi, self.core.check
+        self.world = World(Promise(size=2, library=library))
+        self.check(self.lib.ws_mpi_open(self.world.library.encode(), self.world.handle()))
+        self.device = self.core.open_device("emulated", self.world.rank)
+        self.page = self.check(self.lib.ws_page_open(b"", self.world.rank))
+        self._control = self.world.control(self.core)
+
+    def transport(self, name: str, options: str = "") -> Any:
+        return self.check(
+            self.lib.ws_transport_open(
+                name.encode(), options.encode(), self._control, self.device, self.page
+            )
+        )
+
+    def buffers(self, transport: Any, size: int) -> Any:
+        return self.check(self.lib.ws_buffers_open(transport, b"device", size))
+
+    def exchange(self, transport: Any, buffers: Any, size: int) -> Any:
+        """A program of one step: a message each way."""
+        flat = [(0, receives, 1 - self.world.rank, 0, 0, size, 0) for receives in (0, 1)]
+        transfers = self.ffi.new("ws_transfer[]", flat)
+        return self.check(self.lib.ws_program_open(transport, buffers, transfers, 2, 0))
+
+    def chain(self, links: list[Any]) -> Any:
+        array = self.ffi.new("ws_program *[]", links)
+        return self.check(self.lib.ws_chain_open(array, len(links), self.ffi.NULL, 0))
+
+    def clock(self, program: Any) -> tuple[float, float]:
+        cost, resolution = self.ffi.new("double *"), self.ffi.new("double *")
+        self.check(self.lib.ws_program_clock(program, cost, resolution))
+        return cost[0], resolution[0]
+
+    def run(self, program: Any, rounds: int) -> None:
+        self.check(self.lib.ws_program_run(program, 0, rounds, 1, self.ffi.new("double[1]")))
+
+    def moves(self, program: Any, buffers: Any, size: int, tag: int) -> None:
+        """A round with fresh content, every byte of which is checked."""
+        send, receive = self.lib.ws_buffers_send(buffers), self.lib.ws_buffers_receive(buffers)
+        rank, first = self.world.rank, self.ffi.new("uint64_t *")
+        self.check(self.lib.ws_device_fill(self.device, b"device", send, size, rank, tag))
+        self.world.barrier()
+        self.run(program, 1)
+        self.check(self.lib.ws_device_check(self.device, b"device", receive, size, 1 - rank, tag, first))
+        assert first[0] == size, f"byte {first[0]} of {size} is wrong"
+
+
+def chain_over_streams(rank: Rank) -> dict[str, Any]:
+    """What a chain of two links puts into NCCL's stream, and whose clock stamps it."""
+    nccl = ctypes.CDLL(os.environ["WIRESPEED_LIBRARY_NCCL"])
+    transport = rank.transport("ccl", "rounds=stream;way=enqueued")
+    buffers = rank.buffers(transport, 4096)
+    links = [rank.exchange(transport, buffers, 8), rank.exchange(transport, buffers, 16)]
+    chain = rank.chain(links)
+    before = nccl.fake_nccl_groups()
+    rank.run(chain, 10)
+    found = {
+        "groups": nccl.fake_nccl_groups() - before,
+        "chain": rank.clock(chain),
+        "link": rank.clock(links[0]),
+        "host": (rank.lib.ws_clock_cost(), rank.lib.ws_clock_resolution()),
+    }
+    for program in (chain, *links):
+        rank.lib.ws_program_close(program)
+    rank.check(rank.lib.ws_buffers_close(buffers))
+    rank.check(rank.lib.ws_transport_close(transport))
+    return found
+
+
+def staging_outlived(rank: Rank) -> dict[str, Any]:
+    """A program goes on after a later one of larger buffers was made."""
+    transport = rank.transport("staged")
+    small, large = rank.buffers(transport, 1 << 20), rank.buffers(transport, 1 << 24)
+    first = rank.exchange(transport, small, 1 << 20)
+    rank.moves(first, small, 1 << 20, 1)
+    second = rank.exchange(transport, large, 1 << 24)
+    rank.moves(second, large, 1 << 24, 2)
+    rank.moves(first, small, 1 << 20, 3)
+    for program in (first, second):
+        rank.lib.ws_program_close(program)
+    for buffers in (small, large):
+        rank.check(rank.lib.ws_buffers_close(buffers))
+    rank.check(rank.lib.ws_transport_close(transport))
+    return {"moved": "all"}
+
+
+def communicator_of_a_peer_that_failed(rank: Rank) -> dict[str, Any]:
+    """How many communicators are left where rank 1 could not make its own."""
+    nccl = ctypes.CDLL(os.environ["WIRESPEED_LIBRARY_NCCL"])
+    said = ""
+    try:
+        rank.transport("ccl")
+    except NativeError as error:
+        said = str(error)
+    return {"said": said, "left": nccl.fake_nccl_communicators()}
+
+
+def main() -> None:
+    die_with_parent()
+    rank = Rank(sys.argv[1])
+    found = globals()[sys.argv[2]](rank)
+    if rank.world.rank == 0:
+        sys.stdout.write(json.dumps(found) + "\n")
+        sys.stdout.flush()
+    rank.world.leave()
+
+
+if __name__ == "__main__":
+    main()
