@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,7 @@ class Core:
         self.ffi: Any = FFI()
         self.ffi.cdef(declarations(header.read_text()))
         self.lib: Any = self.ffi.dlopen(str(library))
+        self._raised: BaseException | None = None
 
     def error(self) -> str:
         return self.text(self.lib.ws_error())
@@ -77,10 +79,25 @@ class Core:
         return found
 
     def check(self, result: Any) -> Any:
-        """Passes a result through; raises NativeError for -1 and null."""
+        """Passes a result through; raises NativeError for -1 and null, and what interrupted a callback."""
+        raised, self._raised = self._raised, None
+        if raised is not None and not isinstance(raised, Exception):
+            raise raised
         if result == -1 or result == self.ffi.NULL:
-            raise NativeError(self.error(), bool(self.lib.ws_error_is_lack()))
+            raise NativeError(self.error(), bool(self.lib.ws_error_is_lack())) from raised
         return result
+
+    def callback(self, declaration: str) -> Callable[[Callable[..., int]], Any]:
+        """Lets the core call a function that returns 0; where it raises, the core's call fails.
+
+        No exception can cross the core: what is raised, a KeyboardInterrupt too, is kept for check().
+        """
+
+        def keep(_: object, raised: BaseException, __: object) -> None:
+            self._raised = raised
+
+        made: Callable[[Callable[..., int]], Any] = self.ffi.callback(declaration, error=-1, onerror=keep)
+        return made
 
     def device_kinds(self) -> list[str]:
         return self.text(self.lib.ws_device_kinds()).split()

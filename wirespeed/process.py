@@ -1,23 +1,14 @@
-"""Small services of the operating system for processes that must not outlive their parent."""
+"""Small services of the operating system: who started this process, where others run, how they end."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-def die_with_parent() -> None:
-    """Makes the kernel end this process when its parent ends, even by SIGKILL."""
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def ancestors() -> Iterator[Path]:
@@ -37,6 +28,19 @@ def cores() -> int:
     import psutil
 
     return psutil.cpu_count(logical=False) or 1
+
+
+@contextmanager
+def on_cpus(cpus: Sequence[int]) -> Iterator[None]:
+    """What this thread starts meanwhile runs on these CPUs; none: where it runs itself. Raises OSError."""
+    before = os.sched_getaffinity(0)
+    if cpus:
+        os.sched_setaffinity(0, cpus)
+    try:
+        yield
+    finally:
+        if cpus:
+            os.sched_setaffinity(0, before)
 
 
 def end(process: subprocess.Popen[Any]) -> None:

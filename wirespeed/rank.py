@@ -17,7 +17,7 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.native import Core, NativeError, core
 from wirespeed.orders import Orders, startup_limit
 from wirespeed.page import lost, own_folder
-from wirespeed.process import die_with_parent
+from wirespeed.tether import die_with_parent
 
 _RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 

@@ -17,7 +17,7 @@ from wirespeed import judge, leftovers
 from wirespeed.judge import Member, Outcome
 from wirespeed.messages import Message, parse
 from wirespeed.page import RankState, ask_for_stack, process_state, read_pages
-from wirespeed.process import die_with_parent
+from wirespeed.tether import tethered
 
 GRACE = 1.5
 """Seconds for the other ranks to report once one has."""
@@ -49,13 +49,12 @@ class JobStep:
         self._handles: dict[int, RankState] = {}
         self._selector = selectors.DefaultSelector()
         self._process = subprocess.Popen(
-            command,
+            tethered(command),
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            preexec_fn=die_with_parent,
         )
         for name, pipe in (("out", self._process.stdout), ("err", self._process.stderr)):
             assert pipe is not None

@@ -14,6 +14,7 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.launch import global_rank
 from wirespeed.launch.srun import may_end_in_init, other_kind
 from wirespeed.mpi import NAMES, parse_library_string
+from wirespeed.native import Core
 
 
 @dataclass(frozen=True)
@@ -153,28 +154,24 @@ class World:
         """The raw handle of the communicator that is timed."""
         return int(self.timed.handle)
 
-    def control(self, core: Any) -> Any:
+    def control(self, core: Core) -> Any:
         """The core's struct ws_control over this world, with the callbacks kept alive beside it."""
         ffi, comm = core.ffi, self.comm
 
-        def guarded(call: Any) -> int:
-            try:
-                call()
-            except Exception:
-                return -1
+        @core.callback("int(void *, const void *, void *, uint64_t)")
+        def allgather(_user: Any, mine: Any, all_: Any, each: int) -> int:
+            comm.Allgather(ffi.buffer(mine, each), ffi.buffer(all_, each * comm.size))
             return 0
 
-        @ffi.callback("int(void *, const void *, void *, uint64_t)")  # type: ignore[untyped-decorator]
-        def allgather(_user: Any, mine: Any, all_: Any, each: int) -> int:
-            return guarded(lambda: comm.Allgather(ffi.buffer(mine, each), ffi.buffer(all_, each * comm.size)))
-
-        @ffi.callback("int(void *, void *, uint64_t, int)")  # type: ignore[untyped-decorator]
+        @core.callback("int(void *, void *, uint64_t, int)")
         def broadcast(_user: Any, data: Any, size: int, root: int) -> int:
-            return guarded(lambda: comm.Bcast(ffi.buffer(data, size), root))
+            comm.Bcast(ffi.buffer(data, size), root)
+            return 0
 
-        @ffi.callback("int(void *)")  # type: ignore[untyped-decorator]
+        @core.callback("int(void *)")
         def barrier(_user: Any) -> int:
-            return guarded(comm.Barrier)
+            comm.Barrier()
+            return 0
 
         struct = ffi.new(
             "ws_control *",

@@ -16,8 +16,8 @@ from wirespeed.native import core
 from wirespeed.paths import find_path
 from wirespeed.patterns import Pattern, Shape, all_patterns
 from wirespeed.plan import Plan, Stopping
-from wirespeed.process import die_with_parent
 from wirespeed.rank import Watched, open_device
+from wirespeed.tether import die_with_parent
 from wirespeed.world import Promise, World
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from wirespeed.process import die_with_parent
+from wirespeed.tether import tethered
 
 _NAMESPACES = ("--net", "--uts", "--ipc", "--mount", "--pid")
 _TOOLS = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
@@ -161,12 +161,11 @@ def _words(folder: Path) -> dict[str, str]:
 def _start(name: str, address: str, folder: Path) -> tuple[subprocess.Popen[str], Host]:
     script = _FIRST_PROCESS.format(name=name, **_words(folder))
     holder = subprocess.Popen(
-        ["unshare", *_NAMESPACES, "--mount-proc", "--fork", "--kill-child", "sh", "-c", script],
+        tethered(["unshare", *_NAMESPACES, "--mount-proc", "--fork", "--kill-child", "sh", "-c", script]),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
         text=True,
-        preexec_fn=die_with_parent,
     )
     assert holder.stdout
     said = holder.stdout.readline().strip()

@@ -11,7 +11,7 @@ from typing import Any
 
 from wirespeed.launch import global_rank
 from wirespeed.native import core
-from wirespeed.process import die_with_parent
+from wirespeed.tether import die_with_parent
 from wirespeed.world import Promise, World
 
 # (step, sender, receiver, offset in both buffers, bytes)

@@ -18,7 +18,7 @@ from typing import Any
 from wirespeed.launch import global_rank
 from wirespeed.native import NativeError, core
 from wirespeed.page import read_page
-from wirespeed.process import die_with_parent
+from wirespeed.tether import die_with_parent
 from wirespeed.world import Promise, World
 
 LENGTHS = (0, 1, 12, 4097, 70_001, 13, 4, 333_333)

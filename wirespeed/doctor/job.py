@@ -16,8 +16,9 @@ from wirespeed.doctor.facts.tree import cpu_list
 from wirespeed.doctor.finding import Setting
 from wirespeed.doctor.parts import listed, part, whole
 from wirespeed.errors import WirespeedError
-from wirespeed.process import die_with_parent, end, last_line
+from wirespeed.process import end, last_line, on_cpus
 from wirespeed.report.records import Entry, Failure, Run, collect, joined
+from wirespeed.tether import tethered
 
 LONGEST_S = 600.0
 """For one measurement: each path has its own limit for hangs, this one is for what nobody foresaw."""
@@ -118,7 +119,7 @@ def _run(words: Sequence[str], variables: Mapping[str, str], cpus: Sequence[int]
         _, said = run_process(words, variables, LONGEST_S, cpus)
     except subprocess.TimeoutExpired:
         return f"it was ended after {LONGEST_S:.0f} s"
-    except (OSError, subprocess.SubprocessError):
+    except OSError:
         return f"it could not be started{' on these CPUs: this process may not use them' if cpus else ''}"
     return last_line(said)
 
@@ -128,25 +129,19 @@ def run_process(
 ) -> tuple[str, str]:
     """What a process said on stdout and stderr. It leaves none behind, whatever happens here.
 
-    Raises OSError when it cannot be started, TimeoutExpired after `limit` seconds.
+    Raises OSError when it may not run on these CPUs, TimeoutExpired after `limit` seconds.
     """
-
-    def prepare() -> None:
-        die_with_parent()
-        if cpus:
-            os.sched_setaffinity(0, cpus)
-
-    process = subprocess.Popen(
-        words,
-        env=dict(variables),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-        preexec_fn=prepare,
-    )
+    with on_cpus(cpus):
+        process = subprocess.Popen(
+            tethered(words),
+            env=dict(variables),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
     try:
         return process.communicate(timeout=limit)
     finally:
