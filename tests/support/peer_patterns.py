@@ -2,12 +2,14 @@
 
 Every pattern runs over every set of options of the transport, in rounds with fresh content; every byte that
 arrives is checked. "nobody" as the only options: rank 1 never comes, and rank 0 must not wait for ever.
-"progress": one long sample, and how often the page was told of it.
+"progress": one long sample, and how often the page was told of it. DEVICE_KIND in the environment: another
+device than the emulated one.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -129,7 +131,7 @@ class Rank:
     def __init__(self, world: World, transport: str, options: str, timeout: float = 0) -> None:
         self.core, self.world = core(), world
         self.lib, self.check = self.core.lib, self.core.check
-        self.device = self.core.open_device("emulated", world.rank)
+        self.device = self.core.open_device(os.environ.get("DEVICE_KIND", "emulated"), world.rank)
         self._folder = TemporaryDirectory()
         self._file = Path(self._folder.name, "page")
         self.page = self.check(self.lib.ws_page_open(str(self._file).encode(), world.rank))

@@ -1,0 +1,84 @@
+"""Every path over real GPUs: every byte of every size and pattern, and what a faulty path is found by."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from gpu.conftest import Ranks, by_pattern_and_path
+from support.command import wirespeed
+
+SIZES = {str(size): size for size in (0, 1, 7, 8, 13, 4097)} | {"64K": 1 << 16, "1M": 1 << 20, "16M": 1 << 24}
+FAST = ("--max-time", "0.005")
+PAIR = (
+    *("host", "staged", "staged-pinned", "staged-pipelined", "aware", "aware-nogdr", "aware-managed"),
+    *("nccl", "nccl-stream", "nccl-nop2p", "ipc-write", "ipc-read", "ipc-kernel", "gpu", "rma", "rma-get", "shmem"),
+)
+"""Paths between two GPUs of one host."""
+ANY_PATTERN = ("staged", "staged-pipelined", "nccl", "nccl-stream", "ipc-write", "ipc-read", "ipc-kernel", "gpu")
+"""Those that need no variables of their own in the ranks."""
+
+
+@pytest.mark.parametrize("offset", ["0", "3"])
+def test_every_byte_arrives(offset: str, tmp_path: Path) -> None:
+    """Protects each path as users run it, also where messages do not lie on words."""
+    done = wirespeed(
+        *("pingpong", "--device", "cuda", "--paths", ",".join(PAIR), *FAST),
+        *("--sizes", ",".join(SIZES), "--test", f"offset={offset}"),
+        out=tmp_path / "r.jsonl",
+        timeout=280,
+    )
+    lacking = {failure["path"] for failure in done.failures if failure["what"] == "unavailable"}
+    assert not [failure for failure in done.failures if failure["what"] != "unavailable"], done.failures
+    for path in PAIR:
+        sizes = [entry["bytes"] for entry in done.entries if entry["path"] == path]
+        assert sizes == ([] if path in lacking else list(SIZES.values())), path
+    for entry in done.entries:
+        assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
+    assert lacking <= {"shmem"}, done.failures
+
+
+def test_every_pattern(ranks: Ranks, tmp_path: Path) -> None:
+    """Protects programs of many transfers and steps, and sums on the device."""
+    custom = tmp_path / "custom.csv"
+    custom.write_text("step,from,to,bytes\n0,0,1,4K\n0,0,1,7\n0,1,0,8\n1,1,0,64K\n")
+    sizes = "1,8,4097,65536,1048576"
+    told = ranks("all_patterns.py", "cuda", sizes, ",".join(ANY_PATTERN), CUSTOM_FILE=str(custom))
+    found = by_pattern_and_path(told)
+    patterns = {"pingpong", "exchange", "stream", "groups", "ring", "pairs", "halo", "custom"}
+    assert set(found) == {(pattern, path) for pattern in patterns for path in ANY_PATTERN}
+    for (pattern, path), messages in found.items():
+        assert not [message for message in messages if message["kind"] == "failure"], (pattern, path, messages)
+        entries = [message for message in messages if message["kind"] == "entry"]
+        assert entries, (pattern, path)
+        assert all(entry["checked"]["bytes"] > 0 or pattern == "custom" for entry in entries)
+
+
+@pytest.mark.parametrize("fault", ["drop-byte", "drop-round", "repeat-round"])
+def test_a_path_that_lies_is_found_out(fault: str, ranks: Ranks) -> None:
+    """Protects the check itself, whose kernels run on the GPU."""
+    told = ranks("all_patterns.py", "cuda", "8,65536", ",".join(ANY_PATTERN), f"lie={fault}")
+    found = by_pattern_and_path(told)
+    for path in ANY_PATTERN:
+        failures = [m for m in found["pingpong", path] if m["kind"] == "failure"]
+        assert [failure["what"] for failure in failures] == ["mismatch"] * 2, (path, found["pingpong", path])
+
+
+@pytest.mark.parametrize("method", ["packets", "stores", "bulk", "pull", "bulk-pull"])
+def test_irregular_patterns(method: str, ranks: Ranks) -> None:
+    """Protects each protocol of `gpu`: windows, several steps, one buffer for both ways, odd addresses."""
+    options = [f"method={method};blocks={blocks}" for blocks in ((1,) if method == "packets" else (1, 16, 100))]
+    found = ranks("peer_patterns.py", ranks.library, "2", "gpu", *options, DEVICE_KIND="cuda")  # type: ignore[attr-defined]
+    for chosen in found.values():
+        assert chosen["short_ring"]["method"] == method
+
+
+def test_counts_beyond_the_sign(tmp_path: Path) -> None:
+    """Protects a transport that has moved more than 2^31 messages by another protocol."""
+    done = wirespeed(
+        *("pingpong", "--device", "cuda", "--paths", "gpu", "--sizes", "8,64K,16M", *FAST),
+        *("--test", f"transfers-before={(1 << 31) + 100}"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err + done.out
+    assert len(done.entries) == 3

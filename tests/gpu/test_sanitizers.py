@@ -1,0 +1,40 @@
+"""The persistent kernel under compute-sanitizer: out-of-bounds accesses, races in shared memory, barriers.
+
+It does not prove the protocol of flags between GPUs, which is global memory: native/kernels/play.h argues that.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from gpu.conftest import Ranks
+
+TOOLS = ("memcheck", "racecheck", "synccheck")
+METHODS = ("packets", "stores", "bulk", "pull", "bulk-pull")
+
+
+@pytest.fixture
+def sanitizer() -> str:
+    found = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
+    if not found:
+        pytest.skip("no compute-sanitizer (it comes with CUDA's toolkit)")
+    if "gvisor" in Path("/proc/version").read_text().lower() or os.uname().release == "4.4.0":
+        pytest.skip("compute-sanitizer does not work under gVisor")
+    return found
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("method", METHODS)
+def test_the_kernels(tool: str, method: str, sanitizer: str, ranks: Ranks) -> None:
+    """Protects every protocol in every pattern of two ranks, short and long messages."""
+    under = (sanitizer, "--tool", tool, "--target-processes", "all", "--error-exitcode", "9")
+    words = ("cuda", "8,4097,1048576", "gpu", f"method={method}", "blocks=8", "threads=128")
+    said = ranks("all_patterns.py", *words, under=under)
+    summaries = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", said)
+    assert len(summaries) >= 2, said[-2000:]
+    assert all(re.match(r"0 (errors|hazards displayed)", summary) for summary in summaries), said[-4000:]
+    assert '"kind": "failure"' not in said, said[-2000:]
