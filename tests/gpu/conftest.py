@@ -32,12 +32,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=why))
 
 
+@pytest.fixture(scope="session")
+def mpi() -> mpis.InstalledMpi:
+    found = mpis.find("openmpi")
+    if isinstance(found, str):
+        pytest.skip(found)
+    return found
+
+
 @pytest.fixture
-def ranks() -> Ranks:
+def prefix(mpi: mpis.InstalledMpi) -> Path:
+    """Of the MPI that takes device pointers."""
+    return mpi.prefix
+
+
+@pytest.fixture
+def ranks(mpi: mpis.InstalledMpi) -> Ranks:
     """Runs a script of tests/support on two ranks, one GPU each; what rank 0 printed, from its JSON."""
-    mpi = mpis.find("openmpi")
-    if isinstance(mpi, str):
-        pytest.skip(mpi)
 
     def run(script: str, *words: str, under: tuple[str, ...] = (), **variables: str) -> Any:
         command = [*under, *mpi.command(2, sys.executable, SUPPORT / script, *words)]

@@ -34,7 +34,8 @@ def test_the_kernels(tool: str, method: str, sanitizer: str, ranks: Ranks) -> No
     under = (sanitizer, "--tool", tool, "--target-processes", "all", "--error-exitcode", "9")
     words = ("cuda", "8,4097,1048576", "gpu", f"method={method}", "blocks=8", "threads=128")
     said = ranks("all_patterns.py", *words, under=under)
+    # One for all processes, or one for each.
     summaries = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", said)
-    assert len(summaries) >= 2, said[-2000:]
+    assert summaries, said[-2000:]
     assert all(re.match(r"0 (errors|hazards displayed)", summary) for summary in summaries), said[-4000:]
     assert '"kind": "failure"' not in said, said[-2000:]
