@@ -30,6 +30,9 @@ test-gpu:  ## Test every path and kernel on this machine's GPUs (ARGS="-k saniti
 lint:  ## Style, types and architecture rules: what CI checks besides the tests
 	@$(PREPARE) lint && exec scripts/lint $(ARGS)
 
+mutants:  ## Which small changes of the code does no unit test notice? (ARGS="limits --sample 20")
+	@$(PREPARE) test && exec .venv/bin/python scripts/mutants.py $(ARGS)
+
 pack:  ## Fill a folder with all that make run takes from PyPI (DIR=wheels ARGS="--test --cuda 12")
 	@$(SUITABLE) && exec $(PYTHON) scripts/pack-wheels "$(DIR)" $(ARGS)
 
@@ -37,4 +40,4 @@ clean:  ## Remove what these commands have made (result files stay)
 	rm -rf .venv build .preflight-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find scripts tests wirespeed bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-.PHONY: help run test test-gpu lint pack clean
+.PHONY: help run test test-gpu lint mutants pack clean
