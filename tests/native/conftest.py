@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from support import stand_ins
 from support.builds import compiler
+from support.kernels import Workshop
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "native"
@@ -32,6 +33,12 @@ def cxx() -> str:
     if not found:
         pytest.skip("no C++ compiler (g++)")
     return found
+
+
+@pytest.fixture
+def kernels(cxx: str, builds: Path, tmp_path: Path) -> Workshop:
+    """Builds programs that run kernels on the CPU."""
+    return Workshop(builds, tmp_path)
 
 
 @pytest.fixture(scope="session")

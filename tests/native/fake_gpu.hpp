@@ -301,8 +301,7 @@ inline int launch(void* function, unsigned blocks, void** arguments, void* strea
     stream_of(stream).pending.push_back([=]() mutable {
         std::vector<void*> pointers;
         for (auto& value : values) pointers.push_back(&value);
-        wirespeed::cpu::run(name, blocks > 2 ? 2 : blocks, pointers.data(),
-                            wirespeed::cpu::same_address);
+        wirespeed::cpu::run(name, {.blocks = std::min(blocks, 2u)}, pointers.data());
     });
     return success;
 }
