@@ -29,10 +29,7 @@ def _in_site_packages(pattern: str) -> Path | None:
 
 @pytest.fixture(scope="session")
 def cxx() -> str:
-    found = compiler()
-    if not found:
-        pytest.skip("no C++ compiler (g++)")
-    return found
+    return compiler()
 
 
 @pytest.fixture
@@ -141,7 +138,6 @@ class Driver:
             env=variables,
             capture_output=True,
             text=True,
-            timeout=200,
         )
 
     def passes(self, scenario: str, environment: dict[str, str] | None = None) -> str:

@@ -20,7 +20,7 @@ KERNELS = (*LAUNCHER, NATIVE / "kernels/kernels.cpp")
 def _build(name: str, sources: tuple[Path, ...], folder: Path) -> None:
     folder.mkdir()
     flags = ["-std=c++20", "-O2", "-shared", "-fPIC", "-I", str(NATIVE)]
-    command = [compiler() or "g++", *flags, "-o", str(folder / name), *map(str, sources), "-ldl", "-lrt"]
+    command = [compiler(), *flags, "-o", str(folder / name), *map(str, sources), "-ldl", "-lrt"]
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 

@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from wirespeed.comparing import (
@@ -20,9 +20,6 @@ from wirespeed.comparing import (
     student_tail,
     unrest,
 )
-
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
 
 
 def launch(seconds: float, share: float = 0.003) -> Launch:

@@ -12,18 +12,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support import tools
 from support.results import entry, run, whole_file
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.plan import Plan, Stopping
 from wirespeed.results.reading import read
 from wirespeed.results.store import Store, default_name
-
-# A shared machine may stand still for longer than hypothesis waits.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
 
 
 def refused(call: Callable[[], object]) -> str:
@@ -225,8 +222,9 @@ def test_a_limit_on_the_file_size_keeps_whole_lines(tmp_path: Path) -> None:
     fill([], str(tmp_path / "r.jsonl"), 20_000)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts file systems")
 def test_a_disk_that_fills_up_keeps_whole_lines(tmp_path: Path) -> None:
+    if why := tools.why_no_mount():
+        pytest.skip(why)
     # The mount is in a namespace of its own: it ends with the process.
     mount = 'mount -t tmpfs -o size=16k none "$0" && exec "$@"'
     fill(["unshare", "--mount", "sh", "-c", mount, str(tmp_path)], str(tmp_path / "r.jsonl"), 0)
