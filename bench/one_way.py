@@ -2,8 +2,8 @@
 
     .venv/bin/python bench/one_way.py [--repeats 10] [--path host] [-- OPTIONS of wirespeed]
 
-Each repeat starts both, new processes each, one after the other. A transfer cannot arrive sooner than half a round
-trip: a ratio well below 1 would be the gap between messages of a sender that runs ahead.
+Each repeat starts both, new processes each, one after the other. A transfer cannot arrive sooner than half a
+round trip: a ratio well below 1 would be the gap between messages of a sender that runs ahead.
 """
 
 from __future__ import annotations

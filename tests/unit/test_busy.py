@@ -58,7 +58,7 @@ def test_another_process_is_seen(core: int) -> None:
     """Protects the reading of the kernel's counters: a loop that nobody has waited for is others' load."""
     load = busy.Load()
     loop = subprocess.Popen(
-        [sys.executable, "-c", "while True: pass"], preexec_fn=lambda: os.sched_setaffinity(0, {core})
+        [sys.executable, "-c", f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"]
     )
     try:
         time.sleep(0.5)
