@@ -114,6 +114,14 @@ def test_an_interface_without_a_speed(tmp_path: Path, speed: str, rate: float | 
         found.read()
 
 
+def test_large_packets(tmp_path: Path) -> None:
+    """Protects the doubt: one foreign packet is as large as the interface lets it be."""
+    write(tmp_path / "eth0/operstate", "up")
+    write(tmp_path / "eth0/mtu", "9000")
+    found = network.find([], tmp_path)
+    assert found and [(one.granularity, one.facts) for one in found.wires] == [(9000, {"mtu": 9000})]
+
+
 def test_an_interface_that_passes_on_what_others_carry(tmp_path: Path) -> None:
     """Protects from counting a bond's bytes twice, and from an interface that is down."""
     for name, state in (("bond0", "up"), ("eth1", "down")):

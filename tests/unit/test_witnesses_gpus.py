@@ -22,9 +22,9 @@ class FakeNvml:
     NVMLError = pynvml.NVMLError
 
     def __init__(
-        self, missing: int | None = None, remote: int = 0, up: tuple[int, ...] = (0, 2), lacks: int | None = None
+        self, missing: int | None = None, remote: int = 0, up: tuple[int, ...] = (0, 2), lacks: tuple[int, int] = (0, 0)
     ) -> None:
-        """missing: a field; lacks: a link that has no counter of its own."""
+        """missing: a field; lacks: a field of one link."""
         self.missing, self.remote, self.up, self.lacks, self.ended = missing, remote, up, lacks, 0
 
     def nvmlInit(self) -> None:
@@ -52,7 +52,7 @@ class FakeNvml:
     def nvmlDeviceGetFieldValues(self, gpu: int, asked: list[tuple[int, int]]) -> Any:
         values = (pynvml.c_nvmlFieldValue_t * len(asked))()
         for value, (field, scope) in zip(values, asked, strict=True):
-            value.nvmlReturn = 3 if field == self.missing or scope == self.lacks else 0
+            value.nvmlReturn = 3 if field == self.missing or (field, scope) == self.lacks else 0
             value.valueType = pynvml.NVML_VALUE_TYPE_UNSIGNED_LONG_LONG
             value.value.ullVal = field if scope == 0xFFFFFFFF else 10 * scope + field % 2
         return values
@@ -116,9 +116,10 @@ def test_a_gpu_without_such_counters(
         found.read()
 
 
-def test_a_link_that_is_not_counted_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("field", [nvlink.DATA_SENT, nvlink.DATA_RECEIVED])
+def test_a_link_that_is_not_counted_alone(monkeypatch: pytest.MonkeyPatch, field: int) -> None:
     """Protects from a bundle told apart by some of its links; the sum of all is good."""
-    monkeypatch.setattr(Nvml, "open_for", lambda devices: opened(FakeNvml(lacks=2)))
+    monkeypatch.setattr(Nvml, "open_for", lambda devices: opened(FakeNvml(lacks=(field, 2))))
     found = nvlink.find(GPUS)
     assert found
     assert [(one.sent, one.parts) for one in found.read()] == [(nvlink.DATA_SENT * 1024, ())] * 2
@@ -198,12 +199,14 @@ def amdsmi(links: dict[str, list[dict[str, Any]]]) -> Any:
         AmdSmiException=Broken,
         AmdSmiLinkType=SimpleNamespace(AMDSMI_LINK_TYPE_XGMI=2),
         opened=0,
+        attempts=0,
         amdsmi_get_processor_handle_from_bdf=lambda bdf: bdf,
         amdsmi_get_link_metrics=lambda gpu: {"links": links[gpu]},
     )
 
     def count(step: int) -> None:
         library.opened += step
+        library.attempts += step > 0
 
     library.amdsmi_init = lambda: count(1)
     library.amdsmi_shut_down = lambda: count(-1)
@@ -258,10 +261,12 @@ def test_an_amd_driver_that_does_not_answer() -> None:
 
 def test_which_devices_are_amds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects machines of another vendor: amdsmi is asked only about AMD GPUs whose address is known."""
-    monkeypatch.setitem(sys.modules, "amdsmi", amdsmi({"0000:0a:00.0": [{"link_type": 2, "read": 1, "write": 1}]}))
+    library = amdsmi({"0000:0a:00.0": [{"link_type": 2, "read": 1, "write": 1}]})
+    monkeypatch.setitem(sys.modules, "amdsmi", library)
     found = xgmi.find([*GPUS, {**AMD, "pci": ""}, AMD])
     assert found and [wire.device for wire in found.wires] == ["A0"]
     assert xgmi.find(GPUS) is xgmi.find([{**AMD, "pci": ""}]) is None
+    assert library.attempts == 1
     monkeypatch.setitem(sys.modules, "amdsmi", None)
     assert xgmi.find([AMD]) is None, "ROCm's package is not installed"
 

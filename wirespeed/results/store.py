@@ -190,7 +190,7 @@ def _refusal(path: Path, error: Exception) -> str:
 def _last_line(file: int, size: int) -> int:
     """Where the text behind the last line's end begins; `size` if there is none."""
     at, step = size, 1 << 16
-    while at > 0:
+    while at:
         start = max(0, at - step)
         found = os.pread(file, at - start, start).rfind(b"\n")
         if found >= 0:
