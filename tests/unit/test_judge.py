@@ -136,7 +136,7 @@ def test_a_death_before_or_after_the_work(path: str, where: str) -> None:
 
 
 def test_the_place_of_a_rank_on_another_host_is_seen_from_here() -> None:
-    """Protects the only hint at where a rank on another host died: the call that a rank of this host is in."""
+    """Protects the only hint at where a rank on another host died: the call of a rank of this host."""
     idle, waiting = page(0, "n1", 21, call=None), page(2, "n1", 23)
     outcome = judge.died({0: idle, 2: waiting}, None, ROSTER, True, 1, OPEN_MPI_4)
     assert outcome.text == (

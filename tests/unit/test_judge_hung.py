@@ -1,4 +1,4 @@
-"""Who is to blame for a hang, a crash or an error, from what ranks report of themselves and from their pages."""
+"""Who is to blame for a hang, a crash or an error, from what ranks report of themselves and their pages."""
 
 from __future__ import annotations
 
@@ -87,7 +87,9 @@ class TestHung:
         assert outcome.stacks[0] == {**kept, "native": None, "python": None}
         del reports[1]
         reports[1] = report(1, 4, peer=0)
-        assert judge.hung([], reports, ROSTER, 3, 60).text.endswith("sits in MPI_Recv with rank 0, 8 B, round 4")
+        assert judge.hung([], reports, ROSTER, 3, 60).text.endswith(
+            "sits in MPI_Recv with rank 0, 8 B, round 4"
+        )
 
     def test_nobody_answers_but_pages_are_there(self) -> None:
         """Protects the same choice from pages alone; of two in one round it is the lower rank."""
@@ -108,7 +110,7 @@ class TestHung:
 
 class TestCrashed:
     def test_where_and_who_called(self) -> None:
-        """Protects the line that a library's developers get: the signal, the function, and the call above it."""
+        """Protects the line that a library's developers get: signal, function, and the call above it."""
         first = report(1, 3, state="killed by SIGSEGV", fault="opal_progress in libopen-pal.so", python=["a"])
         outcome = judge.crashed([first, report(0, 2)])
         assert outcome.text == (

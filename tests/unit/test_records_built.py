@@ -16,7 +16,15 @@ from wirespeed.paths import Path
 from wirespeed.patterns import Derived, Figure
 from wirespeed.results import record
 
-SECONDS = {"median": 2e-6, "low": 1e-6, "high": 4e-6, "min": 1e-6, "max": 5e-6, "p99": 5e-6, "mean": 2e-6}
+SECONDS: dict[str, float | None] = {
+    "median": 2e-6,
+    "low": 1e-6,
+    "high": 4e-6,
+    "min": 1e-6,
+    "max": 5e-6,
+    "p99": 5e-6,
+    "mean": 2e-6,
+}
 DERIVED = (Derived("one way", 4000), Derived("rate", 64, "messages/s"), Derived("lap", 3, "s"))
 
 
@@ -26,9 +34,7 @@ def entry(seconds: dict[str, float | None], **more: Any) -> dict[str, Any]:
     summary["histogram"] = {"edges": []}
     figure = Figure(2, 1000, "one way", DERIVED)
     checked = {"rounds": 2, "bytes": 16}
-    return record.entry(
-        RUN, 3, "stream", STEP_PATH, 8, figure, summary, 5, "precision", checked, 0.5, **more
-    )
+    return record.entry(RUN, 3, "stream", STEP_PATH, 8, figure, summary, 5, "precision", checked, 0.5, **more)
 
 
 def timeless(one: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +44,7 @@ def timeless(one: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_rates_follow_from_times() -> None:
-    """Protects the figures people quote: 1000 bytes in 2 us are 500 MB/s, and the slowest time is the lowest rate."""
+    """Protects the figures people quote: 1000 bytes in 2 us are 500 MB/s; the slowest time is the lowest rate."""
     made = entry(SECONDS)
     assert made["bytes_per_second"] == {
         "median": pytest.approx(5e8),

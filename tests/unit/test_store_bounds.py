@@ -33,7 +33,7 @@ def no_input() -> Iterator[None]:
 
 
 def open_descriptors() -> set[str]:
-    return set(os.listdir("/proc/self/fd"))
+    return {file.name for file in Path("/proc/self/fd").iterdir()}
 
 
 def failing(number: int) -> Any:
@@ -47,7 +47,7 @@ def failing(number: int) -> Any:
 
 
 def test_a_program_without_standard_input(tmp_path: Path, no_input: None) -> None:
-    """Protects a file whose descriptor is 0, which is as good as any: it is written, closed and cleared away."""
+    """Protects a file whose descriptor is 0, which is as good as any: it is written and closed."""
     file = tmp_path / "r.jsonl"
     with Store(file) as store:
         assert Path("/proc/self/fd/0").samefile(file)
@@ -91,7 +91,9 @@ def test_everybody_may_read_what_the_user_lets_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("most", [1, 100])
-def test_a_disk_that_takes_a_line_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+def test_a_disk_that_takes_a_line_in_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
     """Protects the line: what is left of it is written, too, from where the disk stopped."""
     real, line = os.write, {"kind": "later", "text": "".join(map(chr, range(97, 123))) * 10}
     with Store(tmp_path / "r.jsonl") as store, monkeypatch.context() as patch:
@@ -228,11 +230,28 @@ def test_a_whole_line_without_its_end_gets_one(tmp_path: Path, length: int) -> N
     assert file.read_text() == text + "\n"
 
 
+def test_a_pipe_that_somebody_else_has_locked(tmp_path: Path) -> None:
+    """Protects the reason: what is no file is refused as that, whoever uses it, and not as another run's."""
+    pipe = tmp_path / "r.jsonl"
+    os.mkfifo(pipe)
+    other = os.open(pipe, os.O_RDWR)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    with pytest.raises(WirespeedError) as caught:
+        Store(pipe, resume=True)
+    os.close(other)
+    assert str(caught.value) == f"cannot go on with {pipe}: it is not a regular file"
+
+
 def test_only_runs_of_such_a_plan_are_done(tmp_path: Path) -> None:
     """Protects from taking another plan's entry for this one's."""
     file = tmp_path / "r.jsonl"
     with Store(file) as store:
-        for line in (run(Plan(), "a"), entry(8, name="a"), run(Plan(mpi="/opt/mpich"), "b"), entry(64, name="b")):
+        for line in (
+            run(Plan(), "a"),
+            entry(8, name="a"),
+            run(Plan(mpi="/opt/mpich"), "b"),
+            entry(64, name="b"),
+        ):
             store.append(line)
     with Store(file, resume=True) as store:
         assert store.done(Plan()) == {("pingpong", "host", 8)}

@@ -99,7 +99,7 @@ def test_interfaces(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("speed", "rate"), [("1", 125_000.0), ("0", None), ("-1", None), ("", None)])
 def test_an_interface_without_a_speed(tmp_path: Path, speed: str, rate: float | None) -> None:
-    """Protects from a rate of nothing: drivers say 0 or -1 where they have none. Packets are then Ethernet's."""
+    """Protects from a rate of nothing: drivers say 0 or -1 where they have none."""
     base = tmp_path / "eth0"
     for file, text in (("operstate", "up"), ("speed", speed), ("statistics/tx_bytes", "1")):
         write(base / file, text)

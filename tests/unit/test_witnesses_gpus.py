@@ -1,4 +1,4 @@
-"""GPUs' own counters, as NVML and AMD SMI give them: in their units, over links that are up, never guessed."""
+"""GPUs' own counters, as NVML and AMD SMI give them: in their units, over links that are up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ class FakeNvml:
     NVMLError = pynvml.NVMLError
 
     def __init__(
-        self, missing: int | None = None, remote: int = 0, up: tuple[int, ...] = (0, 2), lacks: tuple[int, int] = (0, 0)
+        self,
+        missing: int | None = None,
+        remote: int = 0,
+        up: tuple[int, ...] = (0, 2),
+        lacks: tuple[int, int] = (0, 0),
     ) -> None:
         """missing: a field; lacks: a field of one link."""
         self.missing, self.remote, self.up, self.lacks, self.ended = missing, remote, up, lacks, 0
@@ -143,7 +147,7 @@ def test_a_gpu_that_is_lost_while_it_is_read(monkeypatch: pytest.MonkeyPatch, mo
 
 
 def test_gpus_without_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protects machines whose GPUs sit in slots alone; and the GPU that has links beside one that has none."""
+    """Protects machines whose GPUs sit in slots alone, and a GPU with links beside one without."""
     monkeypatch.setattr(Nvml, "open_for", lambda devices: opened(FakeNvml(up=())))
     assert nvlink.find(GPUS) is None
     library = FakeNvml()
@@ -158,7 +162,9 @@ def test_pcie_counts_bytes_and_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
     library = FakeNvml()
     monkeypatch.setattr(Nvml, "open_for", lambda devices: opened(library))
     found = pcie.find(GPUS)
-    assert found and [(one.kind, one.name, one.device, one.wraps, one.granularity) for one in found.wires] == [
+    assert found and [
+        (one.kind, one.name, one.device, one.wraps, one.granularity) for one in found.wires
+    ] == [
         ("pcie", "GPU 0", "GPU-0", 4294967296, 1),
         ("pcie", "GPU 1", "GPU-1", 4294967296, 1),
     ]
@@ -255,7 +261,7 @@ def test_an_amd_driver_that_does_not_answer() -> None:
     with pytest.raises(CannotRead, match="amdsmi_get_link_metrics: no amdgpu driver"):
         xgmi.open_with(library, [AMD])
     library.amdsmi_init = broken
-    with pytest.raises(CannotRead, match="^amdsmi: no amdgpu driver"):
+    with pytest.raises(CannotRead, match=r"^amdsmi: no amdgpu driver"):
         xgmi.open_with(library, [AMD])
 
 
