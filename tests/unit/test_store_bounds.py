@@ -230,6 +230,18 @@ def test_a_whole_line_without_its_end_gets_one(tmp_path: Path, length: int) -> N
     assert file.read_text() == text + "\n"
 
 
+def test_a_torn_line_that_cannot_be_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects a program that goes on without the file: nothing of it stays open, or locked."""
+    file = tmp_path / "r.jsonl"
+    file.write_text(json.dumps(run()) + "\n{")
+    before = open_descriptors()
+    with monkeypatch.context() as patch, pytest.raises(WirespeedError, match="Input/output error"):
+        patch.setattr(os, "ftruncate", failing(errno.EIO))
+        Store(file, resume=True)
+    assert open_descriptors() == before
+    Store(file, resume=True).close()
+
+
 def test_a_pipe_that_somebody_else_has_locked(tmp_path: Path) -> None:
     """Protects the reason: what is no file is refused as that, whoever uses it, and not as another run's."""
     pipe = tmp_path / "r.jsonl"
