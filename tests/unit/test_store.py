@@ -155,10 +155,14 @@ def test_a_folder_without_permission(tmp_path: Path) -> None:
     assert "Permission denied" in refused(lambda: Store(tmp_path / "r.jsonl"))
 
 
-@pytest.mark.parametrize("name", ["/dev/full", "/dev/null"])
-def test_devices_are_no_result_files(name: str) -> None:
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
+def test_devices_are_no_result_files(tmp_path: Path, device: str) -> None:
+    """By another name, or a fault in clearing away what is new would take root's machine its device."""
+    name = tmp_path / "r.jsonl"
+    name.symlink_to(device)
     assert "exists" in refused(lambda: Store(name))
     assert "not a regular file" in refused(lambda: Store(name, resume=True))
+    assert name.is_symlink()
 
 
 def test_two_runs_do_not_share_a_file(tmp_path: Path) -> None:
