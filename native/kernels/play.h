@@ -31,7 +31,7 @@
 template <int method>
 WS_INLINE bool ws_any_round(const WsScene& scene, const WsStep* steps, u32 count,
                             const WsMove* moves, u32* known, u32 round, WsBulk& bulk,
-                            WsUntold& untold, u32* stopped) {
+                            u32* stopped) {
     for (u32 s = 0; s < count; ++s) {
         const u32 sends = steps[s].sends, receives = steps[s].receives;
         if (method != ws_packets && scene.guarded && ws_lane() == 0)
@@ -42,9 +42,7 @@ WS_INLINE bool ws_any_round(const WsScene& scene, const WsStep* steps, u32 count
         bool good = true;
         for (u32 i = 0; i < sends && good; ++i)
             good = ws_send<method>(scene, ws_op(moves[i]), round, bulk,
-                                   method == ws_packets ? known + i : known, untold);
-        // The receivers' answers take longer than this.
-        if (good) ws_tell_untold<method>(scene, untold);
+                                   method == ws_packets ? known + i : known);
         if (sends && method != ws_packets) {
             ws_sync();
             if (ws_lane() == 0) ws_fence();
@@ -56,7 +54,8 @@ WS_INLINE bool ws_any_round(const WsScene& scene, const WsStep* steps, u32 count
         // In one buffer, what comes next may not overtake what another thread still sends.
         if (receives || scene.guarded) ws_sync();
         if (*stopped) return false;
-        untold = {moves + sends, receives, round};
+        for (u32 i = sends; i < sends + receives; ++i)
+            ws_credit<method>(scene, ws_op(moves[i]), round);
         moves += sends + receives;
         if (method == ws_packets) known += sends + receives;
     }
@@ -81,7 +80,6 @@ template <int method>
 WS_INLINE bool ws_play_rounds(const WsPlay& play, const WsScene& scene, const WsStep* steps,
                               const WsMove* moves, u32* known, WsStamps& stamps, u32* stopped) {
     WsBulk bulk;
-    WsUntold untold = {moves, 0, 0};
     if (method == ws_bulk || method == ws_bulk_pull) ws_bulk_begin(bulk);
     ws_sync();
     const u64 total = play.lead_in + play.rounds_per_sample * play.samples;
@@ -93,7 +91,7 @@ WS_INLINE bool ws_play_rounds(const WsPlay& play, const WsScene& scene, const Ws
             next += play.rounds_per_sample;
         }
         if (!ws_any_round<method>(scene, steps, play.step_count, moves, known, (u32)round, bulk,
-                                  untold, stopped))
+                                  stopped))
             return false;
     }
 }

@@ -74,36 +74,14 @@ WS_INLINE WsPacket* ws_slot(const WsScene& scene, const WsOp& op, u32 number) {
     return op.ring + (u64)(number & scene.last_slot) * scene.slot_packets;
 }
 
-/// After a step's receives, and a ws_sync(): slots are free again. Now and then is soon enough.
-template <int method> WS_INLINE void ws_credit(const WsScene& scene, const WsOp& op, u32 round) {
-    const u32 number = op.first + round * op.each;
-    if (method == ws_packets && ws_lane() == 0 && (number & (scene.credit_every - 1)) == 0)
-        ws_release_flag(op.credit, number);
-}
-
-/// The receives of the latest step, whose slots have not been told to be free yet: a store that
-/// releases takes its time, and the next sends are not to wait for it.
-struct WsUntold {
-    const WsMove* moves;
-    u32 count, round;
-};
-
-template <int method> WS_INLINE void ws_tell_untold(const WsScene& scene, const WsUntold& untold) {
-    for (u32 i = 0; i < untold.count; ++i)
-        ws_credit<method>(scene, ws_op(untold.moves[i]), untold.round);
-}
-
 /// Waits until the slot of message `number` is empty. `known`: what the sender's block knows of it,
 /// in shared memory, so that the credit word is read by one thread and only when it must be. Every
-/// thread comes to the same answer: what is read here was written before a barrier. Whoever waits
-/// has told first, or two ranks could wait for each other.
-WS_INLINE bool ws_wait_slot(const WsScene& scene, const WsOp& op, u32 number, u32* known,
-                            const WsUntold& untold) {
+/// thread comes to the same answer: what is read here was written before a barrier.
+WS_INLINE bool ws_wait_slot(const WsScene& scene, const WsOp& op, u32 number, u32* known) {
     const u32 needed = number - scene.last_slot - 1;
     if ((int)(needed - *known) <= 0) return true;
     ws_sync();  // all have read it
     if (ws_lane() == 0) {
-        ws_tell_untold<ws_packets>(scene, untold);
         u32 now = needed - 1;
         ws_wait_credit(op.credit, needed, scene.stop, &now);
         *known = now;
@@ -113,11 +91,10 @@ WS_INLINE bool ws_wait_slot(const WsScene& scene, const WsOp& op, u32 number, u3
 }
 
 template <int method>
-WS_INLINE bool ws_send(const WsScene& scene, const WsOp& op, u32 round, WsBulk& bulk, u32* known,
-                       const WsUntold& untold) {
+WS_INLINE bool ws_send(const WsScene& scene, const WsOp& op, u32 round, WsBulk& bulk, u32* known) {
     const u32 number = op.first + round * op.each;
     if (method == ws_packets) {
-        if (!ws_wait_slot(scene, op, number, known, untold)) return false;
+        if (!ws_wait_slot(scene, op, number, known)) return false;
         ws_send_packets<false>(ws_slot(scene, op, number), op.near_end, op.bytes, op.packets,
                                number);
     } else if (!ws_pulls(method)) {
@@ -148,6 +125,13 @@ WS_INLINE bool ws_receive(const WsScene& scene, const WsOp& op, u32 round, WsBul
         ws_transport<method>(bulk, op.mine, op.theirs, op.bytes);
     }
     return true;
+}
+
+/// After a step's receives, and a ws_sync(): slots are free again. Now and then is soon enough.
+template <int method> WS_INLINE void ws_credit(const WsScene& scene, const WsOp& op, u32 round) {
+    const u32 number = op.first + round * op.each;
+    if (method == ws_packets && ws_lane() == 0 && (number & (scene.credit_every - 1)) == 0)
+        ws_release_flag(op.credit, number);
 }
 
 /// Stamps of the rounds' times, by one thread of the grid.

@@ -32,10 +32,8 @@ int credit() {
     const WsStep step = {1, 0};
     const WsScene scene = {&stop, slots - 1, 1, 0, slots / 4};
     WsBulk bulk;
-    WsUntold untold = {&move, 0, 0};
     const auto sends = [&](u32 round) {
-        return ws_any_round<ws_packets>(scene, &step, 1, &move, known, round, bulk, untold,
-                                        &stopped);
+        return ws_any_round<ws_packets>(scene, &step, 1, &move, known, round, bulk, &stopped);
     };
     for (u32 round = 0; round < slots; ++round)
         if (!sends(round)) return wrong("a ring of empty slots takes no message");
