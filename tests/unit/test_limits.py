@@ -185,6 +185,35 @@ def test_a_stated_rate_wins() -> None:
     assert rate(ceiling(used(**host, wires=loopback, evidence={"verdict": "loopback"}))) == 1.0
 
 
+def test_a_limit_knows_its_wire() -> None:
+    """Protects the reason that is given for a figure above its limit."""
+    host: dict[str, Any] = {"memory": "pageable", "name": ""}
+    memory, loopback = wire("memory", "memory", rate=12e9), wire("loopback", "lo", rate=1e9, stated=True)
+    ports = [wire("network", "port", name, rate=1e9, mtu=1500) for name in ("n0", "n1")]
+    far: dict[str, Any] = {**host, "per_host": 1, "evidence": counted("network")}
+    slot = [wire("pcie", rate=32e9, stated=True)]
+    seen = {"verdict": "shared memory"}
+    limits = [
+        (used(), "nvlink", False),
+        (used("groups", count=8, width=4), "nvlink", False),
+        (used(name="AMD Instinct MI300X"), "xgmi", False),
+        (used(wires=[wire("nvlink", rate=100e9, stated=True)]), "nvlink", True),
+        (used(transport="staged"), "pcie", False),
+        (used(transport="pipelined"), "pcie", False),
+        (used(transport="staged", wires=slot), "pcie", True),
+        (used("copy", "copy", 1, into="device"), "device memory", False),
+        (used("copy", "copy", 1, memory="pinned", into="device"), "pcie", False),
+        (used(**host, wires=[memory], evidence=seen), "memory", False),
+        (used(**host, wires=[memory | {"stated": True}], evidence=seen), "memory", True),
+        (used(**host, wires=[loopback], evidence={"verdict": "loopback"}), "loopback", True),
+        (used(**far, wires=ports), "network", False),
+        (used(**far, wires=[port | {"stated": True} for port in ports]), "network", True),
+    ]
+    for one, kind, stated in limits:
+        found = ceiling(one)
+        assert found and (found.wire, found.stated) == (kind, stated)
+
+
 @pytest.mark.parametrize(
     ("text", "rate"),
     [("25GB/s", 25e9), ("100Gbit/s", 12.5e9), ("1Gbit", 125e6), ("12.5 GB/s", 12.5e9), ("10Gbps", 0)],

@@ -9,7 +9,7 @@ from support.records import entry, make_run, shown, step
 
 from wirespeed.limits.ceilings import Ceiling
 from wirespeed.report.records import Run
-from wirespeed.report.wires import suspicions
+from wirespeed.report.wires import beyond, suspicions
 
 SIZES = (8, 1 << 16, 1 << 20)
 
@@ -87,17 +87,54 @@ def seen_in_memory(rate: float) -> list[dict[str, Any]]:
     ]
 
 
-def test_more_than_the_limit_is_flagged_with_its_reason() -> None:
+def test_more_than_the_limit_of_memory() -> None:
     """Protects from figures that cannot be: in cache at the small sizes, or a wrong limit at the largest."""
     # 64 KiB at 26 GB/s, 1 MiB at 10.5 GB/s, where memory does 12 GB/s.
     cached = [entry("host", 1 << 16, 2.5e-6), entry("host", 1 << 20, 1e-4)]
     said = words(*cached, *seen_in_memory(12e9))
-    assert "is 218 % of the limit, which cannot be: up to 64 KiB the data stay in the CPU's caches" in said
+    assert "is 218 % of the limit: up to 64 KiB the data stay in the CPU's caches" in said
     assert "87 %" in said and "one core copying from memory to memory = 12.0 GB/s" in said
     large = entry("host", 1 << 28, 0.0256)
     wrong = words(*cached, large, *seen_in_memory(5e9))
-    assert "the limit is wrong, or a wire that nobody counts helped" in wrong
-    assert "which cannot be" not in words(*cached, *seen_in_memory(30e9))
+    assert "of the limit: the rate measured for memory is too low" in wrong
+    assert "of the limit:" not in words(*cached, *seen_in_memory(30e9))
+
+
+BURST = "a shaper or a buffer lets bursts pass faster than the rate of the link"
+CACHES = "up to 64 KiB the data stay in the {0}'s caches, and the limit is that of its memory"
+TOO_LOW = "the rate given with --link is too low"
+IMPOSSIBLE = (
+    "that is impossible, so wirespeed is wrong about the figure or about the links "
+    "(state their right rate: --link NAME=RATE)"
+)
+
+
+@pytest.mark.parametrize(
+    ("wire", "stated", "fast", "reason"),
+    [
+        ("network", False, 1 << 16, BURST),
+        ("network", True, 1 << 16, BURST),
+        ("network", False, 1 << 28, f"{BURST}, or the driver states less than the real rate"),
+        ("network", True, 1 << 28, f"{BURST}, or {TOO_LOW}"),
+        ("memory", False, 1 << 16, CACHES.format("CPU")),
+        ("memory", True, 1 << 28, TOO_LOW),
+        ("device memory", False, 1 << 16, CACHES.format("GPU")),
+        ("loopback", True, 1 << 16, TOO_LOW),
+        ("nvlink", True, 1 << 16, TOO_LOW),
+        ("nvlink", False, 1 << 16, IMPOSSIBLE),
+        ("pcie", False, 1 << 28, IMPOSSIBLE),
+        ("pcie", True, 1 << 28, TOO_LOW),
+    ],
+)
+def test_a_reason_fits_the_wire(
+    monkeypatch: pytest.MonkeyPatch, wire: str, stated: bool, fast: int, reason: str
+) -> None:
+    """Protects from a CPU's caches as the reason for what a network's shaper did."""
+    limit = Ceiling(1e9, "made", "made", wire, stated)
+    monkeypatch.setattr(Run, "ceiling", lambda self, path: limit)
+    figures = [entry("host", size, size / (2e9 if size == fast else 0.9e9)) for size in (1 << 16, 1 << 28)]
+    (line,) = beyond(make_run(*figures))
+    assert line.split(" % of the limit: ")[1] == reason
 
 
 def test_a_link_that_nobody_has_is_said() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wirespeed.limits import rates
@@ -26,10 +26,14 @@ class Ceiling:
     rate: float
     equation: str
     source: str
+    wire: str = ""
+    """Whose limit it is, as Rate names it."""
+    stated: bool = False
+    """By the user."""
 
     @staticmethod
     def of(rate: Rate, equation: str = "") -> Ceiling:
-        return Ceiling(rate.value, equation or rate.text, rate.source)
+        return Ceiling(rate.value, equation or rate.text, rate.source, rate.wire, rate.stated)
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,8 @@ class Used:
         """What the user has stated for wires of this kind."""
         for wire in self.wires:
             if wire.get("kind") == kind and wire.get("stated"):
-                return Rate(float(wire["rate"]), f"{wire['rate'] / 1e9:g} GB/s, stated", "stated with --link")
+                text = f"{wire['rate'] / 1e9:g} GB/s, stated"
+                return Rate(float(wire["rate"]), text, "stated with --link", kind, stated=True)
         return None
 
 
@@ -156,15 +161,13 @@ def _staged(used: Used) -> Ceiling | None:
     down, up = _slot(used, to_device=False), _slot(used, to_device=True)
     if down is None or up is None:
         return None
-    source = down.source
     if str(used.step.get("transport")) != "staged":
         # A library may overlap them, whether it says so or not.
-        slower = min(down, up, key=lambda rate: rate.value)
-        return _times(used.width, Rate(slower.value, slower.text, source), "both copies at once")
+        return _times(used.width, min(down, up, key=lambda rate: rate.value), "both copies at once")
     value = 1 / (1 / down.value + 1 / up.value)
     rates_ = f"{down.value / 1e9:.1f} and {up.value / 1e9:.1f} GB/s ({down.text.split(',')[0]})"
     how = f"one copy after the other: 1/b = 1/b_D2H + 1/b_H2D of {rates_}"
-    return _times(used.width, Rate(value, f"b = {value / 1e9:.1f} GB/s", source), how)
+    return _times(used.width, replace(down, value=value, text=f"b = {value / 1e9:.1f} GB/s"), how)
 
 
 def _slot(used: Used, *, to_device: bool) -> Rate | None:
@@ -188,10 +191,8 @@ def _copies(used: Used) -> Ceiling | None:
         rate = rates.memory(names.pop()) if len(names) == 1 else None
         if rate is None:
             return None
-        half = rate.value / 2
-        return Ceiling(
-            half, f"{rate.text} / 2, each byte is read and written = {half / 1e9:g} GB/s", rate.source
-        )
+        half = replace(rate, value=rate.value / 2)
+        return Ceiling.of(half, f"{rate.text} / 2, each byte is read and written = {half.value / 1e9:g} GB/s")
     if "device" in (memory, into) and "managed" not in (memory, into):
         found = _slot(used, to_device=into == "device")
         return Ceiling.of(found) if found else None
@@ -232,6 +233,8 @@ def _of_host(used: Used, host: str) -> Ceiling | None:
         total,
         f"{' + '.join(parts)} = {total / 1e9:.4g} GB/s out of {host}",
         "rate stated with --link" if stated else "rate as the driver states it",
+        "network",
+        stated,
     )
 
 
@@ -276,17 +279,21 @@ def _in_memory(used: Used) -> Ceiling | None:
         return Ceiling.of(stated, f"copies in memory = {stated.text}")
     rate = float(measured["rate"])
     text = f"one core {measured.get('slower', 'copying from memory to memory')} = {rate / 1e9:.1f} GB/s"
-    return Ceiling(rate, text, "measured here before the counted rounds, with buffers beyond the caches")
+    return Ceiling(
+        rate, text, "measured here before the counted rounds, with buffers beyond the caches", "memory"
+    )
 
 
 def _times(width: int, rate: Rate, how: str) -> Ceiling:
     total = width * rate.value
     text = f"{width} x {rate.text.split(' = ')[0]} = {total / 1e9:.4g} GB/s" if width > 1 else rate.text
-    return Ceiling(total, f"{text} {how}" if how.startswith("out") else f"{text}, {how}", rate.source)
+    return Ceiling.of(
+        replace(rate, value=total), f"{text} {how}" if how.startswith("out") else f"{text}, {how}"
+    )
 
 
 def impossible(share: float) -> bool:
-    """More than all of it: the figure or the limit is wrong. A rounding error is neither."""
+    """More than all of it, by more than a rounding error."""
     return share > 1.005
 
 

@@ -19,6 +19,10 @@ class Rate:
     value: float
     text: str
     source: str
+    wire: str = ""
+    """Its kind: nvlink, xgmi, pcie, network, loopback, memory (the host's), device memory."""
+    stated: bool = False
+    """By the user."""
 
 
 @cache
@@ -40,13 +44,14 @@ def gpu_links(name: str, count: int | None = None) -> Rate | None:
     count = links if count is None else min(links, count)
     of_all = f" of {links}" if count < links else ""
     text = f"{count}{of_all} {known['wire']} link{'s' if count != 1 else ''} x {known['rate'] / 1e9:g} GB/s"
-    return Rate(count * known["rate"], f"{text} = {count * known['rate'] / 1e9:g} GB/s", known["source"])
+    value = count * known["rate"]
+    return Rate(value, f"{text} = {value / 1e9:g} GB/s", known["source"], known["kind"])
 
 
 def memory(name: str) -> Rate | None:
     """A GPU's own memory, reads and writes together."""
     known = next((one for one in _table()["memory"] if name in one["names"]), None)
-    return known and Rate(known["rate"], f"{known['rate'] / 1e9:g} GB/s", known["source"])
+    return known and Rate(known["rate"], f"{known['rate'] / 1e9:g} GB/s", known["source"], "device memory")
 
 
 def pcie(generation: int, width: int, *, to_device: bool) -> Rate | None:
@@ -59,7 +64,7 @@ def pcie(generation: int, width: int, *, to_device: bool) -> Rate | None:
     value = width * known["lane"] * packets["payload"] / around
     raw = f"PCIe {generation}.0 x{width}, {width * known['lane'] / 1e9:.1f} GB/s"
     text = f"{raw} x {packets['payload']}/{around} = {value / 1e9:.1f} GB/s"
-    return Rate(value, text, f"{known['source']}; {packets['source']}")
+    return Rate(value, text, f"{known['source']}; {packets['source']}", "pcie")
 
 
 def slot_of(name: str) -> tuple[int, int] | None:

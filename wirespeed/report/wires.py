@@ -8,14 +8,14 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.limits.ceilings import impossible
+from wirespeed.limits.ceilings import Ceiling, impossible
 from wirespeed.report import words
 from wirespeed.report.records import Entry, Evidence, Run
 from wirespeed.report.say import say
 from wirespeed.units import format_size
 
-CACHED = 64 << 20
-"""Bytes that large caches of CPUs hold."""
+CACHED = {"memory": ("CPU", 64 << 20), "device memory": ("GPU", 256 << 20)}
+"""Whose caches are before a memory, and bytes that large ones hold."""
 SMALL_COPY = 16 << 10
 """Bytes up to which a copy of a path's larger messages is no message."""
 HEAD = "which wire carried the bytes, by its counters:"
@@ -135,23 +135,38 @@ def misnamed(run: Run) -> list[str]:
 
 
 def beyond(run: Run) -> list[str]:
-    """Figures above their limit, a line a path: what is wrong with them, as far as one can tell."""
+    """Figures above their limit, a line a path: why that is so, by the wire that the limit is of."""
     lines = []
     for path in run.paths:
         limit = run.ceiling(path)
-        over = [e for e in run.of_path(path) if limit and e.amount and impossible(e.rate / limit.rate)]
+        figures = [entry for entry in run.of_path(path) if entry.amount]
+        over = [entry for entry in figures if limit and impossible(entry.rate / limit.rate)]
         if not limit or not over:
             continue
         most = max(over, key=lambda entry: entry.rate)
         lines.append(
             f"{path}: {words.rate(most.rate)} GB/s at {format_size(most.bytes)} is "
-            f"{100 * most.rate / limit.rate:.0f} % of the limit, which cannot be: {_reason(run, path, over)}"
+            f"{100 * most.rate / limit.rate:.0f} % of the limit: {_reason(limit, over, figures[-1])}"
         )
     return lines
 
 
-def _reason(run: Run, path: str, over: Sequence[Entry]) -> str:
-    if over[0].memory in ("pageable", "pinned") and over[-1].bytes <= CACHED:
+def _reason(limit: Ceiling, over: Sequence[Entry], largest: Entry) -> str:
+    processor, cached = CACHED.get(limit.wire, ("", 0))
+    if over[-1].bytes <= cached:
         size = format_size(over[-1].bytes)
-        return f"up to {size} the data stay in the CPU's caches, and the limit is that of memory"
-    return "the limit is wrong, or a wire that nobody counts helped (state the right one with --link)"
+        return f"up to {size} the data stay in the {processor}'s caches, and the limit is that of its memory"
+    too_low = "the rate given with --link is too low"
+    if limit.wire == "network":
+        burst = "a shaper or a buffer lets bursts pass faster than the rate of the link"
+        if over[-1] is not largest:
+            return burst
+        return f"{burst}, or {too_low if limit.stated else 'the driver states less than the real rate'}"
+    if limit.stated:
+        return too_low
+    if limit.wire == "memory":
+        return "the rate measured for memory is too low (state the right one: --link memory=RATE)"
+    return (
+        "that is impossible, so wirespeed is wrong about the figure or about the links "
+        "(state their right rate: --link NAME=RATE)"
+    )
