@@ -64,7 +64,8 @@ class Core:
         library, header = _locate()
         self.ffi: Any = FFI()
         self.ffi.cdef(declarations(header.read_text()))
-        self.lib: Any = self.ffi.dlopen(str(library))
+        # Never unloaded: the watchdog's thread runs in it to the process's very end.
+        self.lib: Any = self.ffi.dlopen(str(library), os.RTLD_NOW | os.RTLD_NODELETE)
         self._raised: BaseException | None = None
 
     def error(self) -> str:
