@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.stand_ins import KERNELS
 
 from wirespeed.libraries import known_libraries
 from wirespeed.native import core
@@ -21,7 +22,7 @@ SOURCES = {
         "cuda/cuda.cpp",
         "hip/hip.cpp",
     ),
-    "kernels": ("cache.cpp", "compile.cpp", "cpu.cpp", "kernels.cpp"),
+    "kernels": ("cache.cpp", "compile.cpp", *(source.name for source in KERNELS)),
     "libraries": ("library.cpp", "nvrtc.cpp", "hiprtc.cpp"),
 }
 
