@@ -119,7 +119,7 @@ def test_each_way_of_gpu(way: str, offset: str, tmp_path: Path) -> None:
     ],
 )
 def test_many_threads_in_any_order(way: str, threads: int, sizes: str, tmp_path: Path) -> None:
-    """Protects the barriers between a block's threads, which take turns here in an order that a seed draws."""
+    """Protects the barriers between a block's threads, which take turns in an order that a seed draws."""
     fixed = with_test(f"method={way}", f"threads={threads}", "blocks=3")
     device = {"WIRESPEED_EMULATED": MANY_THREADS}
     done = pingpong(tmp_path / "r.jsonl", "gpu", *FAST, "--sizes", sizes, *fixed, **device)
