@@ -121,8 +121,8 @@ def test_each_way_of_gpu(way: str, offset: str, tmp_path: Path) -> None:
 def test_many_threads_in_any_order(way: str, threads: int, sizes: str, tmp_path: Path) -> None:
     """Protects the barriers between a block's threads, which take turns in an order that a seed draws."""
     fixed = with_test(f"method={way}", f"threads={threads}", "blocks=3")
-    device = {"WIRESPEED_EMULATED": MANY_THREADS}
-    done = pingpong(tmp_path / "r.jsonl", "gpu", *FAST, "--sizes", sizes, *fixed, **device)
+    words = (*FAST, "--sizes", sizes, *fixed)
+    done = pingpong(tmp_path / "r.jsonl", "gpu", *words, WIRESPEED_EMULATED=MANY_THREADS)
     assert done.code == 0 and not done.failures, done.err + done.out
     for entry in done.entries:
         found = entry["details"]["method"], entry["details"]["threads"], entry["details"]["blocks"]
