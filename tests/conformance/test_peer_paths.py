@@ -25,6 +25,7 @@ SIZES = {
 FEW = {"0": 0, "1": 1, "8": 8, "13": 13, "4097": 4097, "1M": 1 << 20}
 ENGINE, HOST_TELLS = "copy engine, word from the stream", "copy engine, word from the host"
 WAYS = ("packets", "stores", "bulk", "pull", "bulk-pull")
+MANY_THREADS = "count=4,blocks=3,threads=64,seed=1"
 SCRIPT = Path(__file__).parents[1] / "support" / "peer_patterns.py"
 
 
@@ -75,14 +76,14 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     for entry in found["gpu"]:
         assert set(entry["details"]) - {"clock_told"} == {"method", "blocks", "threads", "place"}
         assert entry["details"]["method"] in WAYS
-        assert 1 <= entry["details"]["blocks"] <= 2 and entry["details"]["threads"] == 1
+        assert 1 <= entry["details"]["blocks"] <= 2 and 1 <= entry["details"]["threads"] <= 4
     # Packets of 8 bytes do not carry what the ring has no room for.
     assert found["gpu"][-1]["details"]["method"] != "packets"
     step = done.of("step")[-1]
     assert step["details"] == {
         **step["details"],
         "packet_bytes": 8,
-        "bulk": False,
+        "bulk": True,
         "most_blocks": 2,
     }
     assert step["details"]["clock_ns"] >= 1
@@ -99,11 +100,10 @@ def test_the_fastest_copy_is_taken(tmp_path: Path) -> None:
     assert [entry["details"]["copied by"] for entry in found] == ["kernel"]
 
 
-# Where no processor has them, bulk copies are the kernels of stores and of pull: those two lie both ways.
 @pytest.mark.parametrize(
     ("way", "offset"),
     [
-        *(("packets", "0"), ("packets", "1"), ("stores", "0"), ("stores", "3"), ("bulk", "3")),
+        *(("packets", "0"), ("packets", "1"), ("stores", "0"), ("stores", "3"), ("bulk", "0"), ("bulk", "3")),
         *(("pull", "0"), ("pull", "3"), ("bulk-pull", "0")),
     ],
 )
@@ -118,6 +118,25 @@ def test_each_way_of_gpu(way: str, offset: str, tmp_path: Path) -> None:
     assert ways[:-1] == [way] * (len(FEW) - 1)
     assert way == "packets" or ways[-1] == way
     assert all(entry["details"]["blocks"] == blocks for entry in found[:-1])
+
+
+@pytest.mark.parametrize(
+    ("way", "threads", "sizes"),
+    [
+        # Short messages have a kernel each for one packet, one warp and one for each thread.
+        *(("packets", 1, "8"), ("packets", 32, "13,256"), ("packets", 64, "300,512"), ("packets", 64, "64K")),
+        *((way, 32, "8,4097,64K") for way in ("stores", "bulk", "pull", "bulk-pull")),
+    ],
+)
+def test_many_threads_in_any_order(way: str, threads: int, sizes: str, tmp_path: Path) -> None:
+    """Protects the barriers between a block's threads, which take turns in an order that a seed draws."""
+    fixed = with_test(f"method={way}", f"threads={threads}", "blocks=3")
+    words = (*FAST, "--sizes", sizes, *fixed)
+    done = pingpong(tmp_path / "r.jsonl", "gpu", *words, WIRESPEED_EMULATED=MANY_THREADS)
+    assert done.code == 0 and not done.failures, done.err + done.out
+    for entry in done.entries:
+        found = entry["details"]["method"], entry["details"]["threads"], entry["details"]["blocks"]
+        assert found == (way, max(threads, 32), 1 if way == "packets" else 3)
 
 
 @pytest.mark.parametrize(
@@ -209,13 +228,13 @@ def test_what_cannot_be_is_refused(path: str, pair: str, text: str, tmp_path: Pa
     assert text in failure["text"]
 
 
-def patterns(ranks: int, transport: str, *options: str) -> Any:
+def patterns(ranks: int, transport: str, *options: str, device: str = "count=4") -> Any:
     """Runs the script; what rank 0 printed."""
     mpi = any_mpi()
     words = [sys.executable, str(SCRIPT), str(mpi.library), str(ranks), transport, *options]
     done = subprocess.run(
         mpi.command(ranks, *words),
-        env={**mpi.environment(), "WIRESPEED_EMULATED": "count=4"},
+        env={**mpi.environment(), "WIRESPEED_EMULATED": device},
         capture_output=True,
         text=True,
         check=False,
@@ -228,17 +247,17 @@ GPU_WAYS = ("", *(f"method={way};blocks={2 if way != 'packets' else 1}" for way 
 IPC_WAYS = ("by=write", "by=write;copy=engine", "by=write;copy=kernel", "by=read")
 
 
-@pytest.mark.parametrize(("transport", "ranks"), [("gpu", 3), ("ipc", 3), ("ipc", 4)])
-def test_patterns_of_many_ranks(transport: str, ranks: int) -> None:
+@pytest.mark.parametrize(
+    ("transport", "ranks", "device"),
+    [("gpu", 3, "count=4"), ("gpu", 3, MANY_THREADS), ("ipc", 3, "count=4"), ("ipc", 4, MANY_THREADS)],
+)
+def test_patterns_of_many_ranks(transport: str, ranks: int, device: str) -> None:
     """Protects all to all, windows, both ways at once, rings, uneven ranks, overlaps and one buffer for both.
 
     Of several ranks, each way by itself; programs follow each other in one transport, whose counters go on.
     """
-    # Bulk copies are the same kernels as stores and pull here, where no processor has them.
-    ways = {"ipc": IPC_WAYS, "gpu": [way for way in GPU_WAYS if "bulk" not in way and "stores" not in way]}[
-        transport
-    ]
-    found = patterns(ranks, transport, *ways)
+    ways = {"ipc": IPC_WAYS, "gpu": GPU_WAYS}[transport]
+    found = patterns(ranks, transport, *ways, device=device)
     if transport == "ipc":
         return
     for options, each in found.items():

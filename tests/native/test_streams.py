@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.stand_ins import KERNELS
 
 from wirespeed.libraries import known_libraries
 from wirespeed.native import core
@@ -22,7 +23,7 @@ SOURCES = {
         "cuda/cuda.cpp",
         "hip/hip.cpp",
     ),
-    "kernels": ("bulk_model.cpp", "cache.cpp", "compile.cpp", "cpu.cpp", "fiber.cpp", "kernels.cpp", "lanes.cpp"),
+    "kernels": ("cache.cpp", "compile.cpp", *(source.name for source in KERNELS)),
     "libraries": ("library.cpp", "nvrtc.cpp", "hiprtc.cpp"),
 }
 
