@@ -66,12 +66,11 @@ class Histogram:
         if not self.total:
             raise ValueError("an empty histogram has no quantiles")
         below = 0
-        for index in sorted(self.counts):
-            count = self.counts[index]
+        for index, count in sorted(self.counts.items()):
             if below + count >= position:
-                return self.edge(index + max(position - below, 0.0) / count)
+                break
             below += count
-        return self.edge(max(self.counts) + 1)
+        return self.edge(index + (position - below) / count)
 
     def quantile(self, share: float) -> float:
         """The smallest value with at least this share of the samples at or below it, to within one bin.

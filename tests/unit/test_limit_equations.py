@@ -1,0 +1,337 @@
+"""Limits word by word: the equation that a user reads, its source, and where its last condition fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.limited import H200, counted, ranks, used, wire
+
+from wirespeed.limits import Ceiling, Used, ceiling
+from wirespeed.limits.ceilings import facts_of, impossible
+from wirespeed.limits.rates import device_links, gpu_links, memory, pcie, slot_of
+
+MI300X = "AMD Instinct MI300X"
+HOST: dict[str, Any] = {"memory": "pageable", "name": ""}
+
+
+def equation(found: Ceiling | None) -> str:
+    assert found is not None
+    return found.equation
+
+
+# ---- rates of single wires ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("count", "value", "text"),
+    [
+        (None, 450e9, "18 NVLink 4 links x 25 GB/s = 450 GB/s"),
+        (18, 450e9, "18 NVLink 4 links x 25 GB/s = 450 GB/s"),
+        (17, 425e9, "17 of 18 NVLink 4 links x 25 GB/s = 425 GB/s"),
+        (1, 25e9, "1 of 18 NVLink 4 link x 25 GB/s = 25 GB/s"),
+        (99, 450e9, "18 NVLink 4 links x 25 GB/s = 450 GB/s"),
+    ],
+)
+def test_links_of_a_gpu(count: int | None, value: float, text: str) -> None:
+    found = gpu_links(H200, count)
+    assert found and (found.value, found.text, found.wire, found.stated) == (value, text, "nvlink", False)
+    assert found.source == "NVIDIA H100 and H200 data sheets: NVLink 900 GB/s, both ways"
+
+
+def test_gpus_that_are_not_known() -> None:
+    for find in (gpu_links, memory, slot_of, device_links):
+        assert find("NVIDIA Z1") is None
+
+
+@pytest.mark.parametrize(
+    ("generation", "width", "to_device", "text"),
+    [
+        # 8 GT/s x 128/130 / 8 = 0.984615 GB/s a lane; twice that with each generation.
+        (3, 16, False, "PCIe 3.0 x16, 15.8 GB/s x 256/280 = 14.4 GB/s"),
+        (4, 8, True, "PCIe 4.0 x8, 15.8 GB/s x 256/276 = 14.6 GB/s"),
+        (5, 16, True, "PCIe 5.0 x16, 63.0 GB/s x 256/276 = 58.4 GB/s"),
+    ],
+)
+def test_payload_of_a_slot(generation: int, width: int, to_device: bool, text: str) -> None:
+    found = pcie(generation, width, to_device=to_device)
+    assert found and found.text == text and found.wire == "pcie"
+    lanes = width * 2**generation * 1e9 * 128 / 130 / 8
+    assert found.value == pytest.approx(lanes * 256 / (276 if to_device else 280), rel=1e-6)
+    assert found.source.endswith("; 256 bytes of payload a packet, 20 or 24 around it")
+    assert pcie(2, width, to_device=to_device) is None
+
+
+def test_the_slot_that_a_gpu_is_made_for() -> None:
+    assert slot_of("Tesla V100-SXM2-16GB") == (3, 16) and slot_of(H200) == (5, 16)
+
+
+# ---- between GPUs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "text"),
+    [
+        (
+            used(),
+            "18 NVLink 4 links x 25 GB/s = 450 GB/s, if all of these links lead to the other GPU",
+        ),
+        (
+            used("halo", count=4),
+            "18 NVLink 4 links x 25 GB/s = 450 GB/s out of a GPU, if every GPU reaches every other",
+        ),
+        (
+            used("groups", count=2, width=1),
+            "18 NVLink 4 links x 25 GB/s = 450 GB/s out of a group, if every GPU reaches every other",
+        ),
+        (
+            used("groups", count=4, width=2),
+            "2 x 18 NVLink 4 links x 25 GB/s = 900 GB/s out of a group, if every GPU reaches every other",
+        ),
+        (
+            used("ring", count=8, name=MI300X),
+            "1 of 7 Infinity Fabric link x 64 GB/s = 64 GB/s from one GPU to the next",
+        ),
+        (
+            used("groups", count=8, width=2, name=MI300X),
+            "6 x 1 of 7 Infinity Fabric link x 64 GB/s = 384 GB/s "
+            "out of a group: each of its 2 to 3 other GPUs over links of their own",
+        ),
+        (
+            used(transport="staged"),
+            # 1 / (1 / 57.614 + 1 / 58.449)
+            "b = 29.0 GB/s, one copy after the other: "
+            "1/b = 1/b_D2H + 1/b_H2D of 57.6 and 58.4 GB/s (PCIe 5.0 x16)",
+        ),
+        (
+            used("groups", "staged", count=8, width=4),
+            "4 x b = 116.1 GB/s, one copy after the other: "
+            "1/b = 1/b_D2H + 1/b_H2D of 57.6 and 58.4 GB/s (PCIe 5.0 x16)",
+        ),
+        (
+            used(transport="pipelined"),
+            "PCIe 5.0 x16, 63.0 GB/s x 256/280 = 57.6 GB/s, both copies at once",
+        ),
+        (
+            used("copy", "copy", 1, into="device"),
+            "4800 GB/s / 2, each byte is read and written = 2400 GB/s",
+        ),
+        (
+            used("copy", "copy", 1, memory="pinned", into="device"),
+            "PCIe 5.0 x16, 63.0 GB/s x 256/276 = 58.4 GB/s",
+        ),
+    ],
+)
+def test_equations(one: Used, text: str) -> None:
+    assert equation(ceiling(one)) == text
+
+
+def test_gpus_that_have_no_limit_together() -> None:
+    """Protects from a limit of links where two ranks share a GPU, GPUs differ, or one rank has none."""
+    shared, mixed, bare = used(), used(), used()
+    shared.step["ranks"][1]["device"]["id"] = "G0"
+    mixed.step["ranks"][1]["device"]["name"] = MI300X
+    bare.step["ranks"][1]["device"] = None
+    for one in (shared, mixed, bare, used(name="NVIDIA Z1")):
+        assert ceiling(one) is None
+    assert bare.devices == [] and mixed.device_name is None
+    # Staging asks for the slots alone, and those are alike where a GPU is shared.
+    assert equation(ceiling(Used("pingpong", {**shared.step, "transport": "staged"})))
+    assert ceiling(Used("pingpong", {**mixed.step, "transport": "staged"})) is None
+
+
+def test_what_is_no_pattern_of_wires_has_no_limit() -> None:
+    assert ceiling(used("custom")) is None
+    assert ceiling(used(count=0)) is None and ceiling(Used("pingpong", {"ranks": None})) is None
+    odd = used()
+    odd.step["ranks"].append("n1")
+    assert len(odd.ranks) == 2 and odd.hosts == ["n0"] and ceiling(odd)
+
+
+def test_links_that_the_driver_does_not_tell() -> None:
+    """Protects from a limit of nothing: no links told, or none up, are as good as not told."""
+    for links in (None, 0):
+        assert equation(ceiling(used(wires=[wire("nvlink", links=links)]))).startswith("18 NVLink 4 links")
+    # Links of another kind are not these.
+    assert equation(ceiling(used(wires=[wire("pcie", links=2)]))).startswith("18 NVLink 4 links")
+    # Nor are their ends; and without ends there is no mesh.
+    for other in (wire("pcie", ends={"0000:01:00.0": 4}, device="G0"), wire("nvlink", ends={}, device="G0")):
+        assert equation(ceiling(used(wires=[other]))).endswith("lead to the other GPU")
+
+
+def test_only_a_stated_rate_of_the_wire_used_wins() -> None:
+    other = [wire("pcie", rate=1e9, stated=True), wire("nvlink", rate=2e9), wire("nvlink", rate=3e9, stated=True)]
+    found = ceiling(used(wires=other))
+    assert found and (found.rate, found.source, found.stated) == (3e9, "stated with --link", True)
+    assert found.equation == "3 GB/s, stated, if all of these links lead to the other GPU"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "transport", "staged"),
+    [
+        ("direct", "staged", False),
+        ("staged", "mpi", True),
+        ("pcie", "mpi", True),
+        ("unknown", "mpi", False),
+        ("unknown", "pipelined", True),
+        (None, "staged-vmm", True),
+        (None, "nccl", False),
+    ],
+)
+def test_staged_by_what_was_seen_then_by_name(verdict: str | None, transport: str, staged: bool) -> None:
+    assert used(transport=transport, evidence={"verdict": verdict} if verdict else {}).staged is staged
+
+
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        ({"generation": 4, "width": 8}, "PCIe 4.0 x8"),
+        ({"generation": 4}, "PCIe 5.0 x16"),
+        ({"width": 8}, "PCIe 5.0 x16"),
+        ({}, "PCIe 5.0 x16"),
+    ],
+)
+def test_half_a_slot_told_is_none_told(facts: dict[str, int], text: str) -> None:
+    """Protects from a made-up slot; what the GPU is made for is taken then."""
+    assert equation(ceiling(used(transport="pipelined", wires=[wire("pcie", **facts)]))).startswith(text)
+    unknown = used(transport="pipelined", name="NVIDIA Z1", wires=[wire("pcie", **facts)])
+    assert (ceiling(unknown) is not None) == (len(facts) == 2)
+
+
+def test_copies_of_gpus_that_are_not_known() -> None:
+    assert ceiling(used("copy", "copy", 1, name="", into="device")) is None
+    assert ceiling(used("copy", "copy", 1, name="NVIDIA Z1", into="device")) is None
+    mixed = used("copy", "copy", 2, into="device")
+    assert ceiling(mixed)
+    mixed.step["ranks"][1]["device"]["name"] = MI300X
+    assert ceiling(mixed) is None
+    # Not told where it goes: it stays where it is.
+    assert equation(ceiling(used("copy", "copy", 1))).startswith("4800 GB/s / 2")
+    for one in ("managed", "device"):
+        other = {"managed": "device", "device": "managed"}[one]
+        assert ceiling(used("copy", "copy", 1, memory=one, into=other)) is None
+
+
+# ---- between hosts --------------------------------------------------------------------------------------
+
+FAR: dict[str, Any] = {**HOST, "per_host": 1}
+
+
+def seen(*wires: tuple[str, str, int, int], verdict: str = "network") -> dict[str, Any]:
+    """Evidence from (host, name, bytes each way, payload each way)."""
+    return {
+        "verdict": verdict,
+        "wires": [
+            {"kind": "infiniband", "host": host, "name": name, "sent": moved, "received": moved}
+            | {"expected_sent": expected, "expected_received": expected}
+            for host, name, moved, expected in wires
+        ],
+    }
+
+
+def ports(*names: str, host: str = "n0", rate: float = 50e9, **more: Any) -> list[dict[str, Any]]:
+    return [wire("infiniband", name, host, rate=rate, **more) for name in names]
+
+
+def test_ports_of_a_host_together() -> None:
+    """Protects the sum over a host's busy ports: 100 of 110 bytes are payload, and n1 is the slower host."""
+    evidence = seen(("n0", "a", 55, 100), ("n0", "b", 55, 100), ("n1", "a", 110, 100), ("n1", "b", 0, 100))
+    told = ports("a", "b") + ports("a", "b", host="n1", rate=75e9)
+    found = ceiling(used(**FAR, wires=told, evidence=evidence))
+    assert found and found.rate == pytest.approx(75e9 / 1.1) and found.wire == "network"
+    assert found.equation == "a 75 GB/s x 0.909 payload = 68.18 GB/s out of n1"
+    assert found.source == "rate as the driver states it" and not found.stated
+    faster = ports("a", "b") + ports("a", host="n1", rate=400e9)
+    found = ceiling(used(**FAR, wires=faster, evidence=evidence))
+    assert found and found.rate == pytest.approx(100e9 / 1.1)
+    assert found.equation == "a 50 GB/s x 0.909 payload + b 50 GB/s x 0.909 payload = 90.91 GB/s out of n0"
+    stated = ports("a") + ports("b", stated=True) + ports("a", host="n1", rate=400e9)
+    found = ceiling(used(**FAR, wires=stated, evidence=evidence))
+    assert found and found.stated and found.source == "rate stated with --link"
+    # A busy port of one host that nobody knows: no limit at all.
+    assert ceiling(used(**FAR, wires=ports("a", "b"), evidence=evidence)) is None
+
+
+@pytest.mark.parametrize(("moved", "busy"), [(10, False), (11, True)])
+def test_a_port_is_busy_above_a_tenth(moved: int, busy: bool) -> None:
+    evidence = seen(("n0", "a", moved, 100), ("n1", "a", 100, 100))
+    found = ceiling(used(**FAR, wires=ports("a") + ports("a", host="n1"), evidence=evidence))
+    # Less moved than there was payload: no share above all of it.
+    assert (found.rate if found else None) == (50e9 if busy else None)
+
+
+def test_a_port_of_which_nothing_was_expected() -> None:
+    """Protects from a division: what did not move is not busy, and what did has no payload in it."""
+    for moved, limit in ((0, None), (1, 0.0)):
+        evidence = seen(("n0", "a", moved, 0), ("n1", "a", 100, 100))
+        found = ceiling(used(**FAR, wires=ports("a") + ports("a", host="n1"), evidence=evidence))
+        assert (found.rate if found else None) == limit
+
+
+def test_between_hosts_only_what_was_seen_on_their_wires() -> None:
+    told = ports("a") + ports("a", host="n1")
+    for verdict, known in (("network", True), ("staged", True), ("shared memory", False), ("unknown", False)):
+        evidence = seen(("n0", "a", 100, 100), ("n1", "a", 100, 100), verdict=verdict)
+        assert (ceiling(used(**FAR, wires=told, evidence=evidence)) is not None) == known
+    # NVLink is no port of a host.
+    evidence = counted("nvlink")
+    nvlink = [wire("nvlink", "port", host, rate=1e9) for host in ("n0", "n1")]
+    assert ceiling(used(**FAR, wires=nvlink, evidence=evidence)) is None
+
+
+@pytest.mark.parametrize(
+    ("mtu", "share"), [(None, 1.0), (0, 1.0), (52, 1.0), (53, 1 / 91), (1500, 1448 / 1538)]
+)
+def test_payload_of_tcp(mtu: int | None, share: float) -> None:
+    """52 bytes of IP, TCP and time stamp in a packet; 14 + 24 bytes of Ethernet around it."""
+    told = [wire("network", "port", host, rate=1e9, mtu=mtu) for host in ("n0", "n1")]
+    found = ceiling(used(**FAR, wires=told, evidence=counted("network")))
+    assert found and found.rate == pytest.approx(1e9 * share)
+
+
+# ---- in a host's memory ---------------------------------------------------------------------------------
+
+
+def test_memory_of_a_host() -> None:
+    shared = {"verdict": "shared memory"}
+    told = wire("memory", "memory", rate=12e9)
+    found = ceiling(used(**HOST, wires=[told], evidence=shared))
+    assert equation(found) == "one core copying from memory to memory = 12.0 GB/s"
+    found = ceiling(used(**HOST, wires=[told | {"slower": "writing"}], evidence=shared))
+    assert found and found.equation == "one core writing = 12.0 GB/s"
+    assert found.source == "measured here before the counted rounds, with buffers beyond the caches"
+    found = ceiling(used(**HOST, wires=[told | {"stated": True}], evidence=shared))
+    assert equation(found) == "copies in memory = 12 GB/s, stated"
+
+
+def test_loopback_has_the_limit_that_is_stated() -> None:
+    loopback = {"verdict": "loopback"}
+    told = [wire("memory", "memory", rate=12e9), wire("loopback", "lo", rate=1e9)]
+    assert ceiling(used(**HOST, wires=told, evidence=loopback)) is None
+    stated = [told[0], told[1] | {"stated": True}]
+    assert equation(ceiling(used(**HOST, wires=stated, evidence=loopback))) == "1 GB/s, stated"
+    assert ceiling(used(**HOST, wires=told, evidence={"verdict": "unknown"})) is None
+
+
+# ---- what is around -------------------------------------------------------------------------------------
+
+
+def test_a_half_percent_more_than_all_is_rounding() -> None:
+    assert not impossible(1.005) and impossible(1.0051)
+
+
+def test_the_last_wires_of_a_path_count() -> None:
+    records = [
+        {"path": "host", "wires": [{"kind": "old"}]},
+        {"path": "gpu", "wires": [{"kind": "nvlink"}]},
+        {"path": "host", "wires": [{"kind": "memory"}, "damaged"]},
+        {"path": "none", "wires": None},
+    ]
+    assert facts_of(records, "host") == [{"kind": "memory"}]
+    assert facts_of(records, "none") == facts_of(records, "nobody") == []
+
+
+def test_a_pair_has_one_sender_and_nobody_who_counted() -> None:
+    plain = Used("groups", {"ranks": ranks(2), "memory": "device", "transport": "mpi"})
+    assert plain.width == 1 and not plain.wires and not plain.evidence
+    assert equation(ceiling(plain)).startswith("18 NVLink 4 links x 25 GB/s = 450 GB/s out of a group")
