@@ -135,6 +135,9 @@ def test_gpus_that_have_no_limit_together() -> None:
     for one in (shared, mixed, bare, used(name="NVIDIA Z1")):
         assert ceiling(one) is None
     assert bare.devices == [] and mixed.device_name is None
+    # Nor with a rate stated: over which links is not known.
+    stated = [wire("nvlink", rate=1e9, stated=True)]
+    assert ceiling(Used("pingpong", shared.step, wires=stated)) is None
     # Staging asks for the slots alone, and those are alike where a GPU is shared.
     assert equation(ceiling(Used("pingpong", {**shared.step, "transport": "staged"})))
     assert ceiling(Used("pingpong", {**mixed.step, "transport": "staged"})) is None
@@ -146,6 +149,8 @@ def test_what_is_no_pattern_of_wires_has_no_limit() -> None:
     odd = used()
     odd.step["ranks"].append("n1")
     assert len(odd.ranks) == 2 and odd.hosts == ["n0"] and ceiling(odd)
+    odd.step["ranks"][0]["device"] = "G0"
+    assert len(odd.devices) == 1 and ceiling(odd) is None
 
 
 def test_links_that_the_driver_does_not_tell() -> None:
@@ -164,6 +169,9 @@ def test_only_a_stated_rate_of_the_wire_used_wins() -> None:
     found = ceiling(used(wires=other))
     assert found and (found.rate, found.source, found.stated) == (3e9, "stated with --link", True)
     assert found.equation == "3 GB/s, stated, if all of these links lead to the other GPU"
+    # The links of this GPU are called otherwise.
+    both = [*other, wire("xgmi", rate=4e9, stated=True)]
+    assert equation(ceiling(used(name=MI300X, wires=both))) == "4 GB/s, stated from one GPU to the next"
 
 
 @pytest.mark.parametrize(
@@ -200,7 +208,10 @@ def test_half_a_slot_told_is_none_told(facts: dict[str, int], text: str) -> None
 
 def test_copies_of_gpus_that_are_not_known() -> None:
     assert ceiling(used("copy", "copy", 1, name="", into="device")) is None
-    assert ceiling(used("copy", "copy", 1, name="NVIDIA Z1", into="device")) is None
+    slot = [wire("pcie", generation=4, width=8)]
+    assert ceiling(used("copy", "copy", 1, name="", memory="pinned", into="device", wires=slot)) is None
+    for memory_ in ("device", "pinned"):
+        assert ceiling(used("copy", "copy", 1, name="NVIDIA Z1", memory=memory_, into="device")) is None
     mixed = used("copy", "copy", 2, into="device")
     assert ceiling(mixed)
     mixed.step["ranks"][1]["device"]["name"] = MI300X
@@ -235,7 +246,7 @@ def ports(*names: str, host: str = "n0", rate: float = 50e9, **more: Any) -> lis
 
 def test_ports_of_a_host_together() -> None:
     """Protects the sum over a host's busy ports: 100 of 110 bytes are payload, and n1 is the slower host."""
-    evidence = seen(("n0", "a", 55, 100), ("n0", "b", 55, 100), ("n1", "a", 110, 100), ("n1", "b", 0, 100))
+    evidence = seen(("n0", "a", 55, 100), ("n0", "b", 55, 90), ("n1", "a", 110, 100), ("n1", "b", 0, 100))
     told = ports("a", "b") + ports("a", "b", host="n1", rate=75e9)
     found = ceiling(used(**FAR, wires=told, evidence=evidence))
     assert found and found.rate == pytest.approx(75e9 / 1.1) and found.wire == "network"
@@ -250,12 +261,15 @@ def test_ports_of_a_host_together() -> None:
     assert found and found.stated and found.source == "rate stated with --link"
     # A busy port of one host that nobody knows: no limit at all.
     assert ceiling(used(**FAR, wires=ports("a", "b"), evidence=evidence)) is None
+    half = ports("a") + ports("a", host="n1")
+    assert ceiling(used(**FAR, wires=half, evidence=evidence)) is None
 
 
 @pytest.mark.parametrize(("moved", "busy"), [(10, False), (11, True)])
 def test_a_port_is_busy_above_a_tenth(moved: int, busy: bool) -> None:
     evidence = seen(("n0", "a", moved, 100), ("n1", "a", 100, 100))
-    found = ceiling(used(**FAR, wires=ports("a") + ports("a", host="n1"), evidence=evidence))
+    told = ports("a") + ports("a", host="n1", rate=400e9)
+    found = ceiling(used(**FAR, wires=told, evidence=evidence))
     # Less moved than there was payload: no share above all of it.
     assert (found.rate if found else None) == (50e9 if busy else None)
 
@@ -295,7 +309,7 @@ def test_payload_of_tcp(mtu: int | None, share: float) -> None:
 def test_memory_of_a_host() -> None:
     shared = {"verdict": "shared memory"}
     told = wire("memory", "memory", rate=12e9)
-    found = ceiling(used(**HOST, wires=[told], evidence=shared))
+    found = ceiling(used(**HOST, wires=[wire("pcie", rate=1e9), told], evidence=shared))
     assert equation(found) == "one core copying from memory to memory = 12.0 GB/s"
     found = ceiling(used(**HOST, wires=[told | {"slower": "writing"}], evidence=shared))
     assert found and found.equation == "one core writing = 12.0 GB/s"
