@@ -68,6 +68,12 @@ def test_a_file_of_two_steps(tmp_path: Path) -> None:
     assert [(one.name, one.amount, one.unit) for one in figure.derived] == [("messages", 4, "messages/s")]
 
 
+def test_the_highest_rank_says_how_many_are_needed(tmp_path: Path) -> None:
+    file = written(tmp_path, f"{HEAD}0,1,2,8\n0,0,3,8\n")
+    refused = find_pattern("custom").refuse(Shape(3, {"file": file}))
+    assert refused == f"{file}:3: rank 3 takes 4 ranks or more, not 3: --ranks 4"
+
+
 def test_one_transfer_each_way(tmp_path: Path) -> None:
     file = written(tmp_path, f"{HEAD}0,0,1,8\n0,1,0,8\n")
     text = "whole round: 2 transfers, 16 B, in 1 step; GB/s of all bytes"
@@ -135,6 +141,12 @@ JSON = [
 @pytest.mark.parametrize(("text", "said"), JSON)
 def test_what_is_wrong_in_a_list(tmp_path: Path, text: str, said: str) -> None:
     assert complaint(written(tmp_path, text, "mine.json")) == f"FILE{said}"
+
+
+def test_a_number_beyond_all_bounds_is_one_line(tmp_path: Path) -> None:
+    """Protects from a traceback: Python takes no numbers of so many digits, and has no line for it."""
+    said = complaint(written(tmp_path, f"[{'7' * 5000}]", "mine.json"))
+    assert said.startswith(("FILE:1: this is no JSON (Exceeds the limit", "FILE: entry 1 must have"))
 
 
 def test_a_list_may_have_sizes_as_text(tmp_path: Path) -> None:

@@ -98,6 +98,12 @@ def test_every_order_begins_anywhere() -> None:
 
 def test_a_seed_chooses_the_same_rounds_in_every_release() -> None:
     """Protects comparisons: what was sampled for a file last year is sampled again."""
-    every = [6, 13, 7, 4, 19, 17, 0, 16, 10, 5, 14, 15, 8, 12, 3, 11, 9, 2, 1, 18]
-    assert [shuffled(place, 20, 1) for place in range(20)] == every
+    for every in (
+        [2, 0, 1],
+        [4, 9, 3, 7, 6, 2, 1, 0, 8, 5],
+        [4, 14, 3, 7, 6, 10, 1, 0, 15, 5, 11, 12, 13, 2, 9, 8],
+        [6, 13, 7, 4, 19, 17, 0, 16, 10, 5, 14, 15, 8, 12, 3, 11, 9, 2, 1, 18],
+    ):
+        assert [shuffled(place, len(every), 1) for place in range(len(every))] == every
     assert [shuffled(place, 1000, 7) for place in range(5)] == [288, 517, 133, 523, 16]
+    assert [shuffled(place, 10**9, 1) for place in range(3)] == [979576099, 774035720, 897802583]

@@ -113,6 +113,8 @@ def test_groups_that_do_not_fit() -> None:
     assert groups.refuse(Shape(6, {"group": 4})) == (
         "6 ranks do not fall into groups of 4; --group may be 1, 2, 3"
     )
+    assert str(groups.refuse(Shape(8, {"group": 5}))).endswith("--group may be 1, 2, 4")
+    assert str(groups.refuse(Shape(2, {"group": 3}))).endswith("--group may be 1")
     assert groups.refuse(Shape(6, {"group": 6})) == "6 ranks in groups of 6 are one group: it takes two or more"
 
 
@@ -241,6 +243,12 @@ def test_copies_alone_and_all_at_once() -> None:
     assert said("copy", shape, 100) == (1, 100, text, [("all ranks", 300, "GB/s")])
 
 
+def test_two_ranks_copy_alone_before_they_copy_together() -> None:
+    copy, shape = find_pattern("copy"), Shape(2)
+    teams = [copy.team(0, shape, part) for part in range(copy.parts(shape))]
+    assert [team and team.name for team in teams] == ["rank 0 alone", None, "rank 0 with all"]
+
+
 def test_one_rank_copies_once() -> None:
     copy, shape = find_pattern("copy"), Shape(1)
     assert copy.refuse(shape) is None
@@ -311,11 +319,10 @@ def test_options() -> None:
     assert Option("both-ways", "", default=False).key == "both_ways"
 
 
-@pytest.mark.parametrize("name", all_patterns())
-def test_part_left_out_is_the_first_one(name: str) -> None:
-    pattern = find_pattern(name)
-    for method in (pattern.steps, pattern.team):
-        assert inspect.signature(method).parameters["part"].default == 0
+def test_part_left_out_is_the_first_one() -> None:
+    for pattern in (Pattern, *all_patterns().values()):
+        for method in (pattern.steps, pattern.team):
+            assert inspect.signature(method).parameters["part"].default == 0
 
 
 class Relay(Pattern):
