@@ -41,7 +41,7 @@ def plan(rank: int, shape: Shape) -> list[tuple[list[Any], list[Any]]]:
 
 
 def test_a_file_of_two_steps(tmp_path: Path) -> None:
-    """Protects places in buffers: each transfer has its own at both ends; and the answer of who only receives."""
+    """Protects places in buffers, one for each transfer at both ends; and the answer of who only receives."""
     file = written(tmp_path, f"{HEAD}1,1,0,8\n0,0,1,100\n0,2,1,50\n0,0,1,7\n")
     custom, shape = find_pattern("custom"), Shape(3, {"file": file})
     assert plan(0, shape) == [

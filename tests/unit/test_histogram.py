@@ -52,6 +52,15 @@ def test_a_bin_holds_its_own_lower_end(index: int, bins: int) -> None:
     assert histogram.counts == {index: 1}
 
 
+@pytest.mark.parametrize("bins", [16, 4096])
+def test_what_is_just_below_a_bin_is_not_in_it(bins: int) -> None:
+    """Protects both sides of an edge from the rounding of the logarithm."""
+    for index in range(-100, 700):
+        histogram = Histogram(bins)
+        histogram.add([math.nextafter(histogram.edge(index), 0.0)])
+        assert histogram.counts == {index - 1: 1}
+
+
 def test_a_histogram_looks_as_published() -> None:
     histogram = Histogram()
     histogram.add([1.01e-9, 1.01e-9, 2.01e-9])
@@ -62,7 +71,15 @@ def test_a_histogram_looks_as_published() -> None:
 
 @pytest.mark.parametrize(
     "damage",
-    [{"base": 1.0}, {"base": 0.3}, {"unit_s": 0}, {"counts": [-1]}, {"counts": None}, {"base": 1.5}, {"base": 5.0}],
+    [
+        {"base": 1.0},
+        {"base": 0.3},
+        {"unit_s": 0},
+        {"counts": [-1]},
+        {"counts": None},
+        {"base": 1.5},
+        {"base": 5.0},
+    ],
 )
 def test_a_damaged_histogram_is_refused(damage: dict[str, object]) -> None:
     with pytest.raises((ValueError, TypeError)):
@@ -81,7 +98,7 @@ def test_an_empty_histogram_has_no_quantile() -> None:
 
 
 def test_places_between_bins_are_even_on_the_log_scale() -> None:
-    """One bin an octave: four samples in [1, 2) ns, two in [4, 8) ns; each stands for its share of the bin."""
+    """One bin an octave: four samples in [1, 2) ns, two in [4, 8) ns; each has its share of the bin."""
     histogram = Histogram(bins_per_octave=1)
     histogram.add([1.5e-9, 1.2e-9, 1.1e-9, 1.9e-9, 5e-9, 6e-9])
     assert histogram.counts == {0: 4, 2: 2} and histogram.total == 6

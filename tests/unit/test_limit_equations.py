@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.limited import H200, counted, ranks, used, wire
+from support.limited import H200, ranks, used, wire
 
 from wirespeed.limits import Ceiling, Used, ceiling
 from wirespeed.limits.ceilings import facts_of, impossible
 from wirespeed.limits.rates import device_links, gpu_links, memory, pcie, slot_of
 
 MI300X = "AMD Instinct MI300X"
-HOST: dict[str, Any] = {"memory": "pageable", "name": ""}
 
 
 def equation(found: Ceiling | None) -> str:
@@ -165,7 +164,11 @@ def test_links_that_the_driver_does_not_tell() -> None:
 
 
 def test_only_a_stated_rate_of_the_wire_used_wins() -> None:
-    other = [wire("pcie", rate=1e9, stated=True), wire("nvlink", rate=2e9), wire("nvlink", rate=3e9, stated=True)]
+    other = [
+        wire("pcie", rate=1e9, stated=True),
+        wire("nvlink", rate=2e9),
+        wire("nvlink", rate=3e9, stated=True),
+    ]
     found = ceiling(used(wires=other))
     assert found and (found.rate, found.source, found.stated) == (3e9, "stated with --link", True)
     assert found.equation == "3 GB/s, stated, if all of these links lead to the other GPU"
@@ -199,7 +202,7 @@ def test_staged_by_what_was_seen_then_by_name(verdict: str | None, transport: st
         ({}, "PCIe 5.0 x16"),
     ],
 )
-def test_half_a_slot_told_is_none_told(facts: dict[str, int], text: str) -> None:
+def test_half_a_slot_told_is_none_told(facts: dict[str, Any], text: str) -> None:
     """Protects from a made-up slot; what the GPU is made for is taken then."""
     assert equation(ceiling(used(transport="pipelined", wires=[wire("pcie", **facts)]))).startswith(text)
     unknown = used(transport="pipelined", name="NVIDIA Z1", wires=[wire("pcie", **facts)])
@@ -223,110 +226,6 @@ def test_copies_of_gpus_that_are_not_known() -> None:
         assert ceiling(used("copy", "copy", 1, memory=one, into=other)) is None
 
 
-# ---- between hosts --------------------------------------------------------------------------------------
-
-FAR: dict[str, Any] = {**HOST, "per_host": 1}
-
-
-def seen(*wires: tuple[str, str, int, int], verdict: str = "network") -> dict[str, Any]:
-    """Evidence from (host, name, bytes each way, payload each way)."""
-    return {
-        "verdict": verdict,
-        "wires": [
-            {"kind": "infiniband", "host": host, "name": name, "sent": moved, "received": moved}
-            | {"expected_sent": expected, "expected_received": expected}
-            for host, name, moved, expected in wires
-        ],
-    }
-
-
-def ports(*names: str, host: str = "n0", rate: float = 50e9, **more: Any) -> list[dict[str, Any]]:
-    return [wire("infiniband", name, host, rate=rate, **more) for name in names]
-
-
-def test_ports_of_a_host_together() -> None:
-    """Protects the sum over a host's busy ports: 100 of 110 bytes are payload, and n1 is the slower host."""
-    evidence = seen(("n0", "a", 55, 100), ("n0", "b", 55, 90), ("n1", "a", 110, 100), ("n1", "b", 0, 100))
-    told = ports("a", "b") + ports("a", "b", host="n1", rate=75e9)
-    found = ceiling(used(**FAR, wires=told, evidence=evidence))
-    assert found and found.rate == pytest.approx(75e9 / 1.1) and found.wire == "network"
-    assert found.equation == "a 75 GB/s x 0.909 payload = 68.18 GB/s out of n1"
-    assert found.source == "rate as the driver states it" and not found.stated
-    faster = ports("a", "b") + ports("a", host="n1", rate=400e9)
-    found = ceiling(used(**FAR, wires=faster, evidence=evidence))
-    assert found and found.rate == pytest.approx(100e9 / 1.1)
-    assert found.equation == "a 50 GB/s x 0.909 payload + b 50 GB/s x 0.909 payload = 90.91 GB/s out of n0"
-    stated = ports("a") + ports("b", stated=True) + ports("a", host="n1", rate=400e9)
-    found = ceiling(used(**FAR, wires=stated, evidence=evidence))
-    assert found and found.stated and found.source == "rate stated with --link"
-    # A busy port of one host that nobody knows: no limit at all.
-    assert ceiling(used(**FAR, wires=ports("a", "b"), evidence=evidence)) is None
-    half = ports("a") + ports("a", host="n1")
-    assert ceiling(used(**FAR, wires=half, evidence=evidence)) is None
-
-
-@pytest.mark.parametrize(("moved", "busy"), [(10, False), (11, True)])
-def test_a_port_is_busy_above_a_tenth(moved: int, busy: bool) -> None:
-    evidence = seen(("n0", "a", moved, 100), ("n1", "a", 100, 100))
-    told = ports("a") + ports("a", host="n1", rate=400e9)
-    found = ceiling(used(**FAR, wires=told, evidence=evidence))
-    # Less moved than there was payload: no share above all of it.
-    assert (found.rate if found else None) == (50e9 if busy else None)
-
-
-def test_a_port_of_which_nothing_was_expected() -> None:
-    """Protects from a division: what did not move is not busy, and what did has no payload in it."""
-    for moved, limit in ((0, None), (1, 0.0)):
-        evidence = seen(("n0", "a", moved, 0), ("n1", "a", 100, 100))
-        found = ceiling(used(**FAR, wires=ports("a") + ports("a", host="n1"), evidence=evidence))
-        assert (found.rate if found else None) == limit
-
-
-def test_between_hosts_only_what_was_seen_on_their_wires() -> None:
-    told = ports("a") + ports("a", host="n1")
-    for verdict, known in (("network", True), ("staged", True), ("shared memory", False), ("unknown", False)):
-        evidence = seen(("n0", "a", 100, 100), ("n1", "a", 100, 100), verdict=verdict)
-        assert (ceiling(used(**FAR, wires=told, evidence=evidence)) is not None) == known
-    # NVLink is no port of a host.
-    evidence = counted("nvlink")
-    nvlink = [wire("nvlink", "port", host, rate=1e9) for host in ("n0", "n1")]
-    assert ceiling(used(**FAR, wires=nvlink, evidence=evidence)) is None
-
-
-@pytest.mark.parametrize(
-    ("mtu", "share"), [(None, 1.0), (0, 1.0), (52, 1.0), (53, 1 / 91), (1500, 1448 / 1538)]
-)
-def test_payload_of_tcp(mtu: int | None, share: float) -> None:
-    """52 bytes of IP, TCP and time stamp in a packet; 14 + 24 bytes of Ethernet around it."""
-    told = [wire("network", "port", host, rate=1e9, mtu=mtu) for host in ("n0", "n1")]
-    found = ceiling(used(**FAR, wires=told, evidence=counted("network")))
-    assert found and found.rate == pytest.approx(1e9 * share)
-
-
-# ---- in a host's memory ---------------------------------------------------------------------------------
-
-
-def test_memory_of_a_host() -> None:
-    shared = {"verdict": "shared memory"}
-    told = wire("memory", "memory", rate=12e9)
-    found = ceiling(used(**HOST, wires=[wire("pcie", rate=1e9), told], evidence=shared))
-    assert equation(found) == "one core copying from memory to memory = 12.0 GB/s"
-    found = ceiling(used(**HOST, wires=[told | {"slower": "writing"}], evidence=shared))
-    assert found and found.equation == "one core writing = 12.0 GB/s"
-    assert found.source == "measured here before the counted rounds, with buffers beyond the caches"
-    found = ceiling(used(**HOST, wires=[told | {"stated": True}], evidence=shared))
-    assert equation(found) == "copies in memory = 12 GB/s, stated"
-
-
-def test_loopback_has_the_limit_that_is_stated() -> None:
-    loopback = {"verdict": "loopback"}
-    told = [wire("memory", "memory", rate=12e9), wire("loopback", "lo", rate=1e9)]
-    assert ceiling(used(**HOST, wires=told, evidence=loopback)) is None
-    stated = [told[0], told[1] | {"stated": True}]
-    assert equation(ceiling(used(**HOST, wires=stated, evidence=loopback))) == "1 GB/s, stated"
-    assert ceiling(used(**HOST, wires=told, evidence={"verdict": "unknown"})) is None
-
-
 # ---- what is around -------------------------------------------------------------------------------------
 
 
@@ -335,7 +234,7 @@ def test_a_half_percent_more_than_all_is_rounding() -> None:
 
 
 def test_the_last_wires_of_a_path_count() -> None:
-    records = [
+    records: list[dict[str, Any]] = [
         {"path": "host", "wires": [{"kind": "old"}]},
         {"path": "gpu", "wires": [{"kind": "nvlink"}]},
         {"path": "host", "wires": [{"kind": "memory"}, "damaged"]},

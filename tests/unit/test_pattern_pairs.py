@@ -50,7 +50,9 @@ def test_a_pair_plays_ping_pong() -> None:
 
     def plan(rank: int) -> list[tuple[list[tuple[int, int]], list[tuple[int, int]]]]:
         steps = pairs.steps(rank, shape, 100, 3)
-        return [([(t.peer, t.bytes) for t in s.sends], [(t.peer, t.bytes) for t in s.receives]) for s in steps]
+        return [
+            ([(t.peer, t.bytes) for t in s.sends], [(t.peer, t.bytes) for t in s.receives]) for s in steps
+        ]
 
     assert plan(1) == [([(2, 100)], []), ([], [(2, 100)])]
     assert plan(2) == [([], [(1, 100)]), ([(1, 100)], [])]
@@ -84,7 +86,11 @@ def test_a_sample_is_some_of_the_parts_and_never_one_twice(alone: bool) -> None:
 
 def test_without_a_seed_the_seed_is_one() -> None:
     shape = Shape(12, {"sample": 6})
-    assert teams(shape) == teams(Shape(12, {"sample": 6, "seed": 1})) != teams(Shape(12, {"sample": 6, "seed": 2}))
+    assert (
+        teams(shape)
+        == teams(Shape(12, {"sample": 6, "seed": 1}))
+        != teams(Shape(12, {"sample": 6, "seed": 2}))
+    )
 
 
 def test_every_order_begins_anywhere() -> None:

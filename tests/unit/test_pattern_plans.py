@@ -1,16 +1,14 @@
-"""Each pattern's plan and figure in small worlds, worked out by hand, and what a pattern says of itself."""
+"""Each pattern's plan and figure in small worlds, worked out by hand."""
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wirespeed.errors import WirespeedError
-from wirespeed.patterns import Figure, Option, Pattern, Shape, Step, Team, Transfer, all_patterns, find_pattern
+from wirespeed.patterns import Shape, Transfer, find_pattern
 
 Place = tuple[int, int, int, int]
 """Of a transfer: peer, bytes, place here, place there."""
@@ -115,7 +113,9 @@ def test_groups_that_do_not_fit() -> None:
     )
     assert str(groups.refuse(Shape(8, {"group": 5}))).endswith("--group may be 1, 2, 4")
     assert str(groups.refuse(Shape(2, {"group": 3}))).endswith("--group may be 1")
-    assert groups.refuse(Shape(6, {"group": 6})) == "6 ranks in groups of 6 are one group: it takes two or more"
+    assert (
+        groups.refuse(Shape(6, {"group": 6})) == "6 ranks in groups of 6 are one group: it takes two or more"
+    )
 
 
 def test_groups_count_words_of_32_bytes() -> None:
@@ -133,9 +133,7 @@ def test_ring() -> None:
     adds = [(add.bytes, add.offset, add.value) for step in ring.steps(1, shape, 20) for add in step.adds]
     assert adds == [(16, 16, 2.0), (16, 0, 2.0)] * 2
     assert ring.extent(1, shape, 20) == 32
-    text = (
-        "whole round: 4 steps of send, receive and add on 4 ranks, slowest rank; GB/s sent by each rank"
-    )
+    text = "whole round: 4 steps of send, receive and add on 4 ranks, slowest rank; GB/s sent by each rank"
     assert said("ring", shape, 20) == (1, 64, text, [("a step", 0.25, "s")])
 
 
@@ -150,7 +148,7 @@ def test_a_ring_is_gone_round_an_even_number_of_steps(ranks: int, steps: int) ->
 
 
 def test_sums_of_a_ring() -> None:
-    """Protects the check: once round four ranks adds 1 + 2 + 3 + 4; two places more add what these ranks add."""
+    """Protects the check: once round four ranks adds 1 + 2 + 3 + 4; two places more, what their ranks add."""
     ring = find_pattern("ring")
     once, further = ring.sums(1, Shape(4), 8), ring.sums(1, Shape(4, {"steps": 6}), 8)
     assert once and (once.bytes, once.before, once.after, once.offset) == (8, 1e6, 1e6 + 10, 0)
@@ -256,104 +254,3 @@ def test_one_rank_copies_once() -> None:
     team = copy.team(0, shape)
     assert team and team.name == "rank 0 with all"
     assert said("copy", shape, 100) == (1, 100, "one copy: until it is done", [])
-
-
-# ---- what a pattern says of itself ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("trait", "those"),
-    [
-        ("together", ("copy", "custom", "groups", "halo")),
-        ("slowest_counts", ("custom", "groups", "halo", "ring")),
-        ("in_place", ("ring",)),
-        ("within", ("copy",)),
-        ("one_buffer", ("exchange", "pingpong")),
-        ("published", ("pingpong",)),
-        ("by_host", ("groups",)),
-    ],
-)
-def test_traits(trait: str, those: tuple[str, ...]) -> None:
-    """Protects what a figure means: where a barrier goes before each sample, whose time a team's is, ..."""
-    assert {name for name, pattern in all_patterns().items() if getattr(pattern, trait)} == {*those}
-
-
-def test_ranks_that_a_pattern_takes() -> None:
-    two = {"exchange", "pingpong", "stream"}
-    assert {name for name, pattern in all_patterns().items() if pattern.ranks is not None} == two
-    for name in two:
-        pattern = find_pattern(name)
-        assert pattern.wanted_ranks(Shape(0)) == 2 and pattern.refuse(Shape(2)) is None
-        assert pattern.refuse(Shape(3)) == f"{name} takes exactly two ranks, not 3: start it with -n 2"
-    assert find_pattern("groups").wanted_ranks(Shape(0)) is None
-
-
-MILLIONS = 10_000_000
-
-
-def test_options() -> None:
-    """Protects the command line: defaults, and the least and the most that may be given."""
-    found = {
-        f"{name} --{one.name}": (one.default, one.least, one.most)
-        for name, pattern in all_patterns().items()
-        for one in pattern.options
-    }
-    assert found == {
-        "copy --node": (None, 0, MILLIONS),
-        "custom --file": (None, 1, MILLIONS),
-        "groups --group": (1, 1, MILLIONS),
-        "groups --count": (None, 1, MILLIONS),
-        "halo --columns": (None, 1, MILLIONS),
-        "halo --periodic": (False, 1, MILLIONS),
-        "pairs --alone": (False, 1, MILLIONS),
-        "pairs --sample": (None, 1, MILLIONS),
-        "pairs --seed": (1, 0, MILLIONS),
-        "ring --steps": (None, 2, MILLIONS),
-        "stream --window": (64, 1, 4096),
-        "stream --both-ways": (False, 1, MILLIONS),
-    }
-    every = [one for pattern in all_patterns().values() for one in pattern.options]
-    assert [one.name for one in every if one.many] == ["group"]
-    assert [one.name for one in every if one.for_transport] == ["node"]
-    assert [one.name for one in every if one.each_node] == ["node"]
-    assert Option("both-ways", "", default=False).key == "both_ways"
-
-
-def test_part_left_out_is_the_first_one() -> None:
-    for pattern in (Pattern, *all_patterns().values()):
-        for method in (pattern.steps, pattern.team):
-            assert inspect.signature(method).parameters["part"].default == 0
-
-
-class Relay(Pattern):
-    """Says nothing of itself that it need not say."""
-
-    name = "relay"
-    summary = "Three ranks."
-    ranks = 3
-
-    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
-        return [Step((Transfer(1, size, 10),), (Transfer(2, size, 30),))] if rank == 0 else []
-
-    def figure(self, shape: Shape, size: int) -> Figure:
-        return Figure(1, size, "made up: nothing")
-
-
-def test_what_a_pattern_says_that_says_nothing() -> None:
-    """Protects a new pattern's plain answers: one part, one team of all, buffers up to the last byte."""
-    relay, shape = Relay(), Shape(3)
-    assert relay.refuse(shape) is None
-    assert relay.refuse(Shape(2)) == "relay takes exactly 3 ranks, not 2: start it with -n 3"
-    assert (relay.parts(shape), relay.headline(shape), relay.sums(0, shape, 8)) == (1, None, None)
-    assert relay.fixed_sizes(shape) is None and relay.wanted_ranks(shape) == 3
-    assert relay.team(2, shape) == Team("", range(3))
-    assert relay.extent(0, shape, 100) == 130 and relay.extent(1, shape, 100) == 0
-
-
-def test_a_pattern_that_is_not_there() -> None:
-    with pytest.raises(WirespeedError) as error:
-        find_pattern("torus")
-    assert str(error.value) == (
-        "there is no pattern called 'torus'; there are: "
-        "copy, custom, exchange, groups, halo, pairs, pingpong, ring, stream"
-    )

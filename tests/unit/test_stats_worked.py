@@ -1,4 +1,4 @@
-"""Intervals and the stopping rule on numbers small enough to work out by hand: docs/measuring.md has the rules."""
+"""Intervals and the stopping rule on numbers worked out by hand: docs/measuring.md has the rules."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def test_the_interval_is_around_the_mean_and_reaches_the_median() -> None:
 @pytest.mark.parametrize(
     ("order", "correlation"),
     [
-        # Ranks from the middle -0.5, -2.5, -1.5, 2.5, 0.5, 1.5: 3.25 / 17.5 = 13/70; + (1 + 52/70) / 6 = 10/21.
+        # Ranks from the middle -0.5, -2.5, -1.5, 2.5, 0.5, 1.5:
+        # 3.25 / 17.5 = 13/70; + (1 + 52/70) / 6 = 10/21.
         ((3, 1, 2, 6, 4, 5), 10 / 21),
         # Ties share a rank, -2, 0 or 2: 4 / 16; + (1 + 1) / 6 = 7/12.
         ((1, 1, 3, 3, 2, 2), 7 / 12),
@@ -80,10 +81,11 @@ def test_a_batch_of_nothing_counts_as_a_picosecond() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n", "depth"), [(1, 0), (5, 0), (6, 0), (8, 0), (9, 1), (11, 1), (12, 2), (15, 3), (17, 4), (20, 5), (100, 39)]
+    ("n", "depth"),
+    [(1, 0), (5, 0), (6, 0), (8, 0), (9, 1), (11, 1), (12, 2), (15, 3), (17, 4), (20, 5), (100, 39)],
 )
 def test_depths_of_the_sign_test(n: int, depth: int) -> None:
-    """Critical values of the two-sided sign test at 5 %, as tables have them; "of 20, number 6 to number 15"."""
+    """Critical values of the two-sided sign test at 5 %, as tables have it: of 20, number 6 to number 15."""
     assert order_depth(n) == depth
 
 
@@ -164,7 +166,7 @@ def test_a_summary() -> None:
 
 @pytest.mark.parametrize("count", [3, 10])
 def test_a_mean_lies_among_its_samples(count: int) -> None:
-    """Protects from rounding: 0.1 three times, over three, is more than 0.1 in binary; ten times it is less."""
+    """Protects from rounding: 0.1 three times, over three, is more than 0.1 in binary; ten times less."""
     samples = filled(*([0.1] for _ in range(count)))
     assert samples.summary()["seconds"]["mean"] == 0.1
 

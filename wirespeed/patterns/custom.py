@@ -103,7 +103,9 @@ class Custom(Pattern):
                 sends.setdefault(count, []).append(Transfer(sender, 0))
             if sender == rank:
                 receives.setdefault(count, []).append(Transfer(receiver, 0))
-        return [Step(tuple(sends.get(n, ())), tuple(receives.get(n, ()))) for n in range(count + bool(answers))]
+        return [
+            Step(tuple(sends.get(n, ())), tuple(receives.get(n, ()))) for n in range(count + bool(answers))
+        ]
 
     def figure(self, shape: Shape, size: int) -> Figure:
         lines = self.lines(shape)
