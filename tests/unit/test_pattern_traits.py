@@ -79,7 +79,8 @@ def test_options() -> None:
 
 
 def test_part_left_out_is_the_first_one() -> None:
-    for kind in (Pattern, *map(type, all_patterns().values())):
+    kinds: list[type[Pattern]] = [Pattern, *map(type, all_patterns().values())]
+    for kind in kinds:
         for method in (kind.steps, kind.team):
             assert inspect.signature(method).parameters["part"].default == 0
 
