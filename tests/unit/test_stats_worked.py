@@ -164,6 +164,14 @@ def test_a_summary() -> None:
     assert (Samples().latest, Samples().step_s) == (0.0, 0.0)
 
 
+def test_figures_that_nobody_asked_for_before() -> None:
+    """Protects each by itself: the samples have to be in order for the 99th percentile, too."""
+    assert filled([3.0], [1.0]).p99() == 3.0
+    assert Samples().precision() is None
+    with pytest.raises(ValueError, match="no samples"):
+        Samples().p99()
+
+
 @pytest.mark.parametrize("count", [3, 10])
 def test_a_mean_lies_among_its_samples(count: int) -> None:
     """Protects from rounding: 0.1 three times, over three, is more than 0.1 in binary; ten times less."""
@@ -227,11 +235,13 @@ def first_batch(
 def test_a_sample_is_500_clock_readings_long() -> None:
     """12.5 us with a clock that takes 25 ns: 13 rounds of 1 us; and 5 ms hold 384 of them."""
     assert first_batch(Stopping(), 25e-9, 1e-9, 1e-6) == (13, 384)
+    assert first_batch(Stopping(), 25e-9, 1e-9, 12.51e-6)[0] == 1
 
 
 def test_a_sample_is_50_clock_steps_long() -> None:
     """50 us with steps of 1 us: 5 rounds of 11 us; and 5 ms hold 90 of them."""
     assert first_batch(Stopping(precision=0.5), 1e-9, 1e-6, 11e-6) == (5, 90)
+    assert first_batch(Stopping(precision=0.5), 1e-9, 1e-6, 50.5e-6)[0] == 1
 
 
 def test_a_sample_is_as_long_as_the_precision_needs() -> None:
