@@ -20,7 +20,8 @@ from functools import partial
 from pathlib import Path
 from types import FunctionType
 
-from mutation.forking import Job, printed, run_all
+from mutation.confine import confine
+from mutation.forking import Job, common_folder, printed, run_all
 from mutation.module import Module, live_functions
 from mutation.operators import Mutant
 from mutation.session import Line, Ran, Tests, Trace, watch
@@ -100,7 +101,11 @@ class Examination:
         return self._known
 
     def _watch(self, tests: Tests) -> None:
-        jobs = [Job(partial(watch, tests, name, self._paths)) for name in tests.names]
+        def act(name: str) -> Ran:
+            confine(common_folder())
+            return watch(tests, name, self._paths)
+
+        jobs = [Job(partial(act, name)) for name in tests.names]
         ran: dict[str, Ran] = {}
         for ended in run_all(jobs, self._at_once):
             name = tests.names[ended.index]
@@ -159,6 +164,7 @@ class Examination:
     def _changed(self, index: int, tests: Tests, functions: Sequence[FunctionType]) -> str:
         """In a copy of the session."""
         task = self._tasks[index]
+        confine(common_folder())
         try:
             task.module.put_in_place(task.mutant, functions)
         except ValueError:  # a function that holds variables of another one cannot be changed
@@ -169,6 +175,7 @@ class Examination:
         """In a copy of a process that has imported neither the package nor any test."""
         task, names = self._tasks[index], self._known.anew[index]
         verdicts = []
+        confine(common_folder())
         tests = Tests(lambda: verdicts.append(self._verdict(tests, names)))
         task.module.put_in_place(task.mutant, ())
         signal.setitimer(signal.ITIMER_PROF, COLLECTING_S)

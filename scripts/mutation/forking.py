@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+PREFIX = "mutants-"
 PAUSE_S = 0.002
 PR_SET_PDEATHSIG = 1
 MEMORY = 2 << 30
@@ -54,7 +55,7 @@ def run_all(jobs: Sequence[Job], at_once: int) -> Iterator[Ended]:
     running: dict[int, _Running] = {}
     waiting = iter(enumerate(jobs))
     left = len(jobs)
-    top = Path(tempfile.mkdtemp(prefix="mutants-"))
+    top = Path(tempfile.mkdtemp(prefix=PREFIX))
     try:
         while left:
             while len(running) < at_once and (following := next(waiting, None)):
@@ -76,6 +77,12 @@ def run_all(jobs: Sequence[Job], at_once: int) -> Iterator[Ended]:
         for pid in running:
             _kill(pid)
         shutil.rmtree(top, ignore_errors=True)
+
+
+def common_folder() -> Path:
+    """The folder of this copy, of those that it is a copy of, and of their other copies."""
+    folder = Path(tempfile.gettempdir())
+    return next(one for one in reversed(folder.parents) if one.name.startswith(PREFIX))
 
 
 def printed() -> str:

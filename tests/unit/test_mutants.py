@@ -42,7 +42,7 @@ files = ["tiny/limit.py"]
 tests = ["tests/test_limit.py"]
 """
 WEAK = """
-from tiny import again
+from tiny.user import again
 
 def test_clipped():
     assert again(9) <= 4
@@ -52,7 +52,7 @@ def test_steps():
     steps(2)
 """
 STRONG = """
-from tiny import again
+from tiny.user import again
 
 def test_clipped():
     assert [again(value) for value in (2, 3, 9)] == [2, 3, 3]
@@ -127,12 +127,13 @@ def test_every_change_compiles() -> None:
         assert ast.unparse(tree) != ast.unparse(ast.parse(MODULE))
 
 
-def outcome(folder: Path, test: str, table: str = TABLE) -> tuple[int, str]:
+def outcome(folder: Path, test: str, table: str = TABLE, module: str = MODULE) -> tuple[int, str]:
     """Exit code and output of the tool for the tiny package and this test."""
     for name, text in {
+        "tiny/__init__.py": "",
+        "tiny/limit.py": module,
         # A copy of the name, as most importers hold one.
-        "tiny/__init__.py": "from tiny.limit import clipped as again",
-        "tiny/limit.py": MODULE,
+        "tiny/user.py": "from tiny.limit import clipped as again",
         "tests/test_limit.py": test,
         "tests/mutants.toml": table,
     }.items():
@@ -170,6 +171,27 @@ def test_a_strong_test_kills_them_and_the_rest_is_listed(tmp_path: Path) -> None
     mutants, killed, surviving, equivalent, share = row.split()[1:]
     assert (surviving, equivalent, share) == ("0", "2", "100.0%")
     assert int(mutants) == int(killed) + 2
+
+
+def test_a_mutant_destroys_nothing(tmp_path: Path) -> None:
+    """Protects the machine: a wrong path or condition must not delete or write files outside."""
+    kept = tmp_path / "kept"
+    kept.write_text("kept")
+    changing = f"""
+from pathlib import Path
+
+def drop(sure: bool) -> None:
+    if sure:
+        Path("{kept}").unlink()
+
+def write(sure: bool) -> None:
+    if sure:
+        Path("{kept}").write_text("written")
+"""
+    test = "from tiny.limit import drop, write\n\ndef test_neither():\n    drop(False)\n    write(False)\n"
+    _, said = outcome(tmp_path, test, module=changing)
+    assert kept.read_text() == "kept"
+    assert "if sure -> if True" not in said, "such a mutant is killed"
 
 
 def test_tests_that_fail_anyway_are_no_measure(tmp_path: Path) -> None:
