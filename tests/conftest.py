@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from support import leftovers, mpis
 
 ROOT = Path(__file__).parents[1]
@@ -75,6 +76,9 @@ def _in_source_tree() -> bool:
 
 
 def pytest_configure() -> None:
+    # A shared machine may stand still for longer than hypothesis waits.
+    settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("patient")
     _clean_environment()
     _heed_signals()
     leftovers.mark_session()

@@ -134,7 +134,7 @@ def shares(wires: Sequence[Counted]) -> dict[str, Sharing]:
         carried = sum(wire.sent + wire.received for wire in ours)
         known = max(0.0, 1 - background / carried) if carried else 1.0
         busy = sorted(ours, key=lambda wire: -(wire.sent + wire.received))
-        least = NOTHING * (sent + received) / max(1, len(ours))
+        least = NOTHING * (sent + received) / len(ours)
         found[kind] = Sharing(
             kind,
             known * sum(wire.sent for wire in ours) / sent if sent else None,
@@ -262,7 +262,7 @@ def _between_gpus(claim: Claim, found: Mapping[str, Sharing], copies: _Copies) -
     # The driver's own count is exact where a few small messages are lost among commands.
     counted_better = copies.staged and pcie is not None and pcie.doubt > WANTED_DOUBT
     if pcie and pcie.carried and (link is None or link.silent) and not counted_better:
-        if copies.direct or (copies.counted and max(copies.down, copies.up) <= NOTHING and claim.direct):
+        if claim.direct and copies.counted and max(copies.down, copies.up) <= NOTHING:
             return Verdict("direct", f"direct over PCIe ({_amount(pcie)})", rests_on="pcie")
         if copies.staged or not claim.direct:
             text = f"staged through host memory over PCIe ({_amount(pcie)})"

@@ -182,22 +182,22 @@ def _named(
     said: Mapping[str, str | None], states: Mapping[int, RankState], roster: Roster
 ) -> RankState | Member | None:
     """The rank that the launcher means. A process number alone means one on its own host only."""
-    rank, pid, host = said.get("rank"), said.get("pid"), said.get("host")
+    rank, pid, host = said.get("rank"), said.get("pid"), said.get("host") or ""
     everyone: list[RankState | Member] = [*states.values(), *roster.values()]
     for one in everyone:
         if str(one.rank) == rank or (rank is None and str(one.pid) == pid and _same_host(one.host, host)):
             return one
-    there = [member for member in roster.values() if host is not None and _same_host(member.host, host)]
+    there = [member for member in roster.values() if _same_host(member.host, host)]
     if rank is None and pid is None and len(there) == 1:
         return states.get(there[0].rank, there[0])
-    if rank is not None and host is not None and pid is not None:
+    if rank is not None and pid is not None:
         return Member(int(rank), host, int(pid))
     return None
 
 
-def _same_host(one: str, other: str | None) -> bool:
+def _same_host(one: str, other: str) -> bool:
     """Launchers and kernels differ in whether a host's name has its domain behind it."""
-    return other is None or one.split(".")[0] == other.split(".")[0]
+    return one.split(".")[0] == other.split(".")[0]
 
 
 def hung(

@@ -45,7 +45,7 @@ void Device::fill(Memory kind, void* address, std::size_t bytes, std::uint64_t s
 
 void Device::run_or_launch(Memory kind, const char* kernel, void** arguments) {
     if (on_host(kind))
-        cpu::run(kernel, 1, arguments, cpu::same_address);
+        cpu::run(kernel, {}, arguments);
     else
         launch(kernel, payload_blocks, payload_threads, arguments);
 }

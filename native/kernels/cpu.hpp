@@ -1,4 +1,5 @@
-// Runs the kernels' source text on the CPU: a block is one thread.
+// Runs the kernels' source text on the CPU: a block is one thread, and its threads, the lanes, take
+// turns in it.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +13,34 @@ namespace wirespeed::cpu {
 using Translate = void* (*)(void*);
 inline void* same_address(void* address) { return address; }
 
+/// What a lane knows of where it runs.
 struct Grid {
     unsigned long long block = 0, blocks = 1;
+    unsigned lane = 0, lanes = 1, most_lanes = 1;
     Translate translate = same_address;
 };
-inline thread_local Grid grid;
+inline constinit thread_local Grid grid;
+
+/// A line of a kernel's text: where its lanes wait for each other.
+struct Site {
+    const char* file = "";
+    int line = 0;
+    bool operator==(const Site&) const = default;
+};
+
+/// A warp, where kernels name one.
+constexpr unsigned warp_lanes = 32;
+
+/// Back when all lanes of the block, or of the warp, have come to this place; for several lanes.
+void meet(Site site);
+void meet_warp(Site site);
+/// Lets the other lanes run, and other threads.
+void pause();
+/// This kernel was told to end: from now on its lanes need not come to the same barriers.
+void give_up();
+/// The block's bulk copy engine.
+class BulkModel;
+BulkModel& bulk();
 
 using Entry = void (*)(void** arguments, Translate translate);
 
@@ -55,7 +79,17 @@ template <auto kernel> struct Add {
 /// How many arguments a kernel takes, each of 8 bytes; throws Error for an unknown name.
 std::size_t argument_count(std::string_view kernel);
 
-/// Runs `kernel` on `blocks` threads and waits for all; throws Error for an unknown name.
-void run(std::string_view kernel, unsigned blocks, void** arguments, Translate translate);
+struct Launch {
+    unsigned blocks = 1, lanes = 1;
+    unsigned most_lanes = 1;  ///< of any launch on this device; kernels are asked for it
+    /// 0: lanes run in order, and a bulk copy is done when it is waited for at last. Else the order
+    /// of lanes and the moments of copies are drawn by it.
+    unsigned seed = 0;
+    Translate translate = same_address;
+};
+
+/// Runs `kernel`, each block on a thread of its own, and waits for all. Throws Error for an unknown
+/// name, and where lanes wait for each other in vain.
+void run(std::string_view kernel, const Launch& launch, void** arguments);
 
 }  // namespace wirespeed::cpu

@@ -16,7 +16,7 @@ template <class Until> WS_INLINE bool ws_spin(const u32* stop, Until until) {
         for (u32 tries = 0; tries < WS_PATIENCE; ++tries)
             if (until()) return true;
         ws_pause();
-        if (ws_load_flag(stop) != 0) return false;
+        if (ws_load_flag(stop) != 0) return ws_give_up();
     }
 }
 

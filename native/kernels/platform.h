@@ -1,5 +1,6 @@
 // What a kernel may use, once for each platform: CUDA and HIP (compiled at run time) and the CPU
-// (compiled with the core, one thread per block). No includes on GPUs: NVRTC and hipRTC have none.
+// (compiled with the core, where the threads of a block take turns). No includes on GPUs: NVRTC and
+// hipRTC have none.
 #pragma once
 
 #include "kernels/words.h"
@@ -45,11 +46,12 @@ WS_INLINE u32 ws_atomic_add(u32* to, u32 value) { return atomicAdd(to, value); }
 /// An address kept as a number, as the kernel may follow it.
 template <class T> WS_INLINE T* ws_at(u64 address) { return (T*)address; }
 WS_INLINE void ws_pause() {}
+/// This thread was told to end, and comes to no barrier any more that others may come to; false.
+WS_INLINE bool ws_give_up() { return false; }
 #define WS_PATIENCE 2048
 #define WS_MOST_LANES 512
 
 #else
-#include <sched.h>
 #include <time.h>
 
 #include <atomic>
@@ -67,15 +69,19 @@ WS_INLINE void ws_pause() {}
 
 WS_INLINE u64 ws_block() { return wirespeed::cpu::grid.block; }
 WS_INLINE u64 ws_blocks() { return wirespeed::cpu::grid.blocks; }
-WS_INLINE u32 ws_lane() { return 0; }
-WS_INLINE u32 ws_lanes() { return 1; }
-WS_INLINE u64 ws_thread() { return wirespeed::cpu::grid.block; }
-WS_INLINE u64 ws_threads() { return wirespeed::cpu::grid.blocks; }
-WS_INLINE void ws_sync() {}
-WS_INLINE void ws_sync_warp() {}
+WS_INLINE u32 ws_lane() { return wirespeed::cpu::grid.lane; }
+WS_INLINE u32 ws_lanes() { return wirespeed::cpu::grid.lanes; }
+WS_INLINE u64 ws_thread() { return ws_block() * ws_lanes() + ws_lane(); }
+WS_INLINE u64 ws_threads() { return ws_blocks() * ws_lanes(); }
+WS_INLINE void ws_sync(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    if (ws_lanes() > 1) wirespeed::cpu::meet({file, line});
+}
+WS_INLINE void ws_sync_warp(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    if (ws_lanes() > 1) wirespeed::cpu::meet_warp({file, line});
+}
 WS_INLINE void ws_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
-/// Runs body(i) for every i < count, each block on a range of its own.
+/// Runs body(i) for every i < count, each thread on a range of its own.
 template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {
     const u64 each = (count + ws_threads() - 1) / ws_threads();
     const u64 first = ws_thread() * each;
@@ -97,7 +103,11 @@ WS_INLINE u32 ws_atomic_add(u32* to, u32 value) {
 template <class T> WS_INLINE T* ws_at(u64 address) {
     return static_cast<T*>(wirespeed::cpu::grid.translate(reinterpret_cast<void*>(address)));
 }
-WS_INLINE void ws_pause() { sched_yield(); }
+WS_INLINE void ws_pause() { wirespeed::cpu::pause(); }
+WS_INLINE bool ws_give_up() {
+    wirespeed::cpu::give_up();
+    return false;
+}
 #define WS_PATIENCE 32
-#define WS_MOST_LANES 1
+#define WS_MOST_LANES wirespeed::cpu::grid.most_lanes
 #endif

@@ -1,4 +1,7 @@
-"""Figures against a known truth: an emulated device that keeps the bandwidth it declares, by sleeping."""
+"""Figures against a known truth: an emulated device that keeps the bandwidth it declares, by sleeping.
+
+A sleep never ends early: that no figure is above the truth holds on any machine.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ import json
 from pathlib import Path
 
 import pytest
-from support import mpis
+from support import busy, mpis
 from support.command import Done, wirespeed
 
 SIZE, RATE = 32 << 20, 1e9
-"""33.6 ms a transfer: what waking up takes is far below the 2 % allowed."""
+"""33.6 ms a transfer: what waking up takes is far below the 2 % allowed on a machine that is left alone."""
 
 
 def measured(tmp_path: Path, declared: str, *command: str) -> Done:
@@ -24,17 +27,25 @@ def measured(tmp_path: Path, declared: str, *command: str) -> Done:
     return done
 
 
+def is_true(load: busy.Load, found: float, declared: float) -> None:
+    """The rate is the one declared."""
+    assert found <= declared
+    load.claim(found >= 0.98 * declared, f"{found / 1e9:.3f} GB/s of {declared / 1e9:g} declared")
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize("path", ["ipc-write", "ipc-read"])
 def test_messages_between_devices(path: str, tmp_path: Path) -> None:
     """Protects the way from samples to GB/s of a path whose copies are all there is to it."""
+    load = busy.Load()
     (entry,) = measured(tmp_path, f"peer={RATE}", "pingpong", "--paths", path).entries
-    assert entry["bytes_per_second"]["median"] == pytest.approx(RATE, rel=0.02)
+    is_true(load, entry["bytes_per_second"]["median"], RATE)
 
 
 @pytest.mark.alone
 def test_copies_of_one_rank_and_of_two(tmp_path: Path) -> None:
     """Protects each way by itself, and that each rank alone and both together are told apart."""
+    load = busy.Load()
     rates = {"h2d-pinned": RATE, "d2h-pinned": RATE / 2, "d2d": 2 * RATE}
     done = measured(tmp_path, f"h2d={RATE},d2h={RATE / 2},d2d={2 * RATE}", "copy", "--paths", ",".join(rates))
     copies = [entry for entry in done.entries if entry["pattern"] == "copy"]
@@ -47,7 +58,7 @@ def test_copies_of_one_rank_and_of_two(tmp_path: Path) -> None:
         # Each of the two emulated devices has its own copy engines: alone or not is all the same to it.
         for member in entry["members"]:
             found = entry["moved"] / member["seconds"]["median"]
-            assert found == pytest.approx(rates[entry["path"]], rel=0.02), (entry["path"], member["name"])
+            is_true(load, found, rates[entry["path"]])
     # MPI from pageable and from pinned memory stands in the same file.
     assert {entry["path"] for entry in done.entries if entry["pattern"] == "pingpong"} == {
         "host",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -76,22 +77,27 @@ def test_a_path_that_lies_is_found_out(mpi: InstalledMpi, secretly: str, tmp_pat
     assert one["suspicious"].split(" (")[0] in " ".join(done.out.split())
 
 
+def others_talk() -> bool:
+    """Does anything cross the loopback interface while this test does nothing?"""
+    counter = Path("/sys/class/net/lo/statistics/tx_bytes")
+    before = counter.read_text()
+    time.sleep(1)
+    return counter.read_text() != before
+
+
+@pytest.mark.alone
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_tcp_on_one_host_is_not_taken_for_shared_memory(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the verdict by elimination: an MPI without shared memory goes over the loopback interface."""
     without = {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_pml": "ob1", "OMPI_MCA_btl_tcp_if_include": "lo"}
-    seen = []
-    # Other tests talk over this interface too, and may do so in one of these runs.
-    for number in range(3):
-        file = tmp_path / f"{number}.jsonl"
-        done = measured(mpi, file, "pingpong", "--paths", "host", "--sizes", "256K", **without)
-        (one,) = done.of("evidence")
-        (wire,) = [wire for wire in one["wires"] if wire["kind"] == "loopback"]
-        seen.append((one["verdict"], wire["sent"] / one["payload"]))
-        assert seen[-1][0] != "shared memory" and seen[-1][1] >= 1.0, one
-        if seen[-1][0] == "loopback" and seen[-1][1] < 1.05:
-            return
-    raise AssertionError(seen)
+    done = measured(mpi, tmp_path / "r.jsonl", "pingpong", "--paths", "host", "--sizes", "256K", **without)
+    (one,) = done.of("evidence")
+    (wire,) = [wire for wire in one["wires"] if wire["kind"] == "loopback"]
+    share = wire["sent"] / one["payload"]
+    assert one["verdict"] != "shared memory" and share >= 1.0, one
+    if share >= 1.05 and others_talk():
+        pytest.skip("others talk over the loopback interface, too")
+    assert one["verdict"] == "loopback" and share < 1.05, one
 
 
 @one_mpi

@@ -63,7 +63,14 @@ def test_words_that_no_protocol_has_raised_of_late(method: str, tmp_path: Path) 
     mpi = mpis.find("openmpi")
     if isinstance(mpi, str):
         pytest.skip(mpi)
-    test = ["--test", f"method={method}", "--test", "blocks=2", "--test", f"transfers-before={(1 << 31) + 100}"]
+    test = [
+        "--test",
+        f"method={method}",
+        "--test",
+        "blocks=2",
+        "--test",
+        f"transfers-before={(1 << 31) + 100}",
+    ]
     done = wirespeed(
         *("pingpong", "--device", "emulated", "--mpi", str(mpi.mpiexec), "--paths", "gpu"),
         *("--sizes", "8,64K,1M", "--max-time", "0.005", *test),

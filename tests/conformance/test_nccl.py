@@ -15,6 +15,8 @@ from support import mpis
 from support.command import Done, wirespeed
 from support.stand_ins import fake_driver, fake_nccl
 
+from wirespeed.libraries import _LOADED
+
 SIZES = (0, 1, 7, 8, 4097, 1 << 16, 1 << 20)
 LARGE = 1 << 26
 BOTH = ("nccl", "nccl-stream")
@@ -99,11 +101,17 @@ def test_both_ways_into_the_stream(measure: Measure, device: str, way: str) -> N
     assert [entry["details"]["rounds"] for entry in done.entries] == [way] * 3
 
 
-def test_the_faster_way_is_recorded(measure: Measure) -> None:
-    """Protects the record of a choice that was measured: one of the two, and the same path works with it."""
-    done = measure("nccl-stream", "8,1M", device="cuda")
+@pytest.mark.parametrize(
+    ("clock", "faster"), [("graph=200,call=50", "enqueued"), ("graph=50,call=200", "graph")]
+)
+def test_the_faster_way_is_taken(measure: Measure, clock: str, faster: str) -> None:
+    """Protects the choice between the two: each is measured, by the stream's clock."""
+    done = measure("nccl-stream", "8", device="cuda", environment={"FAKE_GPU_CLOCK": clock})
     assert done.code == 0, done.err + done.out
-    assert {entry["details"]["rounds"] for entry in done.entries} <= {"graph", "enqueued"}
+    (entry,) = done.entries
+    assert entry["details"] == {"rounds": faster}
+    # A round there and back is two calls; one way is half of that.
+    assert entry["seconds"]["median"] == pytest.approx(50e-6, rel=1e-3)
 
 
 def test_without_graphs(measure: Measure) -> None:
@@ -214,16 +222,15 @@ def test_nccl_s_log_stays_out_of_sight(measure: Measure) -> None:
 
 def test_no_library(measure: Measure) -> None:
     """Protects machines without NCCL from more than a line: what is missing, and what installs it."""
-    for device, environment, words in (
-        ("emulated", {"WIRESPEED_LIBRARY_NCCL": ""}, "libnccl.so.2 not found (pip install nvidia-nccl-cu13)"),
-        ("hip", {"WIRESPEED_LIBRARY_RCCL": ""}, "librccl.so.1 not found (ROCm has it in the package rccl)"),
-    ):
-        done = measure("nccl", "8", device=device, environment=environment)
+    for device, kind, variable in (("emulated", "cuda", "NCCL"), ("hip", "hip", "RCCL")):
+        # What `wirespeed paths` says on a machine without, ranks say in the same words.
+        file, remedy = _LOADED["nccl"][kind]
+        done = measure("nccl", "8", device=device, environment={f"WIRESPEED_LIBRARY_{variable}": ""})
         (failure,) = done.failures
         if "takes no emulated GPU" in failure["text"]:
             pytest.skip("this machine has a real libnccl.so.2")
         assert failure["what"] == "unavailable"
-        assert failure["text"] == f"rank 0: {words}"
+        assert failure["text"] == f"rank 0: {file} not found ({remedy})"
         # Nothing could be measured, and nothing went wrong: docs/exit-codes.md.
         assert done.code == 3
 
@@ -321,7 +328,6 @@ def test_many_ranks_at_once(options: str, device: str, ranks: int, libraries: En
         env={**mpi.environment(), **libraries, **gpus},
         capture_output=True,
         text=True,
-        timeout=120,
     )
     if "rtc not found" in done.stderr:
         pytest.skip("no run-time compiler (pip install nvidia-cuda-nvrtc)")

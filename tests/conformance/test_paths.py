@@ -6,9 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from support import busy
 from support.command import wirespeed
 from support.mpis import InstalledMpi
 from support.shim import aware
+
+from wirespeed.one_part import LONG_ROUND_SECONDS
 
 SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 << 20}
 FAST = ("--max-time", "0.02")
@@ -31,8 +34,9 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     expected = [(path, size) for path in paths for size in sizes.values()]
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == expected
     for entry in done.entries:
-        # Rounds of more than 50 ms are checked before the samples only.
-        assert entry["checked"]["rounds"] >= (1 if entry["bytes"] > 1 << 20 else 2)
+        # Rounds of more than 50 ms are checked before the samples only, others after them, too.
+        short = 2 * entry["seconds"]["max"] < LONG_ROUND_SECONDS
+        assert entry["checked"]["rounds"] >= (2 if short else 1)
         # Rank 0 checks what came back to it; rank 1 does the same for its own part.
         assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
 
@@ -87,7 +91,6 @@ def test_a_real_message_beyond_two_gib(mpi: InstalledMpi, tmp_path: Path) -> Non
         "--sizes",
         str((1 << 31) + 5),
         out=tmp_path / "r.jsonl",
-        timeout=280,
     )
     assert done.code == 0, done.err
     assert [entry["bytes"] for entry in done.entries] == [(1 << 31) + 5]
@@ -153,6 +156,7 @@ def test_a_lie_is_found_out(mpi: InstalledMpi, lie: str, builds: Path, tmp_path:
 @pytest.mark.alone
 def test_the_declared_bandwidth_is_measured(tmp_path: Path) -> None:
     """Protects the arithmetic from samples to GB/s, against a truth declared: staging by sleeping copies."""
+    load = busy.Load()
     done = wirespeed(
         "pingpong",
         "--paths",
@@ -169,6 +173,7 @@ def test_the_declared_bandwidth_is_measured(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     (entry,) = done.entries
     copies = 2 * (8 << 20) / 2e8
-    # The message between the copies comes on top: a few milliseconds of 84.
-    assert copies <= entry["seconds"]["median"] <= 1.25 * copies
+    assert copies <= entry["seconds"]["median"]
     assert entry["bytes_per_second"]["median"] == pytest.approx(entry["bytes"] / entry["seconds"]["median"])
+    # The message between the copies comes on top: a few milliseconds of 84.
+    load.claim(entry["seconds"]["median"] <= 1.25 * copies, entry["seconds"])

@@ -48,7 +48,6 @@ def played(
         | (libraries or {}),
         capture_output=True,
         text=True,
-        timeout=200,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:] + done.stdout[-3000:]
@@ -61,7 +60,7 @@ def judged(told: list[dict[str, Any]], paths: str) -> None:
     begun = {(m["pattern"], m["path"]) for m in told if m["kind"] == "begin"}
     entries = [m for m in told if m["kind"] == "entry"]
     assert {(m["pattern"], m["path"]) for m in entries} == begun
-    assert {path for _, path in begun} <= set(paths.split(","))
+    assert {path for _, path in begun} == set(paths.split(","))
     for entry in entries:
         # Rounds that took more than 50 ms, on a busy machine, are checked before the samples only.
         assert entry["checked"]["rounds"] >= 1
@@ -152,7 +151,6 @@ def test_many_more_ranks_than_cores(
         *("--ranks", str(ranks), "--mpi", str(mpi.mpiexec), "--paths", "host", "--sizes", "1K"),
         *("--loops", "2", "--warmup", "0", "--timeout", "120"),
         out=tmp_path / "r.jsonl",
-        timeout=240,
     )
     assert done.code == 0, done.err + done.out
     (entry,) = done.entries
@@ -181,7 +179,6 @@ def test_a_file_is_all_that_a_new_pattern_takes(tmp_path: Path) -> None:
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=120,
             check=False,
         )
         assert done.returncode == 0, done.stderr + done.stdout

@@ -68,7 +68,6 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     found = entries_by_path(done, sizes, PATHS)
     assert {found[path][0]["details"]["copied by"] for path in PATHS[:3]} == {"nothing to copy"}
     by = {path: {entry["details"]["copied by"] for entry in found[path][1:]} for path in PATHS[:3]}
-    assert by["ipc-write"] <= {ENGINE, HOST_TELLS, "kernel"}
     assert by["ipc-read"] == {HOST_TELLS}
     assert by["ipc-kernel"] == {"kernel"}
     # For large messages nothing but an engine is tried.
@@ -87,6 +86,17 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
         "most_blocks": 2,
     }
     assert step["details"]["clock_ns"] >= 1
+
+
+def test_the_fastest_copy_is_taken(tmp_path: Path) -> None:
+    """Protects the choice of ipc-write, which is measured up to 512 KiB."""
+    # An engine takes 0.3 s to start; the kernel, whose speed nobody declares, a fraction of that anywhere.
+    done = pingpong(
+        *(tmp_path / "r.jsonl", "ipc-write", *FAST, "--sizes", "512K"),
+        WIRESPEED_EMULATED="count=2,latency=0.3",
+    )
+    found = entries_by_path(done, {"512K": 512 << 10}, ("ipc-write",))["ipc-write"]
+    assert [entry["details"]["copied by"] for entry in found] == ["kernel"]
 
 
 # Where no processor has them, bulk copies are the kernels of stores and of pull: those two lie both ways.
@@ -129,7 +139,7 @@ def test_each_way_of_ipc(path: str, fixed: tuple[str, ...], by: tuple[str, ...],
     words = (*FAST, "--sizes", ",".join(FEW), *with_test(*fixed))
     done = pingpong(tmp_path / "r.jsonl", path, *words)
     found = entries_by_path(done, FEW, (path,))[path]
-    assert {entry["details"]["copied by"] for entry in found if entry["bytes"]} <= set(by)
+    assert all(entry["details"]["copied by"] in by for entry in found[1:])
 
 
 def test_streams_that_write_no_values(tmp_path: Path) -> None:
@@ -208,7 +218,6 @@ def patterns(ranks: int, transport: str, *options: str) -> Any:
         env={**mpi.environment(), "WIRESPEED_EMULATED": "count=4"},
         capture_output=True,
         text=True,
-        timeout=100,
         check=False,
     )
     assert done.returncode == 0, done.stderr + done.stdout

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from support import mpis
+from support import busy, mpis, tools
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
 
@@ -104,7 +103,6 @@ def test_many_peers_in_one_step(mpi: InstalledMpi, options: str) -> None:
         env=mpi.environment(),
         capture_output=True,
         text=True,
-        timeout=150,
         check=False,
     )
     assert done.returncode == 0, done.stderr + done.stdout
@@ -135,8 +133,8 @@ def test_streams_that_cannot_wait(tmp_path: Path) -> None:
 
 def test_little_shared_memory(tmp_path: Path) -> None:
     """Protects containers, which have 64 MiB of it by default: the slots are made smaller."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may mount another /dev/shm")
+    if why := tools.why_no_mount():
+        pytest.skip(why)
     small = 'mount -t tmpfs -o size=24m shm /dev/shm && exec "$@"'
     mpi = any_mpi("openmpi")
     done = wirespeed(
@@ -157,7 +155,7 @@ def test_both_copies_run_at_once(tmp_path: Path) -> None:
 
     In each way of handing chunks over; copy after copy is what staged-pinned is.
     """
-    rates: dict[str, float] = {}
+    load, rates = busy.Load(), dict[str, float]()
     for fixed in ("by=streams", "by=host", "shared=no"):
         done = pingpong(
             any_mpi(),
@@ -172,7 +170,7 @@ def test_both_copies_run_at_once(tmp_path: Path) -> None:
         assert rates["staged-pipelined"] <= 5.02e8
         # Nearer to one copy's rate than to that of two in a row.
         assert rates["staged-pinned"] <= 2.52e8
-        assert rates["staged-pipelined"] > 1.5 * rates["staged-pinned"], fixed
+        load.claim(rates["staged-pipelined"] > 1.5 * rates["staged-pinned"], (fixed, rates))
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_a_front_end_killed_without_warning(mpi: InstalledMpi, tmp_path: Path) -
     assert done.code == -signal.SIGKILL
     assert done.entries
     pids = ranks_of(done.records)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + leftovers.PATIENCE
     while any(_runs(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [pid for pid in pids if _runs(pid)]
@@ -130,7 +130,7 @@ def test_a_front_end_killed_beside_another_pattern(tmp_path: Path) -> None:
         act=lambda process: process.kill(),
     )
     assert done.code == -signal.SIGKILL
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + leftovers.PATIENCE
     while any(one.pid for one in leftovers.own(before)) and time.monotonic() < deadline:
         time.sleep(0.05)
     left = leftovers.own(before)

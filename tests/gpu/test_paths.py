@@ -12,10 +12,14 @@ SIZES = {str(size): size for size in (0, 1, 7, 8, 13, 4097)} | {"64K": 1 << 16, 
 FAST = ("--max-time", "0.005")
 PAIR = (
     *("host", "staged", "staged-pinned", "staged-pipelined", "aware", "aware-nogdr", "aware-managed"),
-    *("nccl", "nccl-stream", "nccl-nop2p", "ipc-write", "ipc-read", "ipc-kernel", "gpu", "rma", "rma-get", "shmem"),
+    *("nccl", "nccl-stream", "nccl-nop2p", "ipc-write", "ipc-read", "ipc-kernel"),
+    *("gpu", "rma", "rma-get", "shmem"),
 )
 """Paths between two GPUs of one host."""
-ANY_PATTERN = ("staged", "staged-pipelined", "nccl", "nccl-stream", "ipc-write", "ipc-read", "ipc-kernel", "gpu")
+ANY_PATTERN = (
+    *("staged", "staged-pipelined", "nccl", "nccl-stream", "ipc-write", "ipc-read", "ipc-kernel"),
+    "gpu",
+)
 """Those that need no variables of their own in the ranks."""
 
 
@@ -26,7 +30,6 @@ def test_every_byte_arrives(offset: str, prefix: Path, tmp_path: Path) -> None:
         *("pingpong", "--device", "cuda", "--paths", ",".join(PAIR), *FAST, "--mpi", prefix),
         *("--sizes", ",".join(SIZES), "--test", f"offset={offset}"),
         out=tmp_path / "r.jsonl",
-        timeout=280,
     )
     lacking = {failure["path"] for failure in done.failures if failure["what"] == "unavailable"}
     broken = [failure for failure in done.failures if failure["what"] != "unavailable"]
@@ -49,7 +52,11 @@ def test_every_pattern(ranks: Ranks, tmp_path: Path) -> None:
     patterns = {"pingpong", "exchange", "stream", "groups", "ring", "pairs", "halo", "custom"}
     assert set(found) == {(pattern, path) for pattern in patterns for path in ANY_PATTERN}
     for (pattern, path), messages in found.items():
-        assert not [message for message in messages if message["kind"] == "failure"], (pattern, path, messages)
+        assert not [message for message in messages if message["kind"] == "failure"], (
+            pattern,
+            path,
+            messages,
+        )
         entries = [message for message in messages if message["kind"] == "entry"]
         assert entries, (pattern, path)
         # Of a stream's, rank 0 receives the empty answers.
@@ -71,7 +78,8 @@ def test_a_path_that_lies_is_found_out(fault: str, ranks: Ranks) -> None:
 @pytest.mark.parametrize("method", ["packets", "stores", "bulk", "pull", "bulk-pull"])
 def test_irregular_patterns(method: str, ranks: Ranks) -> None:
     """Protects each protocol of `gpu`: windows, several steps, one buffer for both ways, odd addresses."""
-    options = [f"method={method};blocks={blocks}" for blocks in ((1,) if method == "packets" else (1, 16, 100))]
+    blocks = (1,) if method == "packets" else (1, 16, 100)
+    options = [f"method={method};blocks={count}" for count in blocks]
     found = ranks("peer_patterns.py", ranks.library, "2", "gpu", *options, DEVICE_KIND="cuda")  # type: ignore[attr-defined]
     for chosen in found.values():
         assert chosen["short_ring"]["method"] == method

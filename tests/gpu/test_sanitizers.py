@@ -1,6 +1,7 @@
-"""The persistent kernel under compute-sanitizer: out-of-bounds accesses, races in shared memory, barriers.
+"""The persistent kernel under compute-sanitizer: accesses out of bounds, races in shared memory, barriers.
 
-It does not prove the protocol of flags between GPUs, which is global memory: native/kernels/play.h argues that.
+It does not prove the protocol of flags between GPUs, which lie in global memory: native/kernels/play.h argues
+for that.
 """
 
 from __future__ import annotations

@@ -144,7 +144,6 @@ def test_a_rank_is_struck(
         act=strike,
         before=nodes["n1"].enter(*ALLOCATION),
         environment=configuration,
-        timeout=60,
     )
     assert done.code == 1
     assert done.entries[0]["bytes"] == 8

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import hosts
+from support import busy, hosts, tools
 from support.command import wirespeed
-from support.hosts import Hosts
+from support.hosts import Host, Hosts
 from support.mpis import InstalledMpi
 
 RATE = 1e9 / 8
@@ -17,19 +17,29 @@ SHAPED = ("root", "tbf", "rate", "1gbit", "burst", "128kb", "latency", "20ms")
 
 @pytest.fixture(scope="module")
 def shaped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    if why := tools.missing({"tc": "iproute2"}):
+        pytest.skip(why)
     try:
         with hosts.hosts(["n1", "n2"], tmp_path_factory.mktemp("hosts")) as there:
             for host in there:
-                host.run("tc", "qdisc", "replace", "dev", "eth0", *SHAPED)
+                shape(host)
             yield there
     except hosts.HostsError as why:
         pytest.skip(str(why))
+
+
+def shape(host: Host) -> None:
+    try:
+        host.run("tc", "qdisc", "replace", "dev", "eth0", *SHAPED)
+    except AssertionError as error:
+        raise hosts.HostsError(f"this kernel shapes no traffic: {error}") from None
 
 
 @pytest.mark.alone
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_shaped_link(shaped: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the percent of limit across hosts, and the count of bytes that it stands on."""
+    load = busy.Load()
     done = wirespeed(
         *("stream", "--window", "4", "--hosts", shaped.names, "--mpi", mpi.mpiexec, "--paths", "host"),
         *("--sizes", "8M", "--max-time", "0.5", "--warmup", "0", "--link", "eth0=1Gbit/s"),
@@ -45,9 +55,9 @@ def test_a_shaped_link(shaped: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None
     # Segments are cut, and given most of their headers, after they were counted here.
     assert 1 <= wires["n1"]["sent"] / evidence["payload"] < 1.02
     assert 1 <= wires["n2"]["received"] / evidence["payload"] < 1.02
-    # On a busy machine it may be less; it is never more than the wire can carry.
     share = entry["bytes_per_second"]["median"] / (RATE * 1448 / 1514)
-    assert 0.3 < share < 1.02
+    assert share < 1.02
     shown = " ".join(done.out.split())
     assert f" {100 * share:.0f} %" in shown
     assert "eth0 0.125 GB/s x 0.956 payload = 0.1196 GB/s out of n" in shown
+    load.claim(share > 0.3, f"{share:.0%} of what the wire can carry")

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from support import stand_ins
 from support.builds import compiler
+from support.kernels import Workshop
 
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "native"
@@ -28,10 +29,13 @@ def _in_site_packages(pattern: str) -> Path | None:
 
 @pytest.fixture(scope="session")
 def cxx() -> str:
-    found = compiler()
-    if not found:
-        pytest.skip("no C++ compiler (g++)")
-    return found
+    return compiler()
+
+
+@pytest.fixture
+def kernels(cxx: str, builds: Path, tmp_path: Path) -> Workshop:
+    """Builds programs that run kernels on the CPU."""
+    return Workshop(builds, tmp_path)
 
 
 @pytest.fixture(scope="session")
@@ -134,7 +138,6 @@ class Driver:
             env=variables,
             capture_output=True,
             text=True,
-            timeout=200,
         )
 
     def passes(self, scenario: str, environment: dict[str, str] | None = None) -> str:

@@ -7,7 +7,9 @@
 // - A thread without a context is refused, and a process that opens its own handle.
 // - fake_contexts() says how many primary contexts the process holds, fake_retained() how often it
 //   took one.
-// - Environment: FAKE_GPU_DEVICES (2), FAKE_GPU_NAME, FAKE_GPU_FAIL ("cuInit=100,cuMemcpy=700").
+// - Environment: FAKE_GPU_DEVICES (2), FAKE_GPU_NAME, FAKE_GPU_FAIL ("cuInit=100,cuMemcpy=700"),
+//   FAKE_GPU_CLOCK ("graph=50,call=200": by the clock of events, a library's call takes so many
+//   microseconds inside a graph, or by itself, and nothing else takes any time).
 #pragma once
 
 #include <fcntl.h>
@@ -54,12 +56,13 @@ inline std::string environment(const char* name, const char* otherwise) {
 }
 inline int device_count() { return std::atoi(environment("FAKE_GPU_DEVICES", "2").c_str()); }
 
-/// The code that FAKE_GPU_FAIL has for this call.
-inline int fault(const std::string& call) {
-    const std::string all = "," + environment("FAKE_GPU_FAIL", "");
-    const auto at = all.find("," + call + "=");
-    return at == std::string::npos ? 0 : std::atoi(all.c_str() + at + call.size() + 2);
+/// What such a list as "cuInit=100,cuMemcpy=700" has for this name; else 0.
+inline int listed(const char* variable, const std::string& name) {
+    const std::string all = "," + environment(variable, "");
+    const auto at = all.find("," + name + "=");
+    return at == std::string::npos ? 0 : std::atoi(all.c_str() + at + name.size() + 2);
 }
+inline int fault(const std::string& call) { return listed("FAKE_GPU_FAIL", call); }
 
 struct Block {
     std::size_t bytes;
@@ -79,6 +82,7 @@ struct Queue : std::deque<Work> {
 };
 struct Stream {
     Queue pending;
+    double declared = 0;  ///< seconds by FAKE_GPU_CLOCK
     void step() {
         if (pending.empty()) return;
         const Work work = std::move(pending.front());
@@ -212,7 +216,12 @@ inline int wait(void* stream) {
 /// What a library puts into a stream: the real drivers have this call, too.
 inline int host_function(void* stream, void (*call)(void*), void* data) {
     if (current < 0) return invalid_context;
-    stream_of(stream).pending.push_back([=] { call(data); });
+    Stream& place = stream_of(stream);
+    const double takes = 1e-6 * listed("FAKE_GPU_CLOCK", place.pending.captured ? "graph" : "call");
+    place.pending.push_back([=, &place] {
+        call(data);
+        place.declared += takes;
+    });
     return success;
 }
 
@@ -226,8 +235,10 @@ inline int record(void* event, void* stream) {
     auto& place = *static_cast<Event*>(event);
     place.stream = &stream_of(stream);
     place.time = std::make_shared<double>(-1);
-    place.stream->pending.push_back([time = place.time] {
+    place.stream->pending.push_back([time = place.time, stream = place.stream] {
         timespec now;
+        *time = stream->declared;
+        if (std::getenv("FAKE_GPU_CLOCK")) return;
         clock_gettime(CLOCK_MONOTONIC, &now);
         *time = static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
     });
@@ -301,8 +312,7 @@ inline int launch(void* function, unsigned blocks, void** arguments, void* strea
     stream_of(stream).pending.push_back([=]() mutable {
         std::vector<void*> pointers;
         for (auto& value : values) pointers.push_back(&value);
-        wirespeed::cpu::run(name, blocks > 2 ? 2 : blocks, pointers.data(),
-                            wirespeed::cpu::same_address);
+        wirespeed::cpu::run(name, {.blocks = std::min(blocks, 2u)}, pointers.data());
     });
     return success;
 }

@@ -1,5 +1,5 @@
-// Parts of the persistent kernel, on the CPU: play credit|meet. Built by test_play.py; what is wrong
-// is one line, and the exit code 1.
+// Parts of the persistent kernel, on the CPU: play credit|meet. Built by test_play.py; what is
+// wrong is one line, and the exit code 1.
 #include "kernels/play.h"
 
 #include <chrono>

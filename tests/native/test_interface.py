@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,15 +58,13 @@ class Alone:
 
     def transport(self, name: str, options: str = "") -> Any:
         lib = self.core.lib
-        opened = lib.ws_transport_open(
-            name.encode(), options.encode(), self.control, self.device, self.page
-        )
+        opened = lib.ws_transport_open(name.encode(), options.encode(), self.control, self.device, self.page)
         return self.core.check(opened)
 
     def buffers(self, transport: Any, size: int = 1 << 16) -> Any:
         return self.core.check(self.core.lib.ws_buffers_open(transport, b"device", size))
 
-    def program(self, transport: Any, buffers: Any, transfers: list[tuple[int, ...]]) -> Any:
+    def program(self, transport: Any, buffers: Any, transfers: Sequence[tuple[int, ...]]) -> Any:
         flat = self.core.ffi.new("ws_transfer[]", transfers)
         opened = self.core.lib.ws_program_open(transport, buffers, flat, len(transfers), 0)
         return self.core.check(opened)

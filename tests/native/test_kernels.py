@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -24,18 +27,33 @@ def nvidia(core: Core, nvrtc: Path) -> Core:
     return core
 
 
-def test_source_needs_no_files(core: Core) -> None:
-    source = core.text(core.lib.ws_kernel_source())
-    assert "#include" not in source
-    assert "#pragma once" not in source
-    assert source.startswith('#line 1 "words.h"')
-    for kernel in ("ws_payload_fill", "ws_payload_check", "ws_play_facts"):
-        assert f"WS_KERNEL {kernel}(" in source
-    ways = ("packets", "stores", "bulk", "pull", "bulk_pull")
-    pairs = ("packet", "warp", "short", *ways)
-    wide = ("ws_copy_and_tell", *(f"ws_play_{way}" for way in ways), *(f"ws_pair_{way}" for way in pairs))
-    for kernel in wide:
-        assert f"WS_WIDE_KERNEL {kernel}(" in source
+def assembly(core: Core, nvrtc: Path) -> str:
+    """The kernels as NVRTC compiles them, from their text alone."""
+    library, program = ctypes.CDLL(str(nvrtc)), ctypes.c_void_p()
+    source = core.text(core.lib.ws_kernel_source()).encode()
+    assert library.nvrtcCreateProgram(ctypes.byref(program), source, None, 0, None, None) == 0
+    options = (ctypes.c_char_p * 2)(b"--gpu-architecture=compute_90", b"-std=c++17")
+    assert library.nvrtcCompileProgram(program, 2, options) == 0
+    size = ctypes.c_size_t()
+    assert library.nvrtcGetPTXSize(program, ctypes.byref(size)) == 0
+    text = ctypes.create_string_buffer(size.value)
+    assert library.nvrtcGetPTX(program, text) == 0
+    return text.value.decode()
+
+
+def test_gpus_have_every_kernel_that_the_cpu_has(
+    core: Core, nvrtc: Path, cxx: str, native: Path, tmp_path: Path
+) -> None:
+    """Protects GPUs from a kernel that ran in all other tests: they find it by name, with its arguments."""
+    program = tmp_path / "names"
+    sources = [Path(__file__).parent / "kernel_names.cpp", native / "kernels/kernels.cpp"]
+    command = [cxx, "-std=c++20", "-I", str(native), "-o", str(program), *map(str, sources), "-lpthread"]
+    subprocess.run(command, check=True)
+    said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    on_cpus = {name: int(count) for name, count in map(str.split, said.splitlines())}
+    entries = re.findall(r"\.entry (\w+)\(([^)]*)\)", assembly(core, nvrtc))
+    assert {name: parameters.count(".param") for name, parameters in entries} == on_cpus
+    assert on_cpus
 
 
 # The oldest and the newest, and those of the large machines; nothing but sm_90 and newer has code of its own.

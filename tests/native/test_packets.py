@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
 import pytest
+from support.kernels import ADDRESS, THREAD, Workshop
 
 
-@pytest.mark.parametrize("sanitizer", ["address,undefined", "thread"])
-def test_every_length_at_every_alignment(sanitizer: str, cxx: str, native: Path, tmp_path: Path) -> None:
+# The kernels follow payload that packets have carried here: the thread sanitizer sees that order too.
+@pytest.mark.parametrize("sanitizer", [ADDRESS, THREAD], ids=["address", "thread"])
+def test_every_length_at_every_alignment(sanitizer: tuple[str, ...], kernels: Workshop) -> None:
     """Protects short messages of `gpu`: no byte beside the message is written, no packet read half."""
-    built = tmp_path / "packets"
-    # The kernels follow payload that packets have carried here: the thread sanitizer sees that order too.
-    flags = ["-std=c++20", "-O1", f"-fsanitize={sanitizer}", "-fno-sanitize-recover", "-I", str(native)]
-    own = str(Path(__file__).parent / "packets.cpp")
-    subprocess.run([cxx, *flags, own, "-lpthread", "-o", str(built)], check=True)
-    done = subprocess.run([built], capture_output=True, text=True, timeout=120, check=False)
+    done = kernels.run("packets", flags=sanitizer)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout == f"{41 * 17} messages\n"

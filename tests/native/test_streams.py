@@ -22,7 +22,7 @@ SOURCES = {
         "cuda/cuda.cpp",
         "hip/hip.cpp",
     ),
-    "kernels": ("cache.cpp", "compile.cpp", "cpu.cpp", "kernels.cpp"),
+    "kernels": ("bulk_model.cpp", "cache.cpp", "compile.cpp", "cpu.cpp", "fiber.cpp", "kernels.cpp", "lanes.cpp"),
     "libraries": ("library.cpp", "nvrtc.cpp", "hiprtc.cpp"),
 }
 

@@ -49,7 +49,7 @@ class Opened:
         self.tab.on("request", lambda request: self.requests.append(request.url))
         before = time.monotonic()
         self.tab.goto(file.as_uri())
-        self.tab.wait_for_selector("html[data-ready]", timeout=60_000, state="attached")
+        self.tab.wait_for_selector("html[data-ready]", timeout=500_000, state="attached")
         self.seconds = time.monotonic() - before
         self.file = file
 

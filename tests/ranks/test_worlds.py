@@ -98,7 +98,6 @@ def test_a_launcher_and_a_library_that_do_not_belong_together(
         *FAST,
         before=tuple(starter.command(2)),
         cwd=tmp_path,
-        timeout=60,
         environment={**starter.variables, "MPI4PY_LIBMPI": str(loaded.library)},
     )
     assert done.code != 0
@@ -166,9 +165,7 @@ def test_a_file_that_only_rank_0_refuses(mpi: InstalledMpi, tmp_path: Path) -> N
     """Protects the other ranks from waiting for a rank 0 that has gone: all leave together, one line."""
     out = tmp_path / "r.jsonl"
     out.touch()
-    done = wirespeed(
-        "pingpong", *FAST, "--out", out, before=tuple(mpi.command(2)), environment=mpi.variables, timeout=40
-    )
+    done = wirespeed("pingpong", *FAST, "--out", out, before=tuple(mpi.command(2)), environment=mpi.variables)
     assert done.code != 0
     done.no_stack_trace()
     assert done.err.count("r.jsonl exists") == 1 and "no progress" not in done.err

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 WIRESPEED = Path(sys.prefix, "bin", "wirespeed")
+PATIENCE = 500.0
+"""Seconds that nothing takes unless it hangs, however busy the machine; pytest waits a little longer."""
 Record = dict[str, Any]
 
 
@@ -49,7 +51,6 @@ def wirespeed(
     out: Path | None = None,
     before: tuple[str, ...] = (),
     environment: dict[str, str] | None = None,
-    timeout: float = 120,
     cwd: Path | None = None,
 ) -> Done:
     """Runs `wirespeed ARGUMENTS`, behind the launcher words in `before`."""
@@ -62,7 +63,7 @@ def wirespeed(
         cwd=cwd,
         capture_output=True,
         text=True,
-        timeout=timeout,
+        timeout=PATIENCE,
         check=False,
     )
     return Done(done.returncode, done.stdout, done.stderr, read(out) if out else [])
@@ -75,7 +76,6 @@ def disturbed(
     act: Callable[[subprocess.Popen[str]], None],
     before: tuple[str, ...] = (),
     environment: dict[str, str] | None = None,
-    timeout: float = 120,
 ) -> Done:
     """Like wirespeed(), but calls `act` once, as soon as `when` likes the records written so far."""
     command = [*before, str(WIRESPEED), *map(str, arguments), "--out", str(out)]
@@ -87,12 +87,12 @@ def disturbed(
         text=True,
         start_new_session=True,
     )
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + PATIENCE
     while process.poll() is None and not when(whole_lines(out)):
         assert time.monotonic() < deadline, "the moment to act never came"
         time.sleep(0.02)
     act(process)
-    printed, errors = process.communicate(timeout=timeout)
+    printed, errors = process.communicate(timeout=PATIENCE)
     return Done(process.returncode, printed, errors, read(out))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from support.builds import compiler
+
 SOURCE = """
 #include <dlfcn.h>
 #include <unistd.h>
@@ -36,7 +38,7 @@ def hanging_prefix(folder: Path, mpiexec: Path, library: Path, remedies: dict[st
     pairs = ", ".join(f'{{"{name}", "{value}"}}' for name, value in remedies.items())
     source.write_text(SOURCE.replace("REMEDIES", pairs))
     handle = "void*" if library.name.endswith(".40") else "int"
-    command = ["g++", "-std=c++17", "-shared", "-fPIC", "-O1", f"-DHANDLE={handle}", str(source)]
+    command = [compiler(), "-std=c++17", "-shared", "-fPIC", "-O1", f"-DHANDLE={handle}", str(source)]
     command += ["-Wl,--no-as-needed"]
     command += ["-o", str(folder / "lib" / library.name), str(library), "-ldl"]
     command += [f"-Wl,-rpath,{library.parent}", "-Wl,-soname,libhanging_mpi.so"]

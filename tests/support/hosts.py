@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,10 +17,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from support import tools
+
 from wirespeed.tether import tethered
 
 _NAMESPACES = ("--net", "--uts", "--ipc", "--mount", "--pid")
-_TOOLS = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux"}
+_TOOLS = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux", "ps": "procps"}
 
 # SIGCHLD ignored: the kernel reaps what is orphaned, as a host's first process would.
 _FIRST_PROCESS = """
@@ -70,9 +71,9 @@ class Host:
         """The words that run a command there."""
         return ("nsenter", "--all", f"--target={self.pid}", *map(str, command))
 
-    def run(self, *command: str | Path, check: bool = True, timeout: float = 30) -> str:
+    def run(self, *command: str | Path, check: bool = True) -> str:
         done = subprocess.run(
-            self.enter(*command), capture_output=True, text=True, timeout=timeout, check=False
+            self.enter(*command), env=_environment(), capture_output=True, text=True, check=False
         )
         assert done.returncode == 0 or not check, f"{self.name}: {command}: {done.stderr}"
         return done.stdout
@@ -93,7 +94,7 @@ class Host:
         ours = ("/wirespeed/entry ", "/bin/wirespeed ")
         return [line for line in lines if not line.startswith("Z") and any(word in line for word in ours)]
 
-    def emptied(self, patience: float = 10) -> list[str]:
+    def emptied(self, patience: float = 60) -> list[str]:
         """The ranks that do not go away by themselves."""
         deadline = time.monotonic() + patience
         while (left := self.ranks()) and time.monotonic() < deadline:
@@ -142,10 +143,11 @@ def missing() -> str | None:
     """Why there can be no hosts on this machine; None when there can."""
     if sys.platform != "linux" or os.geteuid() != 0:
         return "hosts of network namespaces need root on Linux"
-    for tool, package in _TOOLS.items():
-        if shutil.which(tool) is None:
-            return f"no {tool} (apt install {package})"
-    return None
+    return tools.missing(_TOOLS)
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PATH": tools.PATH}
 
 
 def _words(folder: Path) -> dict[str, str]:
@@ -162,6 +164,7 @@ def _start(name: str, address: str, folder: Path) -> tuple[subprocess.Popen[str]
     script = _FIRST_PROCESS.format(name=name, **_words(folder))
     holder = subprocess.Popen(
         tethered(["unshare", *_NAMESPACES, "--mount-proc", "--fork", "--kill-child", "sh", "-c", script]),
+        env=_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         stdin=subprocess.DEVNULL,
@@ -216,7 +219,7 @@ def hosts(names: Sequence[str], folder: Path) -> Iterator[Hosts]:
 
 def _connect(host: Host, switch: Host) -> None:
     cable = f"link add to-{host.name} netns {switch.pid} type veth peer name eth0 netns {host.pid}"
-    subprocess.run(["ip", *cable.split()], check=True)
+    subprocess.run(["ip", *cable.split()], env=_environment(), check=True)
     switch.run("ip", "link", "set", f"to-{host.name}", "master", "bridge", "up")
     host.run("ip", "address", "add", f"{host.address}/24", "dev", "eth0")
     host.run("ip", "link", "set", "eth0", "up")

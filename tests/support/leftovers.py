@@ -23,10 +23,8 @@ _LAUNCHERS = (
     "orted",
 )
 _COMMANDS = ("/wirespeed/entry", "/wirespeed/cli_entry", "/bin/wirespeed")
-PATIENCE = 3.0
-"""Seconds that a launcher may take to tidy up after its ranks."""
-FOLDER_PATIENCE = 20.0
-"""The same for a folder alone: a test beside this one may still have to tidy up after what it killed."""
+PATIENCE = 60.0
+"""Seconds that a launcher may take to tidy up after its ranks, on however busy a machine."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +84,7 @@ def left_since(before: set[Left]) -> list[Left]:
     """What has come since and does not go away by itself."""
     began = time.monotonic()
     while new := own(before):
-        patience = PATIENCE if any(left.pid for left in new) else FOLDER_PATIENCE
-        if time.monotonic() - began > patience:
+        if time.monotonic() - began > PATIENCE:
             break
         time.sleep(0.05)
     return sorted(new, key=lambda left: left.what)

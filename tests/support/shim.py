@@ -6,7 +6,7 @@ import subprocess
 from functools import partial
 from pathlib import Path
 
-from support.builds import once
+from support.builds import compiler, once
 from support.mpis import InstalledMpi
 
 
@@ -29,13 +29,23 @@ def aware_prefix(folder: Path, mpiexec: Path, library: Path, needs: str | None =
     launcher.write_text(f'#!/bin/sh\nexec "{mpiexec}" "$@"\n')
     launcher.chmod(0o755)
     source = Path(__file__).with_name("aware_mpi.cpp")
-    command = ["g++", "-std=c++17", "-shared", "-fPIC", "-O2", f"-DHANDLE={handle}", str(source)]
+    command = [compiler(), "-std=c++17", "-shared", "-fPIC", "-O2", f"-DHANDLE={handle}", str(source)]
     command += ["-Wl,--no-as-needed"]
     if needs:
         # Not in lib: the real library would be looked for there, too, and the shim found again.
         other = folder / "beside" / needs
         other.parent.mkdir()
-        made = ["g++", "-shared", "-fPIC", "-x", "c++", "/dev/null", f"-Wl,-soname,{needs}", "-o", str(other)]
+        made = [
+            compiler(),
+            "-shared",
+            "-fPIC",
+            "-x",
+            "c++",
+            "/dev/null",
+            f"-Wl,-soname,{needs}",
+            "-o",
+            str(other),
+        ]
         subprocess.run(made, check=True, capture_output=True, text=True)
         command += [str(other), f"-Wl,-rpath,{other.parent}"]
     command += ["-o", str(folder / "lib" / library.name), str(library), "-ldl"]
@@ -52,7 +62,7 @@ def fake_nvshmem(folder: Path) -> Path:
     here = Path(__file__).parent
     library = folder / "nvidia/nvshmem/lib/libnvshmem_host.so.3"
     library.parent.mkdir(parents=True)
-    command = ["g++", "-std=c++20", "-O1", "-shared", "-fPIC", "-I", str(here.parents[1] / "native")]
+    command = [compiler(), "-std=c++20", "-O1", "-shared", "-fPIC", "-I", str(here.parents[1] / "native")]
     command += ["-o", str(library), str(here / "fake_nvshmem.cpp")]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return folder

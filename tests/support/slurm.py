@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
-import shutil
 import time
 from pathlib import Path
 
+from support import tools
 from support.hosts import TEMPORARY, Hosts, HostsError
 
 _TOOLS = {"slurmctld": "slurmctld", "slurmd": "slurmd", "munged": "munge", "salloc": "slurm-client"}
@@ -39,8 +39,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 
 def missing() -> str | None:
     """Why there can be no Slurm here; None when there can."""
-    absent = [package for tool, package in _TOOLS.items() if shutil.which(tool) is None]
-    return f"no Slurm (apt install {' '.join(absent)})" if absent else None
+    return tools.missing(_TOOLS)
 
 
 def start(hosts: Hosts) -> dict[str, str]:
@@ -78,7 +77,7 @@ def _munge_files(folder: Path, name: str) -> list[str]:
     ]
 
 
-def _wait(hosts: Hosts, first: str, configuration: Path, patience: float = 20) -> None:
+def _wait(hosts: Hosts, first: str, configuration: Path, patience: float = 120) -> None:
     deadline = time.monotonic() + patience
     states = ""
     while time.monotonic() < deadline:

@@ -12,13 +12,15 @@ from support.builds import compiler, once
 SUPPORT = Path(__file__).parent
 NATIVE = SUPPORT.parents[1] / "native"
 FAKES = SUPPORT.parent / "native"
-KERNELS = (NATIVE / "kernels/cpu.cpp", NATIVE / "kernels/kernels.cpp")
+# What runs kernels on the CPU, and the kernels.
+LAUNCHER = tuple(NATIVE / "kernels" / f"{name}.cpp" for name in ("cpu", "lanes", "fiber", "bulk_model"))
+KERNELS = (*LAUNCHER, NATIVE / "kernels/kernels.cpp")
 
 
 def _build(name: str, sources: tuple[Path, ...], folder: Path) -> None:
     folder.mkdir()
     flags = ["-std=c++20", "-O2", "-shared", "-fPIC", "-I", str(NATIVE)]
-    command = [compiler() or "g++", *flags, "-o", str(folder / name), *map(str, sources), "-ldl", "-lrt"]
+    command = [compiler(), *flags, "-o", str(folder / name), *map(str, sources), "-ldl", "-lrt"]
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from wirespeed.native import NativeError, core
-from wirespeed.process import die_with_parent
+from wirespeed.tether import die_with_parent
 from wirespeed.world import Promise, World
 
 
@@ -30,9 +30,7 @@ class Rank:
 
     def transport(self, name: str, options: str = "") -> Any:
         return self.check(
-            self.lib.ws_transport_open(
-                name.encode(), options.encode(), self._control, self.device, self.page
-            )
+            self.lib.ws_transport_open(name.encode(), options.encode(), self._control, self.device, self.page)
         )
 
     def buffers(self, transport: Any, size: int) -> Any:

@@ -23,9 +23,6 @@ from wirespeed.report.check_judge import check
 from wirespeed.report.check_learn import learn
 from wirespeed.report.records import Run, collect
 
-settings.register_profile("patient", deadline=None, max_examples=50)
-settings.load_profile("patient")
-
 Record = dict[str, Any]
 Check = Callable[..., tuple[int, list[str], str]]
 RESULTS = sorted(Path(__file__).parents[2].glob("results/*.jsonl"))
@@ -76,6 +73,7 @@ class TestBounds:
         assert bound and (bound.least, bound.kind) == (least, kind)
         assert bound.value == pytest.approx(value)
 
+    @settings(max_examples=50)
     @given(st.text(max_size=30))
     def test_no_text_is_a_stack_trace(self, text: str) -> None:
         bound = parse_bound(text)
@@ -223,6 +221,7 @@ class TestBadFiles:
         assert (code, out) == (ExitCode.USAGE, [])
         assert says in one_line(err)
 
+    @settings(max_examples=50)
     @given(st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(

@@ -85,14 +85,28 @@ class TestSurvey:
 
     def test_sizes_fit_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from wirespeed.cli.survey import fitting
-        from wirespeed.room import free_memory
 
         sizes = (8, 1 << 20, 1 << 30)
         assert fitting(sizes, None) == sizes
         assert fitting(sizes, 1 << 40) == sizes
         assert fitting(sizes, 4 << 30) == sizes[:2]
         assert fitting(sizes, 0) == sizes[:1]
-        assert (free_memory() or 1) > 0
+
+    def test_memory_that_is_free(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """Protects a machine from buffers that drive others out, and a container from its own limit."""
+        from wirespeed import room
+
+        monkeypatch.setattr(room, "Path", lambda name: tmp_path / str(name).lstrip("/"))
+        assert room.free_memory() is None
+        group = tmp_path / "sys/fs/cgroup"
+        for folder in (tmp_path / "proc", group):
+            folder.mkdir(parents=True)
+        (tmp_path / "proc/meminfo").write_text("MemTotal: 4000 kB\nMemFree: 10 kB\nMemAvailable: 3000 kB\n")
+        assert room.free_memory() == 3000 << 10
+        (group / "memory.current").write_text("1048576\n")
+        for limit, free in (("max", 3000 << 10), ("2097152", 1 << 20), ("9000000", 3000 << 10), ("9", 0)):
+            (group / "memory.max").write_text(f"{limit}\n")
+            assert room.free_memory() == free
 
     def test_sizes_given_are_kept(self, fake: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
         from wirespeed.cli import survey

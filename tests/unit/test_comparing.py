@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from wirespeed.comparing import (
@@ -15,14 +15,12 @@ from wirespeed.comparing import (
     Launch,
     change,
     convincing,
+    next_launch,
     roughness,
     student_point,
     student_tail,
     unrest,
 )
-
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
 
 
 def launch(seconds: float, share: float = 0.003) -> Launch:
@@ -110,6 +108,36 @@ def test_a_common_shift_is_not_rough_and_jagged_changes_are() -> None:
     assert roughness(smooth) == 1.0
     assert roughness(jagged) > 10
     assert roughness(jagged[:4]) == 1.0
+
+
+def test_a_rougher_error_makes_a_change_less_sure() -> None:
+    sure = Change(0.05, 0.01, 10, (3, 3))
+    wide = sure.rougher(2.0)
+    assert wide.p > sure.p
+    assert math.log(wide.interval()[1] / wide.ratio) == pytest.approx(
+        2 * math.log(sure.interval()[1] / sure.ratio)
+    )
+
+
+def test_unrest_is_how_many_times_further_apart_launches_lie() -> None:
+    """Against a known truth: launches of many figures that differ by three times what is expected."""
+    dice = random.Random(5)
+
+    def side() -> list[Launch]:
+        return [launch(math.exp(dice.gauss(0, 0.03)), 1e-9) for _ in range(2)]
+
+    pairs = [(side(), side()) for _ in range(2_000)]
+    assert unrest(pairs, spread=0.01) == pytest.approx(3, rel=0.1)
+
+
+def test_where_the_next_launch_is_expected() -> None:
+    """Protects both ends of a learnt bound: as far below the middle as above it, outside all launches."""
+    seen = [0.99, 1.0, 1 / 0.99]
+    found = next_launch([launch(x) for x in seen], 0.95)
+    assert found and found[0] < seen[0] and found[1] > seen[-1]
+    assert found[0] * found[1] == pytest.approx(1)
+    surer = next_launch([launch(x) for x in seen], 0.99)
+    assert surer and surer[0] < found[0] and surer[1] > found[1]
 
 
 @given(st.lists(st.floats(0, 1), max_size=40))

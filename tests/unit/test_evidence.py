@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wirespeed.counted import Expected, Place, Traffic
-from wirespeed.evidence import Claim, Counted, judge, more_would_help, shares
+from wirespeed.evidence import Claim, Counted, Sharing, judge, more_would_help, shares
 
 PAYLOAD = 1 << 30
 AWARE = Claim("aware", on_device=True, direct=True, hosts=1, devices=2)
@@ -138,6 +138,26 @@ def test_a_claim_that_the_wires_deny() -> None:
     assert judge(AWARE, gpu_wires("nvlink", 1), [], PAYLOAD).suspicious is None
 
 
+def test_host_data_is_never_staged() -> None:
+    """Protects the host's own messages from copies that something else in the process made."""
+    loopback = [interface("loopback", "lo", 1)]
+    assert judge(HOST, loopback, copies(host_to_device=1, device_to_host=1), PAYLOAD).verdict == "loopback"
+
+
+def test_only_interfaces_that_carried_something_are_named() -> None:
+    """Protects the sentence from an interface that a foreign packet crossed: each could have its share."""
+    ports = [interface("network", f"eth{n}", share) for n, share in enumerate((0.985, 0.005, 0.025))]
+    text = judge(replace(HOST, hosts=2), ports, [], PAYLOAD).text
+    assert "over eth0 and eth2 (" in text
+
+
+def test_what_is_in_doubt_may_still_be_nothing() -> None:
+    """Protects from traffic in the counters' own uncertainty: it does not make a quiet wire a busy one."""
+    doubtful = Sharing("network", 0.05, 0.05, doubt=0.04)
+    assert doubtful.silent
+    assert not replace(doubtful, doubt=0.01).silent and not replace(doubtful, doubt=0.3).silent
+
+
 def test_few_bytes_say_nothing() -> None:
     """Protects from a verdict on rounding: 8 bytes, counted in KiB."""
     few = [Counted("nvlink", "GPU 0", "n1", 1024, 0, 0, 1024, "GPU-0", 8, 8)]
@@ -160,6 +180,7 @@ def test_copies_inside_a_rank() -> None:
     assert judge(inside, slot, [], PAYLOAD).text == "over PCIe (109 % of the bytes)"
     found = judge(inside, [], copies(device_to_host=1), PAYLOAD)
     assert found.verdict == "copied" and found.text.startswith("copied by the driver (100 %")
+    assert judge(inside, [], copies(peer=1), PAYLOAD).verdict == "copied"
     assert judge(inside, [], [], PAYLOAD).verdict == "inside"
 
 

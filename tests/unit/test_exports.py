@@ -24,9 +24,6 @@ from wirespeed.report.formats import FORMATS
 from wirespeed.report.records import Run, collect
 from wirespeed.results.reading import read
 
-settings.register_profile("patient", deadline=None, max_examples=30)
-settings.load_profile("patient")
-
 RESULTS = sorted(Path(__file__).parents[2].glob("results/*.jsonl"))
 Record = dict[str, Any]
 
@@ -66,6 +63,7 @@ def samples(text: str) -> dict[str, dict[tuple[str, str], Any]]:
 
 
 class TestPrometheus:
+    @settings(max_examples=30)
     @given(FIGURES, TEXT)
     def test_its_own_parser_reads_the_same_numbers(
         self, figures: dict[tuple[str, int], float], host: str
@@ -150,6 +148,7 @@ def osu_blocks(text: str) -> dict[tuple[str, str], dict[int, float]]:
 
 
 class TestOsu:
+    @settings(max_examples=30)
     @given(FIGURES)
     def test_read_back(self, figures: dict[tuple[str, int], float]) -> None:
         run = make_run(*(entry(path, size, seconds) for (path, size), seconds in figures.items()))
@@ -180,6 +179,7 @@ class TestOsu:
 
 
 class TestReframe:
+    @settings(max_examples=30)
     @given(FIGURES)
     def test_extracted_by_a_regular_expression(self, figures: dict[tuple[str, int], float]) -> None:
         """What ReFrame's sn.extractsingle does with the pattern in docs/exports.md."""

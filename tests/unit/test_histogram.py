@@ -6,16 +6,12 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from wirespeed.histogram import Histogram
 
 times = st.floats(1e-9, 1e3)
-
-# A shared machine may stand still for longer than hypothesis waits.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
 
 
 @given(st.lists(times, min_size=1, max_size=300), st.floats(0, 1))

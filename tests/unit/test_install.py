@@ -10,6 +10,7 @@ from pathlib import Path
 import install
 import preflight
 import pytest
+from support.builds import compiler
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,7 +22,6 @@ def preflight_says(**variables: str) -> list[str]:
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
     assert done.returncode == 1 and not done.stdout, done
@@ -177,7 +177,7 @@ def test_cuda_as_the_driver_s_library_says(version: int, major: str, tmp_path: P
         f'extern "C" int cuDriverGetVersion(int* version) {{ *version = {version}; return 0; }}'
     )
     library = tmp_path / "libcuda.so.1"
-    subprocess.run(["c++", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    subprocess.run([compiler(), "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
     done = subprocess.run(
         [sys.executable, "-c", "import install; print(install.cuda_major())"],
         env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)},

@@ -30,15 +30,6 @@ def test_a_file_that_is_named_is_what_counts(monkeypatch: pytest.MonkeyPatch, tm
     assert libraries.lacking("nccl", "emulated") is None
 
 
-def test_ranks_say_the_same() -> None:
-    """Protects from two opinions: the core opens these very names, and words what is lacking alike."""
-    native = Path(__file__).parents[2] / "native"
-    source = "".join(file.read_text("utf-8") for file in native.rglob("*.cpp"))
-    for kinds in libraries._LOADED.values():
-        for name, remedy in kinds.values():
-            assert f'"{name}"' in source and f'"{name} not found ({remedy})"' in source
-
-
 def test_the_list_says_so(tmp_path: Path) -> None:
     """Protects the list itself, as a program reads it."""
     nowhere = {"WIRESPEED_LIBRARY_NVSHMEM": "/nowhere/libnvshmem.so"}

@@ -133,7 +133,7 @@ def test_host_memory_is_measured_not_known() -> None:
 def test_a_stated_rate_wins() -> None:
     """Protects --link: what the user states is the limit, and is said to be stated."""
     found = ceiling(used(wires=[wire("nvlink", rate=100e9, stated=True, links=18)]))
-    assert rate(found) == 100.0 and found and "stated" in found.equation
+    assert rate(found) == 100.0 and found and "100 GB/s, stated" in found.equation
     assert rate(ceiling(used(transport="pipelined", wires=[wire("pcie", rate=32e9, stated=True)]))) == 32.0
     host: dict[str, Any] = {"memory": "pageable", "name": ""}
     memory = [wire("memory", "memory", rate=30e9, stated=True)]

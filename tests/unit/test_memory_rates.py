@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from support import busy
 
 from wirespeed import memory_rates
 
 
 def test_rates_of_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects the limit from the interpreter's own time, and from a buffer that was never touched."""
+    load = busy.Load()
     rates = memory_rates.memory_rates()
     assert rates is not None and set(rates) == {"reading from memory", "writing to memory"}
-    # No core of today's is slower, even a busy one, and none reads a terabyte a second.
-    assert all(5e8 < rate < 1e12 for rate in rates.values()), rates
+    # No core of today's reads a terabyte a second, and none that is left alone is so slow.
+    assert all(rate < 1e12 for rate in rates.values()), rates
+    load.claim(all(rate > 5e8 for rate in rates.values()), rates)
 
 
 def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,7 +169,7 @@ class TestMadeFiles:
     def test_figures_above_the_limit_are_called_impossible(self, tmp_path: Path) -> None:
         records = [made.head(), made.step("aware"), *made.curve("aware", 1e-9, 9e11), made.end()]
         text = said(made.write(tmp_path / "a", *records))
-        assert "bad: aware: 900 GB/s at 1 GiB is 200 % of the limit, which cannot be" in text
+        assert "bad: aware: 900 GB/s at 1 GiB is 200 % of the limit: that is impossible" in text
         assert "good: " not in text
 
     def test_a_promise_that_the_wires_deny(self, tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def heard_of_nobody(pattern: Pattern, shape: Shape, size: int, part: int = 0) ->
 @given(data=st.data())
 @settings(max_examples=30, deadline=None)
 def test_no_rank_can_run_ahead_of_its_receivers(name: str, custom_file: str, data: st.DataObject) -> None:
-    """Protects every pattern's time: a sender that hears of nobody would be timed by the gap between messages."""
+    """Protects every pattern's time: a sender that hears of nobody is timed by the gap between messages."""
     pattern = find_pattern(name)
     ranks = pattern.ranks or data.draw(st.integers(2, 9))
     shape = Shape(ranks, options_of(name, data.draw, ranks, custom_file), None)

@@ -15,21 +15,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from support.results import STEP_PATH, entry, failure, run, whole_file
 
 import wirespeed
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.paths import Path as TransferPath
 from wirespeed.plan import Plan, Stopping
 from wirespeed.results import export, record
 from wirespeed.results.reading import read
 from wirespeed.stats import Samples
-
-# A shared machine may stand still for longer than hypothesis waits.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
 
 SCHEMA = json.loads(files("wirespeed.results").joinpath("schema.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -58,6 +55,15 @@ def test_every_record_built_is_valid() -> None:
         assert errors(json.loads(json.dumps(line))) == []
         kinds.add(line["kind"])
     assert kinds == {"run", "step", "entry", "failure", "end"}
+
+
+def test_a_step_carries_its_counterpart() -> None:
+    """Protects readers of result files: which path this one is with something switched off."""
+    off = TransferPath("nccl-nop2p", "", "ccl", "device", variables={"NCCL_P2P_DISABLE": "1"}, without="nccl")
+    made = record.step("0" * 12, 0, off, None, "mpiexec", off.variables, [], 0.0)
+    assert made["without"] == "nccl" and not errors(made)
+    alone = record.step("0" * 12, 0, STEP_PATH, None, "mpiexec", {}, [], 0.0)
+    assert alone["without"] is None and not errors(alone)
 
 
 @pytest.mark.parametrize("batches", [1, 2, 3, 5, 6, 40])

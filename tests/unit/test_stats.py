@@ -23,10 +23,6 @@ Floats = NDArray[np.float64]
 times = st.floats(1e-9, 1e3)
 batches = st.lists(st.lists(times, min_size=1, max_size=20), min_size=1, max_size=60)
 
-# A shared machine may stand still for longer than hypothesis waits.
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
-
 
 def filled(data: list[list[float]]) -> Samples:
     samples = Samples()

@@ -1,7 +1,7 @@
 """Which transfers need an answer, so that an iteration cannot begin before the last one has ended.
 
-Between two barriers lie many iterations. A rank that sends and hears of nobody runs ahead of its receivers: what
-is then timed is the gap between messages, not how long one takes.
+Between two barriers lie many iterations. A rank that sends and hears of nobody runs ahead of its receivers:
+what is then timed is the gap between messages, not how long one takes.
 """
 
 from __future__ import annotations

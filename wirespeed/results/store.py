@@ -52,6 +52,8 @@ class Store:
         try:
             self._new = not (resume and self.path.exists())
             self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | (_CREATE if self._new else 0), 0o666)
+            if not stat.S_ISREG(os.fstat(self._file).st_mode):
+                raise cannot(f"cannot go on with {shown(self.path)}: it is not a regular file")
             self._alone()
             if not self._new:
                 self._go_on()
@@ -74,8 +76,6 @@ class Store:
 
     def _go_on(self) -> None:
         """Reads what is there, and cuts off a last line that a killed run left unfinished."""
-        if not stat.S_ISREG(os.fstat(self._file).st_mode):
-            raise cannot(f"cannot go on with {shown(self.path)}: it is not a regular file")
         self.before = read(self.path)
         size = os.fstat(self._file).st_size
         start = _last_line(self._file, size)
@@ -190,7 +190,7 @@ def _refusal(path: Path, error: Exception) -> str:
 def _last_line(file: int, size: int) -> int:
     """Where the text behind the last line's end begins; `size` if there is none."""
     at, step = size, 1 << 16
-    while at > 0:
+    while at:
         start = max(0, at - step)
         found = os.pread(file, at - start, start).rfind(b"\n")
         if found >= 0:

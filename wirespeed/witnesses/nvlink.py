@@ -10,7 +10,6 @@ from wirespeed.witnesses import CannotRead, Reading, Wire, Witness
 
 DATA_SENT, DATA_RECEIVED = 138, 139
 """NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX: payload alone, in KiB (nvml.h)."""
-LINK_COUNT = 91
 ALL_LINKS = 0xFFFFFFFF
 UNIT = 1024
 

@@ -34,10 +34,17 @@ Declared parse(const std::string& text) {
             result.latency = number;
         else if (good && key == "values")
             result.values = number != 0;
+        else if (good && key == "blocks" && number >= 1 && number <= 256)
+            result.blocks = static_cast<unsigned>(number);
+        else if (good && key == "threads" && number >= 1 && number <= 512)
+            result.threads = static_cast<unsigned>(number);
+        else if (good && key == "seed" && number <= 1e9)
+            result.seed = static_cast<unsigned>(number);
         else
             throw Error(
                 "WIRESPEED_EMULATED: '" + word +
-                "' is not count, h2d, d2h, d2d, peer, latency or values = a positive number");
+                "' is not count, h2d, d2h, d2d, peer, latency, values, blocks, threads or seed = a "
+                "positive number");
     }
     return result;
 }

@@ -1,6 +1,6 @@
 // What an emulated device claims to be: WIRESPEED_EMULATED="count=2,h2d=10e9,d2h=10e9,d2d=2e12,
-// peer=50e9,latency=5e-6" (bytes per second of all copies in a direction together, and seconds a
-// copy; what is not declared is as fast as memcpy).
+// peer=50e9,latency=5e-6,blocks=3,threads=32,seed=7" (bytes per second of all copies in a direction
+// together, and seconds a copy; what is not declared is as fast as memcpy).
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,9 @@ struct Declared {
     int count = 2;
     double h2d = 0, d2h = 0, d2d = 0, peer = 0, latency = 0;
     bool values = true;  ///< false ("values=0"): a driver whose streams cannot wait for a value
+    /// At most, of one kernel: blocks are threads of the CPU, and their threads take turns.
+    unsigned blocks = 2, threads = 4;
+    unsigned seed = 0;  ///< draws the order of the threads' turns; 0: one after the other
 
     /// Seconds that a copy takes by this declaration; 0: undeclared.
     double seconds(Direction direction, std::size_t bytes) const;

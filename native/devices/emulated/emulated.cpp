@@ -94,11 +94,16 @@ class EmulatedDevice final : public Device {
         return std::make_unique<host::ThreadStream>(*this);
     }
 
-    void launch(std::string_view kernel, unsigned blocks, unsigned, void** arguments) override {
-        cpu::run(kernel, std::min(blocks, most_blocks), arguments, emulated::view_of);
+    void launch(std::string_view kernel, unsigned blocks, unsigned threads,
+                void** arguments) override {
+        const auto& declared = emulated::declared();
+        cpu::run(kernel,
+                 {std::min(blocks, declared.blocks), std::min(threads, declared.threads),
+                  declared.threads, declared.seed, emulated::view_of},
+                 arguments);
     }
 
-    unsigned resident_blocks() override { return most_blocks; }
+    unsigned resident_blocks() override { return emulated::declared().blocks; }
 
     void* register_host(void* address, std::size_t) override { return address; }
     void unregister_host(void*) noexcept override {}
@@ -131,7 +136,6 @@ class EmulatedDevice final : public Device {
         return free + declared.seconds(direction, 0);
     }
 
-    static constexpr unsigned most_blocks = 2;
     int index_;
     std::mutex mutex_;
     std::array<double, 5> engine_free_{};

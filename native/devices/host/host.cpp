@@ -45,7 +45,7 @@ class HostDevice final : public Device {
     }
 
     void launch(std::string_view kernel, unsigned, unsigned, void** arguments) override {
-        cpu::run(kernel, 1, arguments, cpu::same_address);
+        cpu::run(kernel, {}, arguments);
     }
 
     unsigned resident_blocks() override { return 1; }

@@ -25,8 +25,8 @@ constexpr std::uint32_t most_slots = 64;
 
 /// A wait of so many ticks must take the host as long. The difference of a long and a short one
 /// leaves the launches out. Whatever else runs makes single waits longer, and a tool that watches
-/// the GPU makes launches uneven: the shortest ones count, and longer waits are tried before a clock
-/// is refused. Throws Error.
+/// the GPU makes launches uneven: the shortest ones count, and longer waits are tried before a
+/// clock is refused. Throws Error.
 void hold_against_host(Device& device, double rate) {
     constexpr double brief = 0.3e-3, agreement = 0.03;
     constexpr int trials = 10;
@@ -48,8 +48,8 @@ void hold_against_host(Device& device, double rate) {
             if (std::abs(host / stated - 1) <= agreement) return;
         }
     }
-    throw Error("gpu: what the GPU's clock calls " + std::to_string(stated) +
-                " s takes the host " + std::to_string(host) +
+    throw Error("gpu: what the GPU's clock calls " + std::to_string(stated) + " s takes the host " +
+                std::to_string(host) +
                 " s: the clock's rate is not the one that the driver states");
 }
 

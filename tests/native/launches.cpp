@@ -1,0 +1,126 @@
+// The kernels that fill, check, add and copy, run on the CPU with many sizes of blocks and grids.
+// Built by test_lanes.py; what is wrong is one line, and the exit code 1.
+#include "kernels/copy.h"
+#include "kernels/payload.h"
+#include "kernels/sums.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using wirespeed::cpu::Launch;
+
+const wirespeed::cpu::Add<ws_payload_fill> add_fill{"ws_payload_fill"};
+const wirespeed::cpu::Add<ws_payload_check> add_check{"ws_payload_check"};
+const wirespeed::cpu::Add<ws_sums_fill> add_sums_fill{"ws_sums_fill"};
+const wirespeed::cpu::Add<ws_sums_add> add_sums_add{"ws_sums_add"};
+const wirespeed::cpu::Add<ws_sums_check> add_sums_check{"ws_sums_check"};
+const wirespeed::cpu::Add<ws_copy_and_tell> add_copy{"ws_copy_and_tell"};
+
+Launch launch;
+
+template <class... T> void run(const char* kernel, T... values) {
+    void* arguments[] = {&values...};
+    wirespeed::cpu::run(kernel, launch, arguments);
+}
+
+void expect(bool right, const char* what, u64 bytes) {
+    if (right) return;
+    std::printf("%s of %llu bytes: %u blocks of %u threads, seed %u\n", what, bytes, launch.blocks,
+                launch.lanes, launch.seed);
+    std::exit(1);
+}
+
+void payload(u64 bytes, u64 offset) {
+    std::vector<u8> room(offset + bytes + 8, 0xEE);
+    u8* const at = room.data() + offset;
+    run("ws_payload_fill", at, bytes, u64{42}, u64{3});
+    for (u64 i = 0; i < bytes; ++i)
+        expect(at[i] == (u8)(ws_payload_word(i / 8, 42, 3) >> 8 * (i % 8)), "fill", bytes);
+    expect(at[bytes] == 0xEE, "beside what is filled", bytes);
+    u64 first = bytes;
+    run("ws_payload_check", at, bytes, u64{42}, u64{3}, &first);
+    expect(first == bytes, "check", bytes);
+    if (bytes < 7) return;
+    for (const u64 wrong : {bytes - 1, bytes / 2}) at[wrong] ^= 1;
+    run("ws_payload_check", at, bytes, u64{42}, u64{3}, &first);
+    expect(first == bytes / 2, "first wrong byte", bytes);
+}
+
+void sums(u64 count) {
+    std::vector<double> numbers(count + 1);
+    double* const at = numbers.data();
+    run("ws_sums_fill", at, count, 5.0);
+    run("ws_sums_add", at, count, 2.5);
+    u64 first = count;
+    run("ws_sums_check", at, count, 7.5, &first);
+    expect(first == count && numbers[count] == 0, "sums", 8 * count);
+}
+
+struct Copied {
+    std::vector<u8> from, to;
+    u32 word = 0, counter = 0;
+
+    Copied(u64 bytes, u64 offset) : from(offset + bytes), to(offset + bytes + 8, 0xEE) {
+        for (u64 i = 0; i < from.size(); ++i) from[i] = (u8)(13 * i + i / 256 + 1);
+    }
+    void copy(u64 offset) {
+        run("ws_copy_and_tell", (u64)(to.data() + offset), (u64)(from.data() + offset),
+            (u64)(from.size() - offset), (u64)&word, u64{9}, (u64)&counter);
+    }
+    bool whole(u64 offset) const {
+        return std::equal(from.begin() + (long)offset, from.end(), to.begin() + (long)offset);
+    }
+};
+
+void copy(u64 bytes, u64 offset) {
+    Copied copied(bytes, offset);
+    copied.copy(offset);
+    expect(copied.whole(offset) && copied.to[offset + bytes] == 0xEE, "copy", bytes);
+    expect(copied.word == 9 && copied.counter == 0, "word after a copy", bytes);
+}
+
+void every_launch() {
+    u32 launches = 0;
+    for (launch.blocks = 1; launch.blocks <= 5; launch.blocks += 2)
+        for (const unsigned lanes : {1u, 4u, 32u})
+            for (launch.seed = 0, launch.lanes = lanes; launch.seed < 3; ++launch.seed, ++launches)
+                for (const u64 bytes : {0, 1, 7, 8, 100, 4097, 65536})
+                    for (const u64 offset : {0, 3}) {
+                        payload(bytes, offset);
+                        copy(bytes, offset);
+                        if (!offset) sums(bytes);
+                    }
+    std::printf("%u launches\n", launches);
+}
+
+/// Does somebody who sees the word see all bytes? How many times in a row they were there.
+void watched_copies() {
+    launch.blocks = 3;
+    launch.lanes = 8;
+    u32 times = 0;
+    for (bool whole = true; whole && times < 2000; ++times) {
+        launch.seed = times + 1;
+        Copied copied(launch.blocks * launch.lanes * 16, 0);
+        std::jthread watcher([&] {
+            while (ws_load_flag(&copied.word) == 0) std::this_thread::yield();
+            whole = copied.whole(0);
+        });
+        copied.copy(0);
+    }
+    std::puts(times == 2000 ? "always whole" : "told too early");
+}
+
+}  // namespace
+
+int main(int, char** words) {
+    if (words[1] == std::string("watched"))
+        watched_copies();
+    else
+        every_launch();
+}

@@ -1,0 +1,79 @@
+"""What ranks find lacking: told once, by those whom it concerns, and no failure of the run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.command import wirespeed
+from support.mpis import InstalledMpi
+
+SCRIPT = Path(__file__).parents[1] / "support" / "refusing_ranks.py"
+NO_LIBRARY = {"WIRESPEED_LIBRARY_NVSHMEM": "/nowhere/libnvshmem_host.so.3"}
+
+
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_what_ranks_find_lacking_is_no_failure(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects exit code 0 and the single line of a machine without an optional library."""
+    done = wirespeed(
+        *("pingpong", "--paths", "host,shmem", "--device", "emulated", "--mpi", mpi.mpiexec),
+        *("--sizes", "8", "--max-time", "0.02"),
+        out=tmp_path / "r.jsonl",
+        environment=NO_LIBRARY,
+    )
+    assert done.code == 0, done.err
+    assert [entry["path"] for entry in done.entries] == ["host"]
+    (failure,) = done.failures
+    assert (failure["path"], failure["what"]) == ("shmem", "unavailable")
+    assert done.records[-1]["failures"] == 0
+    for text in (done.out, wirespeed("show", tmp_path / "r.jsonl").out):
+        words = " ".join(text.split())
+        assert words.count(f"shmem: not available: {failure['text']}") == words.count("libnvshmem") == 1
+
+
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_nothing_but_lacking_paths(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects exit code 3: nothing asked for can be measured here."""
+    done = wirespeed(
+        *("pingpong", "--paths", "shmem", "--device", "emulated", "--mpi", mpi.mpiexec, "--sizes", "8"),
+        out=tmp_path / "r.jsonl",
+        environment=NO_LIBRARY,
+    )
+    assert done.code == 3 and not done.entries
+    assert [failure["what"] for failure in done.failures] == ["unavailable"]
+
+
+LACK, OTHER = ["no such library", True], ["no room", False]
+CASES: dict[str, tuple[list[Any], list[Any]]] = {
+    "nobody": ([None, None], []),
+    "everybody lacks it": ([LACK, LACK], ["no such library", "unavailable"]),
+    "one lacks it": ([None, LACK], ["rank 1: no such library", "unavailable"]),
+    "each lacks something else": ([LACK, ["no driver", True]], ["rank 0: no such library", "unavailable"]),
+    "an error of all": ([OTHER, OTHER], ["rank 0: no room", "error"]),
+    "an error that names its rank": ([None, ["rank 0: no room", False]], ["rank 0: no room", "error"]),
+}
+
+
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_what_every_rank_lacks_is_nobodys(mpi: InstalledMpi) -> None:
+    """Protects the one line, which all ranks must agree on: what is nowhere is not rank 0 alone to blame for.
+
+    A rank that did not fail takes back what it has made, and no other one does.
+    """
+    fails = json.dumps([each for each, _ in CASES.values()])
+    done = subprocess.run(
+        mpi.command(2, sys.executable, SCRIPT, fails),
+        env=mpi.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    for rank in (0, 1):
+        expected = [[*known, each[rank] is None] if known else [] for each, known in CASES.values()]
+        assert json.loads(lines[str(rank)]) == expected

@@ -1,0 +1,67 @@
+"""Programs that run the kernels' text on the CPU, as it is or with a fault planted in it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.builds import compiler, once
+from support.stand_ins import LAUNCHER, NATIVE
+
+PROGRAMS = NATIVE.parent / "tests" / "native"
+ADDRESS = ("-fsanitize=address,undefined", "-fno-sanitize-recover")
+THREAD = ("-fsanitize=thread",)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What takes the place of a piece of a kernel's text."""
+
+    file: str
+    right: str
+    wrong: str = ""
+
+    def plant(self, folder: Path) -> Path:
+        """A copy of the core's source that has the fault."""
+        for room in ("core", "kernels"):
+            shutil.copytree(NATIVE / room, folder / room)
+        file = folder / "kernels" / self.file
+        text = file.read_text()
+        assert text.count(self.right) == 1, f"{self.file} has {text.count(self.right)} of {self.right!r}"
+        file.write_text(text.replace(self.right, self.wrong))
+        return folder
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Builds programs of tests/native in `folder`; what launches kernels is compiled once a session."""
+
+    builds: Path
+    folder: Path
+
+    def build(self, program: str, *flags: str, fault: Fault | None = None) -> Path:
+        native = fault.plant(self.folder / "native") if fault else NATIVE
+        built = self.folder / program
+        objects = once(self.builds / "-".join(("launcher", *flags)), lambda at: self._launcher(at, flags))
+        own = [str(PROGRAMS / f"{program}.cpp"), *map(str, sorted(objects.glob("*.o")))]
+        self._compile(native, flags, *own, "-lpthread", "-o", str(built))
+        return built
+
+    def run(
+        self, program: str, *words: str, flags: tuple[str, ...] = (), fault: Fault | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Its exit code and what it says."""
+        built = self.build(program, *flags, fault=fault)
+        return subprocess.run([built, *words], capture_output=True, text=True, timeout=200, check=False)
+
+    def _launcher(self, folder: Path, flags: tuple[str, ...]) -> None:
+        folder.mkdir()
+        for source in LAUNCHER:
+            self._compile(NATIVE, flags, "-c", str(source), "-o", str(folder / f"{source.stem}.o"))
+
+    @staticmethod
+    def _compile(native: Path, flags: tuple[str, ...], *words: str) -> None:
+        command = [compiler() or "g++", "-std=c++20", "-O1", *flags, "-I", str(native), *words]
+        subprocess.run(command, check=True)

@@ -1,0 +1,46 @@
+"""What each of several ranks executes: mpiexec -n 2 python refusing_ranks.py CASES.
+
+CASES: a JSON list of lists, what each rank fails with in turn: null, or [text, does the machine lack it].
+Each rank prints what it then knows, as a JSON list.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+from wirespeed.native import NativeError
+from wirespeed.setting import Setting, Unusable
+from wirespeed.world import Promise, World
+
+
+def known(world: World, fails: tuple[str, bool] | None) -> list[Any]:
+    """[what is told of the path, its kind, was it undone here]; empty where nothing failed."""
+    undone: list[int] = []
+
+    def call() -> int:
+        if fails:
+            raise NativeError(*fails)
+        return 7
+
+    setting: Any = SimpleNamespace(world=world)
+    try:
+        assert Setting.together(setting, call, undone.append) == 7
+    except Unusable as error:
+        return [str(error), error.what, undone == [7]]
+    return []
+
+
+def main() -> None:
+    world = World(Promise(library=os.environ["MPI4PY_LIBMPI"]))
+    said = json.dumps([known(world, case[world.rank]) for case in json.loads(sys.argv[1])])
+    for rank, line in enumerate(world.gather(said) or ()):
+        print(f"{rank} {line}", flush=True)
+    world.leave()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""Programs of the system that some tests need: where they are, and why a test must do without."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+
+PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/local/sbin", "/usr/sbin", "/sbin"])
+"""An ordinary user's leaves out where Debian keeps tc, and the daemons of Slurm."""
+
+
+def missing(tools: Mapping[str, str]) -> str | None:
+    """What is not installed, and how to get it; None: all is there. `tools`: program -> Debian's package."""
+    absent = {tool: package for tool, package in tools.items() if shutil.which(tool, path=PATH) is None}
+    packages = " ".join(dict.fromkeys(absent.values()))
+    return f"no {', '.join(absent)} (apt install {packages})" if absent else None
+
+
+@cache
+def why_no_mount() -> str | None:
+    """Why a test may not mount a file system of its own; None where it may."""
+    if os.geteuid() != 0:
+        return "only root mounts file systems"
+    if why := missing({"unshare": "util-linux", "mount": "mount"}):
+        return why
+    command = ["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return f"no file system can be mounted here: {done.stderr.strip()}" if done.returncode else None

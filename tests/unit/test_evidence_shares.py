@@ -1,0 +1,111 @@
+"""What counters say as shares of the payload: sums over wires, others' traffic, doubt, and names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from support.counters import DUE, wire
+
+from wirespeed.evidence import Claim, Counted, Sharing, judge, shares
+
+AWARE = Claim("aware", on_device=True, direct=True, hosts=1, devices=2)
+
+
+@pytest.mark.parametrize(
+    ("sent", "received", "doubt", "carried", "silent"),
+    [
+        (0.98, 0.98, 0.0, True, False),
+        (0.979, 1.0, 0.0, False, False),
+        (1.0, None, 0.0, True, False),
+        (0.88, 1.0, 0.1, True, False),
+        (0.87, 1.0, 0.1, False, False),
+        (1.0, 1.0, 0.25, True, False),
+        (1.0, 1.0, 0.26, False, False),
+        (0.02, 0.02, 0.0, False, True),
+        (0.0, 0.021, 0.0, False, False),
+        (None, 0.11, 0.1, False, True),
+        (0.0, 0.13, 0.1, False, False),
+        (0.01, 0.01, 0.26, False, False),
+        (0.0, 0.0, 0.26, False, True),
+    ],
+)
+def test_the_doubt_counts_in_favour(
+    sent: float | None, received: float | None, doubt: float, carried: bool, silent: bool
+) -> None:
+    """Protects 98 % and 2 %, each with the doubt on its side; counters too coarse say nothing."""
+    found = Sharing("nvlink", sent, received, doubt)
+    assert (found.carried, found.silent) == (carried, silent)
+
+
+def test_what_would_have_passed_anyway_is_taken_off() -> None:
+    """Protects the share: of 1500 + 1000 bytes 500 were others', so 4/5 of each direction are ours."""
+    (found,) = shares([Counted("pcie", "GPU 0", "n1", 1500, 1000, 500, 10, "G", 1000, 1000)]).values()
+    assert (found.sent, found.received) == pytest.approx((1.2, 0.8))
+    assert found.doubt == (500 + 2 * 10) / 2000
+    assert (found.least, found.most) == (found.received, found.sent)
+
+
+def test_more_noise_than_traffic_is_no_traffic() -> None:
+    """Protects from shares below zero."""
+    assert shares([wire("pcie", 100, noise=300)])["pcie"].most == 0
+
+
+def test_one_direction_alone() -> None:
+    """Protects a copy to the host: nothing was to come back, so nothing is missing."""
+    (found,) = shares([Counted("pcie", "GPU 0", "n1", 900, 7, expected_sent=1000)]).values()
+    assert (found.received, found.least, found.most) == (None, 0.9, 0.9)
+    assert found.doubt == 0.002, "a counter steps by single bytes unless it says otherwise"
+
+
+def test_a_wire_of_which_nothing_was_expected() -> None:
+    """Protects the other kinds: a GPU that takes no part says nothing, and hides nothing."""
+    found = shares([Counted("pcie", "GPU 0", "n1", 900, 7), wire("nvlink", 1000)])
+    assert set(found) == {"nvlink"} and found["nvlink"].carried
+
+
+def test_ports_of_a_host_share_its_payload_and_gpus_do_not() -> None:
+    """Protects the sums: both ports of a host expect the same 1000 bytes, each GPU expects its own."""
+    ports = [
+        wire("roce", 500, name="a"),
+        wire("roce", 300, name="b"),
+        replace(wire("roce", 1000), host="n2"),
+    ]
+    assert shares(ports)["roce"].sent == 1800 / 2000
+    gpus = [wire("nvlink", 1000), wire("nvlink", 400)]
+    assert shares(gpus)["nvlink"].sent == 1400 / 2000
+
+
+def test_the_busiest_wire_is_named_first_and_idle_ones_are_not() -> None:
+    """Protects the names in the sentence: a wire of two that moved 2 % of its half, 20 bytes, has none."""
+    ports = [
+        wire("roce", 10, 10, name="a"),
+        wire("roce", 11, 10, name="b"),
+        wire("roce", 0, 90, name="c"),
+    ]
+    assert shares(ports[:2])["roce"].names == ("b",)
+    assert shares(ports[1:])["roce"].names == ("c", "b")
+
+
+def test_a_record_holds_lists() -> None:
+    """Protects the record of a wire: JSON knows no tuple."""
+    one = Counted("nvlink", "GPU 0", "n1", 1, 2, links=((1, 2), (3, 4)))
+    assert one.to_dict() == {
+        "kind": "nvlink",
+        "name": "GPU 0",
+        "host": "n1",
+        "sent": 1,
+        "received": 2,
+        "background": 0,
+        "granularity": 1,
+        "device": None,
+        "expected_sent": 0,
+        "expected_received": 0,
+        "links": [[1, 2], [3, 4]],
+    }
+
+
+def test_the_verdict_says_how_much_of_each_kind() -> None:
+    """Protects the record's shares: what is missing on one side did not pass."""
+    found = judge(AWARE, [wire("nvlink", 1000, 990), wire("pcie", 50, 70)], [], DUE)
+    assert found.shares == {"nvlink": 0.99, "pcie": 0.05}

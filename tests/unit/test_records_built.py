@@ -1,0 +1,223 @@
+"""What a record says, member by member, of figures, verdicts, failures and the machine."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path as File
+from typing import Any
+
+import pytest
+from support.results import DEVICE, RUN, STEP_PATH, run
+
+from wirespeed.evidence import Counted, Verdict
+from wirespeed.judge import Outcome
+from wirespeed.paths import Path
+from wirespeed.patterns import Derived, Figure
+from wirespeed.results import record
+
+SECONDS: dict[str, float | None] = {
+    "median": 2e-6,
+    "low": 1e-6,
+    "high": 4e-6,
+    "min": 1e-6,
+    "max": 5e-6,
+    "p99": 5e-6,
+    "mean": 2e-6,
+}
+DERIVED = (Derived("one way", 4000), Derived("rate", 64, "messages/s"), Derived("lap", 3, "s"))
+
+
+def entry(seconds: dict[str, float | None], **more: Any) -> dict[str, Any]:
+    """1000 bytes in 40 samples of 5 rounds."""
+    summary = {"seconds": seconds, "confidence": 0.95, "precision": 0.01, "samples": 40, "batches": 4}
+    summary["histogram"] = {"edges": []}
+    figure = Figure(2, 1000, "one way", DERIVED)
+    checked = {"rounds": 2, "bytes": 16}
+    return record.entry(RUN, 3, "stream", STEP_PATH, 8, figure, summary, 5, "precision", checked, 0.5, **more)
+
+
+def timeless(one: dict[str, Any]) -> dict[str, Any]:
+    """Without the moment, which must look like one."""
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", one.pop("at"))
+    return one
+
+
+def test_rates_follow_from_times() -> None:
+    """Protects the figures people quote: 1000 bytes in 2 us are 500 MB/s; most time, lowest rate."""
+    made = entry(SECONDS)
+    assert made["bytes_per_second"] == {
+        "median": pytest.approx(5e8),
+        "low": pytest.approx(2.5e8),
+        "high": pytest.approx(1e9),
+    }
+    assert [(one["name"], one["unit"], one["amount"], one["median"]) for one in made["derived"]] == [
+        ("one way", "GB/s", 4000, pytest.approx(2.0)),
+        ("rate", "messages/s", 64, pytest.approx(3.2e7)),
+        ("lap", "s", 3, pytest.approx(6e-6)),
+    ]
+    assert (made["moved"], made["samples"], made["rounds_per_sample"], made["rounds"]) == (1000, 40, 5, 200)
+    assert (made["step"], made["bytes"], made["checked"]) == (3, 8, {"rounds": 2, "bytes": 16})
+
+
+def test_no_time_no_rate() -> None:
+    """Protects from a division by a clock's zero, and from a rate where there is no interval."""
+    made = entry({**SECONDS, "median": 0.0, "low": None, "high": None})
+    assert made["bytes_per_second"] == {"median": None, "low": None, "high": None}
+    assert [one["median"] for one in made["derived"]] == [None, None, 0.0]
+    assert [one["median"] for one in entry({**SECONDS, "median": None})["derived"]] == [None, None, None]
+
+
+def test_what_a_transport_chose_and_what_teams_measured() -> None:
+    assert (entry(SECONDS)["details"], entry(SECONDS)["members"]) == ({}, [])
+    made = entry(SECONDS, details={"protocol": "LL"}, members=({"name": "0-1"},))
+    assert (made["details"], made["members"]) == ({"protocol": "LL"}, [{"name": "0-1"}])
+
+
+def test_a_step_says_where_its_bytes_go() -> None:
+    """Protects copies between kinds of memory; a path that names no other memory ends where it began."""
+    copy = Path("d2h", "", "copy", "device", into="pinned")
+    made = record.step(RUN, 2, copy, None, "mpiexec", {"UCX_TLS": "all"}, ({"rank": 0},), 0.5, {"chunk": 8})
+    assert made == {
+        "kind": "step",
+        "run": RUN,
+        "step": 2,
+        "path": "d2h",
+        "transport": "copy",
+        "memory": "device",
+        "into": "pinned",
+        "mpi": None,
+        "launcher": "mpiexec",
+        "variables": {"UCX_TLS": "all"},
+        "ranks": [{"rank": 0}],
+        "startup_s": 0.5,
+        "details": {"chunk": 8},
+        "without": None,
+    }
+    plain = record.step(RUN, 0, STEP_PATH, None, "mpiexec", {}, [], 0.1)
+    assert (plain["into"], plain["details"]) == ("pageable", {})
+
+
+def test_evidence_has_everything_that_was_counted() -> None:
+    """Protects a verdict from being taken on trust: each wire, each rank's copies, and who did not answer."""
+    verdict = Verdict("direct", "direct over NVLink", "a doubt", {"nvlink": 0.99})
+    wire = Counted("nvlink", "GPU 0", "n1", 10, 20, links=((10, 20),))
+    copies = [{"rank": 0, "peer": {"count": 1, "bytes": 8}}]
+    made = record.evidence("stream", "aware", 8, verdict, 7, 56, {"nvlink": 0.01}, [wire], copies, ("xgmi",))
+    assert timeless(made) == {
+        "kind": "evidence",
+        "run": "",
+        "step": 0,
+        "pattern": "stream",
+        "path": "aware",
+        "bytes": 8,
+        "verdict": "direct",
+        "text": "direct over NVLink",
+        "suspicious": "a doubt",
+        "shares": {"nvlink": 0.99},
+        "doubts": {"nvlink": 0.01},
+        "rounds": 7,
+        "payload": 56,
+        "wires": [wire.to_dict()],
+        "copies": copies,
+        "silent": ["xgmi"],
+    }
+
+
+def test_wires_and_the_end() -> None:
+    found = {"host": "n1", "kind": "nvlink", "rate": 25e9}
+    whole = {"kind": "wires", "run": "", "step": 0, "path": "aware", "wires": [found]}
+    assert timeless(record.wires("aware", (found,))) == whole
+    made = record.end(RUN, "complete", 3, 1)
+    made["at"] = made.pop("ended")
+    assert timeless(made) == {"kind": "end", "run": RUN, "status": "complete", "entries": 3, "failures": 1}
+
+
+def test_a_failure_is_one_line_with_its_place() -> None:
+    """Protects the line of a report from an error's own line feeds, and the place of the failure."""
+    outcome = Outcome("hang", "rank 1\n  hangs", 1, "n1", "MPI_Recv", 8, 3, stacks=[{"rank": 1}], log=["bye"])
+    assert timeless(record.failure(RUN, None, STEP_PATH, outcome)) == {
+        "kind": "failure",
+        "run": RUN,
+        "step": None,
+        "path": "host",
+        "bytes": 8,
+        "what": "hang",
+        "text": "rank 1 hangs",
+        "remedy": None,
+        "rank": 1,
+        "host": "n1",
+        "call": "MPI_Recv",
+        "round": 3,
+        "stacks": [{"rank": 1}],
+        "log": ["bye"],
+    }
+
+
+def test_a_run_without_a_command_line() -> None:
+    """Protects runs that a program has begun: the interpreter may have no arguments at all."""
+    made = run(command=())
+    assert made["command"] == [] and made["environment"]["devices"] == [DEVICE]
+    assert made["clock"] == {"cost_s": 25e-9, "resolution_s": 1e-9}
+
+
+# ---- the machine ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def system(tmp_path: File, monkeypatch: pytest.MonkeyPatch) -> File:
+    """/sys/devices/system of a machine, empty for now."""
+    monkeypatch.setattr(record, "_CPUS", tmp_path / "cpu")
+    monkeypatch.setattr(record, "_NODES", tmp_path / "node")
+    return tmp_path
+
+
+def core(system: File, cpu: int, package: str, core_id: str) -> None:
+    folder = system / f"cpu/cpu{cpu}/topology"
+    folder.mkdir(parents=True)
+    for name, text in (("physical_package_id", package), ("core_id", core_id)):
+        if text:
+            (folder / name).write_text(f"{text}\n")
+
+
+def test_cores_and_sockets_are_counted_once(system: File) -> None:
+    """Protects from taking hyper-threads for cores, and core 0 of one socket for core 0 of the other."""
+    for cpu, (package, core_id) in enumerate([("0", "0"), ("0", "0"), ("0", "1"), ("1", "0"), ("1", "")]):
+        core(system, cpu, package, core_id)
+    core(system, 9, "", "7")
+    for node in range(4):
+        (system / f"node/node{node}").mkdir(parents=True)
+    found = record.cpu()
+    assert (found["sockets"], found["cores"], found["numa_nodes"]) == (2, 3, 4)
+    assert found["threads"] == os.cpu_count()
+
+
+def test_a_kernel_that_says_nothing(system: File) -> None:
+    """Protects from a machine of no sockets: containers hide these folders."""
+    found = record.cpu()
+    assert (found["sockets"], found["cores"], found["numa_nodes"]) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        ("processor\t: 0\nmodel name\t: Xeon(R)   8480\nmodel name\t: other\n", "Xeon(R) 8480"),
+        ("processor : 0\ncpu\t\t: POWER9, altivec\n", "POWER9, altivec"),
+        ("cpu model\t: Loongson-3A\n", "Loongson-3A"),
+        ("processor\t: 0\nmodel name\t:  \nBogoMIPS\t: 50.00\n", None),
+        ("", None),
+    ],
+)
+def test_the_name_of_a_processor(monkeypatch: pytest.MonkeyPatch, text: str, model: str | None) -> None:
+    """Protects the line by which people tell machines apart; Arm's kernel names none."""
+    monkeypatch.setattr(record, "_read", lambda file: text)
+    assert record.cpu()["model"] == (model or f"linux {os.uname().machine}")
+
+
+def test_versions() -> None:
+    """Protects the environment's figures: Python's three numbers, and installed packages alone."""
+    found = record.environment()
+    assert re.fullmatch(r"3\.\d+\.\d+", found["python"])
+    assert set(found["packages"]) <= set(record.PACKAGES)
+    assert found["memory_bytes"] == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert found["devices"] == []

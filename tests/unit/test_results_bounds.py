@@ -1,0 +1,152 @@
+"""The edges of reading and exporting: the line that is just short enough, the least size, the exact text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from support.results import entry, failure, run
+
+from wirespeed.results import export, reading
+from wirespeed.results.reading import read
+
+
+def write(file: Path, *records: dict[str, Any]) -> Path:
+    file.write_text("".join(json.dumps(one) + "\n" for one in records))
+    return file
+
+
+def test_a_message_of_no_bytes_is_an_entry(tmp_path: Path) -> None:
+    """Protects the latency of an empty message, which is what a barrier costs."""
+    results = read(write(tmp_path / "r.jsonl", run(), entry(0)))
+    assert [one["bytes"] for one in results.entries] == [0] and results.warnings == []
+
+
+def test_only_runs_have_a_schema(tmp_path: Path) -> None:
+    """Protects from a warning about a member that another kind may have, or that is no number."""
+    odd = {**entry(), "schema": 7}
+    results = read(write(tmp_path / "r.jsonl", {**run(), "schema": "7"}, odd))
+    assert (len(results.runs), len(results.entries), results.warnings) == (1, 1, [])
+
+
+def test_every_kind_has_its_list(tmp_path: Path) -> None:
+    evidence = {"kind": "evidence", "run": "a", "path": "host", "bytes": 8, "verdict": "direct", "text": "t"}
+    wires, end = {"kind": "wires", "run": "a", "path": "host"}, {"kind": "end", "run": "a"}
+    results = read(write(tmp_path / "r.jsonl", run(), evidence, wires, end, {"kind": "later"}))
+    assert (results.evidence, results.wires, results.ends) == ([evidence], [wires], [end])
+    assert results.records[1:] == [evidence, wires, end]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("{}", "a record without a proper 'kind'"),
+        ("[1]", "not a record"),
+        ('{"kind":', "damaged"),
+        ('{"kind":"step","run":"a","step":true,"path":"host"}', "step without a proper 'step'"),
+        ('{"kind":"entry","run":"a","pattern":"p","path":"q","bytes":1,"seconds":{"median":true}}', None),
+    ],
+)
+def test_a_record_that_is_none(tmp_path: Path, line: str, why: str | None) -> None:
+    """Protects the reason, which tells a damaged file from a foreign one."""
+    file = write(tmp_path / "r.jsonl", run())
+    file.write_text(f"{file.read_text()}{line}\n")
+    assert read(file).warnings == [f"line 2: {why or 'entry without a median time'}, left out"]
+
+
+def test_a_line_just_short_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects a whole line of the most bytes there may be; one more is too long, however long it goes on."""
+    file = write(tmp_path / "r.jsonl", entry(), failure())
+    lines = file.read_bytes().splitlines(keepends=True)
+    monkeypatch.setattr(reading, "LONGEST_LINE", max(map(len, lines)))
+    assert read(file).warnings == []
+    torn = b'"' + b"x" * 5 * reading.LONGEST_LINE
+    file.write_bytes(lines[0] + torn + b"\n" + lines[1] + torn)
+    results = read(file)
+    assert (len(results.entries), len(results.failures)) == (1, 1)
+    assert results.warnings == ["line 2: too long, left out", "line 4: too long, left out"]
+
+
+def test_no_line_of_ours_is_too_long() -> None:
+    """Protects entries of many teams: 1024 ranks of some 20 kB each must fit."""
+    assert 1024 * 20_000 < reading.LONGEST_LINE <= 1 << 27, "and a file of one line must fit into memory"
+
+
+def test_a_file_cut_off_in_its_first_line_is_ours(tmp_path: Path) -> None:
+    """Protects a run that was killed while it began; blank lines are no sign of another program."""
+    file = tmp_path / "r.jsonl"
+    file.write_bytes(b'{"kind":"run","schema":1,"wire')
+    results = read(file)
+    assert (results.records, results.warnings) == ([], ["line 1: cut off, left out"])
+    file.write_bytes(b"\n  \n" + json.dumps(entry()).encode())
+    assert (len(read(file).entries), read(file).warnings) == (1, [])
+
+
+# ---- tables ---------------------------------------------------------------------------------------------
+
+
+def test_a_row_has_what_the_entry_says() -> None:
+    """Protects each column from another member's value."""
+    one = {
+        "run": "a",
+        "step": 1,
+        "pattern": "stream",
+        "path": "host",
+        "memory": "pageable",
+        "bytes": 8,
+        "moved": 16,
+        "seconds": {"median": 2.0, "low": 1.0, "high": 3.0, "min": 0.5, "max": 4.0, "p99": 3.5, "mean": 2.5},
+        "bytes_per_second": {"median": 8.0, "low": 5.0, "high": 16.0},
+        "confidence": 0.95,
+        "precision": 0.5,
+        "samples": 40,
+        "batches": 4,
+        "rounds_per_sample": 5,
+        "rounds": 200,
+        "stopped": "time",
+        "checked": {"rounds": 2, "bytes": 32},
+        "elapsed_s": 0.25,
+        "at": "now",
+        "definition": "one way",
+    }
+    line = (
+        "a,1,stream,host,pageable,8,16,2.0,1.0,3.0,0.5,4.0,3.5,2.5,8.0,5.0,16.0,0.95,0.5,40,4,5,200,time,2,32"
+    )
+    assert export.to_csv([one]).splitlines()[1] == f"{line},0.25,now,one way"
+    assert [str(value) for value in export.rows([one])[0].values()] == f"{line},0.25,now,one way".split(",")
+    arrays = export.to_arrays([one])
+    assert [str(arrays[name][0]) for name in export.COLUMNS] == f"{line},0.25,now,one way".split(",")
+
+
+def test_json_is_indented_by_one() -> None:
+    """Protects the export's size and its last line feed."""
+    assert export.to_json([]) == "[]\n"
+    text = export.to_json([{"run": "a"}])
+    assert text.startswith('[\n {\n  "run": "a",\n  "step": null,\n') and text.endswith("\n }\n]\n")
+
+
+def test_a_frame_has_the_same_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects notebooks where no test has pandas: a stand-in takes what the real one is given."""
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=dict))
+    frame = export.to_frame([entry(8), entry(64)])
+    assert list(frame) == list(export.COLUMNS) and frame["bytes"].tolist() == [8, 64]
+
+
+def test_types_of_columns_with_gaps() -> None:
+    """Protects numpy's types: whole numbers stay whole unless one is missing; nothing is no text."""
+    entries: list[dict[str, Any]] = [
+        {"step": 1, "bytes": 1 << 60, "run": "a", "elapsed_s": 1, "seconds": 3},
+        {"step": None, "bytes": 3, "run": None, "elapsed_s": "1", "seconds": {"median": [1]}},
+    ]
+    table = export.to_arrays(entries)
+    assert table["bytes"].dtype == np.int64 and table["bytes"].tolist() == [1 << 60, 3]
+    assert table["step"].dtype == np.float64 and table["step"][0] == 1 and np.isnan(table["step"][1])
+    assert table["run"].tolist() == ["a", ""]
+    assert table["elapsed_s"].dtype == np.float64 and table["elapsed_s"][0] == 1.0
+    assert np.isnan(table["elapsed_s"][1]) and np.isnan(table["median_s"]).all()
+    assert export.rows(entries)[1]["median_s"] is None
