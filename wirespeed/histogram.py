@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 UNIT_S = 1e-9
@@ -65,13 +66,12 @@ class Histogram:
         """The value with `position` samples below it, were each bin's spread evenly on the log scale."""
         if not self.total:
             raise ValueError("an empty histogram has no quantiles")
-        below = 0
-        for index in sorted(self.counts):
-            count = self.counts[index]
-            if below + count >= position:
-                return self.edge(index + max(position - below, 0.0) / count)
-            below += count
-        return self.edge(max(self.counts) + 1)
+        indices = sorted(self.counts)
+        ends = list(accumulate(self.counts[index] for index in indices))
+        at = bisect_left(ends, position)
+        count = self.counts[indices[at]]
+        below = ends[at] - count
+        return self.edge(indices[at] + (position - below) / count)
 
     def quantile(self, share: float) -> float:
         """The smallest value with at least this share of the samples at or below it, to within one bin.

@@ -94,7 +94,7 @@ class Samples:
             raise ValueError("no samples")
         if self._fine is None:
             self._kept.sort()
-        elif self._kept:
+        else:
             self._fold()
 
     def median(self) -> float:
@@ -189,8 +189,7 @@ def median_interval(batch_medians: Sequence[float], median: float) -> tuple[floa
         common = _common(logs)
         wider = math.sqrt((1 + common) / (1 - common))
     below, above = max(centre - low, 0.0) * wider, max(high - centre, 0.0) * wider
-    # Not exp(centre - 0): where nothing is added, nothing is to be rounded.
-    return (median * math.exp(-below) if below else median, median * math.exp(above) if above else median)
+    return median * math.exp(-below), median * math.exp(above)
 
 
 def ratio_interval(
@@ -230,8 +229,6 @@ def _grouped(medians: Sequence[float]) -> Sequence[float]:
     size = 1
     while len(medians) // size > MOST_GROUPS:
         size += 2
-    if size == 1:
-        return medians
     # What is left over goes to the last group; where that would make it even, the first batch stays out.
     skipped = len(medians) % size % 2
     starts = [skipped + size * i for i in range(len(medians) // size)]

@@ -48,6 +48,15 @@ def test_a_bin_holds_its_own_lower_end(index: int, bins: int) -> None:
     assert histogram.counts == {index: 1}
 
 
+@pytest.mark.parametrize("bins", [16, 4096])
+def test_what_is_just_below_a_bin_is_not_in_it(bins: int) -> None:
+    """Protects both sides of an edge from the rounding of the logarithm."""
+    for index in range(-100, 700):
+        histogram = Histogram(bins)
+        histogram.add([math.nextafter(histogram.edge(index), 0.0)])
+        assert histogram.counts == {index - 1: 1}
+
+
 def test_a_histogram_looks_as_published() -> None:
     histogram = Histogram()
     histogram.add([1.01e-9, 1.01e-9, 2.01e-9])
@@ -58,7 +67,15 @@ def test_a_histogram_looks_as_published() -> None:
 
 @pytest.mark.parametrize(
     "damage",
-    [{"base": 1.0}, {"base": 0.3}, {"unit_s": 0}, {"counts": [-1]}, {"counts": None}, {"base": 1.5}],
+    [
+        {"base": 1.0},
+        {"base": 0.3},
+        {"unit_s": 0},
+        {"counts": [-1]},
+        {"counts": None},
+        {"base": 1.5},
+        {"base": 5.0},
+    ],
 )
 def test_a_damaged_histogram_is_refused(damage: dict[str, object]) -> None:
     with pytest.raises((ValueError, TypeError)):
@@ -72,3 +89,44 @@ def test_an_empty_histogram_has_no_quantile() -> None:
         Histogram().quantile(0.5)
     with pytest.raises(ValueError, match="between 0 and 1"):
         Histogram().quantile(1.5)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        Histogram().quantile(-0.1)
+
+
+def test_places_between_bins_are_even_on_the_log_scale() -> None:
+    """One bin an octave: four samples in [1, 2) ns, two in [4, 8) ns; each has its share of the bin."""
+    histogram = Histogram(bins_per_octave=1)
+    histogram.add([1.5e-9, 1.2e-9, 1.1e-9, 1.9e-9, 5e-9, 6e-9])
+    assert histogram.counts == {0: 4, 2: 2} and histogram.total == 6
+    octaves = {0.0: 0.0, 1 / 6: 0.25, 0.5: 0.75, 4 / 6: 1.0, 5 / 6: 2.5, 1.0: 3.0}
+    for share, octave in octaves.items():
+        assert histogram.quantile(share) == pytest.approx(1e-9 * 2**octave)
+    # The sample of a rank stands in the middle of its share.
+    octaves = {1: 0.125, 4: 0.875, 5: 2.25, 6: 2.75}
+    for rank, octave in octaves.items():
+        assert histogram.ranked(int(rank)) == pytest.approx(1e-9 * 2**octave)
+
+
+def test_nothing_counts_as_a_picosecond() -> None:
+    """16 x log2(0.001) = -159.5."""
+    histogram = Histogram()
+    histogram.add([0.0, 1e-15, 1e-12])
+    assert histogram.counts == {-160: 3}
+
+
+def test_finer_bins_are_added_up() -> None:
+    fine, coarse = Histogram(4), Histogram(2)
+    fine.add([1e-9 * 2 ** ((bin_ + 0.5) / 4) for bin_ in (0, 1, 1, 2, 7)])
+    coarse.add([1.1e-9])
+    coarse.merge(fine)
+    assert coarse.counts == {0: 4, 1: 1, 3: 1} and coarse.total == 6
+    for other in (Histogram(3), Histogram(4, unit_s=1e-6)):
+        with pytest.raises(ValueError, match="do not fit into each other"):
+            coarse.merge(other)
+
+
+def test_the_smallest_histograms_of_a_file() -> None:
+    empty = Histogram().to_dict()
+    assert (empty["first"], empty["counts"]) == (0, [])
+    one = Histogram.from_dict({"base": 2.0, "unit_s": 1e-6, "first": -1, "counts": [2, 0, 1]})
+    assert (one.bins_per_octave, one.unit_s, one.counts, one.total) == (1, 1e-6, {-1: 2, 1: 1}, 3)

@@ -5,43 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.limited import counted, rate, used, wire
 
 from wirespeed.errors import WirespeedError
-from wirespeed.limits import Ceiling, Used, ceiling
+from wirespeed.limits import Used, ceiling
 from wirespeed.units import parse_rate
-
-H200 = "NVIDIA H200"
-
-
-def ranks(count: int, name: str = H200, per_host: int | None = None) -> list[dict[str, Any]]:
-    return [
-        {
-            "rank": n,
-            "host": f"n{n // (per_host or count)}",
-            "device": {"kind": "cuda", "name": name, "id": f"G{n}"} if name else None,
-        }
-        for n in range(count)
-    ]
-
-
-def used(pattern: str = "pingpong", transport: str = "mpi", count: int = 2, **more: Any) -> Used:
-    step = {
-        "ranks": ranks(count, more.pop("name", H200), more.pop("per_host", None)),
-        "memory": more.pop("memory", "device"),
-        "transport": transport,
-        "into": more.pop("into", None),
-    }
-    return Used(pattern, step, **more)
-
-
-def rate(found: Ceiling | None) -> float:
-    """GB/s."""
-    assert found is not None
-    return round(found.rate / 1e9, 1)
-
-
-def wire(kind: str, name: str = "", host: str = "n0", **facts: Any) -> dict[str, Any]:
-    return {"kind": kind, "name": name, "host": host, "device": None, "rate": None, **facts}
 
 
 def test_links_between_gpus() -> None:
@@ -119,16 +87,6 @@ def test_copies() -> None:
     # Managed memory lies on either side of the slot, unless it was told to stay in the host's.
     assert ceiling(used("copy", "copy", 1, memory="managed", into="device")) is None
     assert rate(ceiling(used("copy", "copy", 1, memory="managed-host", into="device"))) == 58.4
-
-
-def counted(kind: str, *, moved: int = 125, verdict: str = "network") -> dict[str, Any]:
-    """Of each 100 bytes of payload that a host exchanged."""
-    wires = [
-        {"kind": kind, "host": host, "name": "port", "sent": moved, "received": 0}
-        | {"expected_sent": 100, "expected_received": 0}
-        for host in ("n0", "n1")
-    ]
-    return {"verdict": verdict, "wires": wires}
 
 
 def test_networks() -> None:

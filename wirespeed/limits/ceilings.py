@@ -215,7 +215,7 @@ def _of_host(used: Used, host: str) -> Ceiling | None:
     busy = [
         wire
         for wire in used.evidence.get("wires") or ()
-        if wire["kind"] in PORTS and wire["host"] == host and _moved(wire) > 0.1 * max(1, _expected(wire))
+        if wire["kind"] in PORTS and wire["host"] == host and _moved(wire) > 0.1 * _expected(wire)
     ]
     told = {wire.get("name"): wire for wire in used.wires if wire.get("host") == host}
     ports = [told.get(wire["name"], {}) for wire in busy]

@@ -1,0 +1,167 @@
+"""A file of one's own transfers: what it means, what may stand in it, and what is said of what may not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wirespeed.errors import WirespeedError
+from wirespeed.patterns import Shape, find_pattern
+from wirespeed.patterns.answers import unanswered
+from wirespeed.patterns.custom import Line, read
+
+HEAD = "step,from,to,bytes\n"
+
+
+def written(folder: Path, text: str, name: str = "mine.csv") -> str:
+    file = folder / name
+    file.write_text(text)
+    return str(file)
+
+
+def complaint(name: str) -> str:
+    """Without the file's name."""
+    with pytest.raises(WirespeedError) as error:
+        read(name)
+    return str(error.value).replace(name, "FILE")
+
+
+def plan(rank: int, shape: Shape) -> list[tuple[list[Any], list[Any]]]:
+    """(sends, receives) of each step: peer, bytes, place here, place there."""
+    return [
+        (
+            [(t.peer, t.bytes, t.offset, t.there) for t in step.sends],
+            [(t.peer, t.bytes, t.offset, t.there) for t in step.receives],
+        )
+        for step in find_pattern("custom").steps(rank, shape, 0)
+    ]
+
+
+def test_a_file_of_two_steps(tmp_path: Path) -> None:
+    """Protects places in buffers, one for each transfer at both ends; and the answer of who only receives."""
+    file = written(tmp_path, f"{HEAD}1,1,0,8\n0,0,1,100\n0,2,1,50\n0,0,1,7\n")
+    custom, shape = find_pattern("custom"), Shape(3, {"file": file})
+    assert plan(0, shape) == [
+        ([(1, 100, 0, 0), (1, 7, 100, 150)], []),
+        ([], [(1, 8, 0, 0)]),
+        ([], []),
+    ]
+    assert plan(1, shape) == [
+        ([], [(0, 100, 0, 0), (2, 50, 100, 0), (0, 7, 150, 100)]),
+        ([(0, 8, 0, 0)], []),
+        ([(2, 0, 0, 0)], []),
+    ]
+    assert plan(2, shape) == [([(1, 50, 0, 100)], []), ([], []), ([], [(1, 0, 0, 0)])]
+    assert [custom.extent(rank, shape, 0) for rank in range(3)] == [107, 157, 50]
+    assert custom.refuse(shape) is None and custom.wanted_ranks(shape) == 3
+    assert custom.refuse(Shape(2, shape.options)) == (
+        f"{file}:4: rank 2 takes 3 ranks or more, not 2: --ranks 3"
+    )
+    assert custom.fixed_sizes(shape) == (100,)
+    figure = custom.figure(shape, 0)
+    assert (figure.divisor, figure.bytes) == (1, 165)
+    text = "whole round: 4 transfers, 165 B, in 2 steps, and an empty answer; GB/s of all bytes"
+    assert figure.definition == text
+    assert [(one.name, one.amount, one.unit) for one in figure.derived] == [("messages", 4, "messages/s")]
+
+
+def test_the_highest_rank_says_how_many_are_needed(tmp_path: Path) -> None:
+    file = written(tmp_path, f"{HEAD}0,1,2,8\n0,0,3,8\n")
+    refused = find_pattern("custom").refuse(Shape(3, {"file": file}))
+    assert refused == f"{file}:3: rank 3 takes 4 ranks or more, not 3: --ranks 4"
+
+
+def test_one_transfer_each_way(tmp_path: Path) -> None:
+    file = written(tmp_path, f"{HEAD}0,0,1,8\n0,1,0,8\n")
+    text = "whole round: 2 transfers, 16 B, in 1 step; GB/s of all bytes"
+    assert find_pattern("custom").figure(Shape(2, {"file": file}), 0).definition == text
+    assert len(plan(0, Shape(2, {"file": file}))) == 1
+
+
+def test_one_transfer(tmp_path: Path) -> None:
+    file = written(tmp_path, f"{HEAD}0,0,1,8\n")
+    text = "whole round: 1 transfer, 8 B, in 1 step, and an empty answer; GB/s of all bytes"
+    assert find_pattern("custom").figure(Shape(2, {"file": file}), 0).definition == text
+
+
+def test_who_answers() -> None:
+    # 0 -> 1 -> 2 -> 0 is a circle; 3 hears from it and answers, and 4 hears of 3.
+    circle = [(0, 1), (1, 2), (2, 0)]
+    assert unanswered(circle) == []
+    assert unanswered([*circle, (1, 3), (3, 4), (1, 3)]) == [(1, 3), (3, 4)]
+    # Two that send to the same one; a chain; a branch that leads back.
+    assert unanswered([(2, 1), (0, 1)]) == [(0, 1), (2, 1)]
+    assert unanswered([(2, 1), (1, 0)]) == [(1, 0), (2, 1)]
+    assert unanswered([(0, 1), (0, 2), (2, 0)]) == [(0, 1)]
+
+
+def test_comments_blanks_and_columns_in_any_order(tmp_path: Path) -> None:
+    file = written(tmp_path, "# mine\n\n To ,FROM, bytes,step\n , , ,\n1,0, 64K ,0\n#2,0,8,0\n0,1,4096,0\n")
+    assert read(file) == (Line(5, 0, 0, 1, 65536), Line(7, 0, 1, 0, 4096))
+
+
+def test_the_largest_that_may_stand_in_a_file(tmp_path: Path) -> None:
+    """Protects the limits, each still allowed and one more not."""
+    most = written(tmp_path, f"{HEAD}0,16777216,0,16T\n0,0,16777216,0\n", "most.csv")
+    assert [(line.sender, line.receiver, line.bytes) for line in read(most)] == [
+        (1 << 24, 0, 1 << 44),
+        (0, 1 << 24, 0),
+    ]
+    refused = (
+        ("0,16777217,0,8", "from is a whole number from 0 to 16777216, not '16777217'"),
+        ("0,0,16777217,8", "to is a whole number from 0 to 16777216, not '16777217'"),
+        ("100001,0,1,8", "step is a whole number from 0 to 100000, not '100001'"),
+        ("0000000001,0,1,8", "step is a whole number from 0 to 100000, not '0000000001'"),
+        ("0,0,1,17592186044417", "bytes is a size as in 4096 or 64K, not '17592186044417'"),
+        ("0,0,1,-1", "bytes is a size as in 4096 or 64K, not '-1'"),
+        (f"0,{'x' * 50},1,8", f"from is a whole number from 0 to 16777216, not '{'x' * 40}'"),
+        ("0,0,1", "3 values where there must be 4"),
+        ("0", "1 value where there must be 4"),
+    )
+    for number, (row, said) in enumerate(refused):
+        assert complaint(written(tmp_path, f"{HEAD}{row}\n", f"{number}.csv")) == f"FILE:2: {said}"
+    # The last step is allowed; what is wrong with this file is the first one that is missing.
+    gap = written(tmp_path, f"{HEAD}0,0,1,8\n000100000,0,1,8\n", "gap.csv")
+    assert complaint(gap) == "FILE: step 1 has no transfers; number the steps 0, 1, 2, ..."
+
+
+JSON = [
+    ("{}", ": the file must be a list of objects with step, from, to, bytes"),
+    ('[{"step": 0, "from": 0, "to": 1}]', ": entry 1 must have the members step, from, to, bytes"),
+    ("[7]", ": entry 1 must have the members step, from, to, bytes"),
+    ('[{"step": 0, "from": 0, "to": 0, "bytes": 8}]', ": entry 1: rank 0 cannot send to itself"),
+    ("[\n{,", ":2: this is no JSON (Expecting property name enclosed in double quotes)"),
+    ("[]", ": there are no transfers in it"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), JSON)
+def test_what_is_wrong_in_a_list(tmp_path: Path, text: str, said: str) -> None:
+    assert complaint(written(tmp_path, text, "mine.json")) == f"FILE{said}"
+
+
+def test_a_number_beyond_all_bounds_is_one_line(tmp_path: Path) -> None:
+    """Protects from a traceback: Python takes no numbers of so many digits, and has no line for it."""
+    said = complaint(written(tmp_path, f"[{'7' * 5000}]", "mine.json"))
+    assert said.startswith(("FILE:1: this is no JSON (Exceeds the limit", "FILE: entry 1 must have"))
+
+
+def test_a_list_may_have_sizes_as_text(tmp_path: Path) -> None:
+    rows = [{"step": 0, "from": 1, "to": 0, "bytes": "4K"}]
+    assert read(written(tmp_path, json.dumps(rows), "mine.json")) == (Line(1, 0, 1, 0, 4096),)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    custom = find_pattern("custom")
+    with pytest.raises(WirespeedError, match=r"^custom takes its transfers from a file: --file FILE.csv or"):
+        custom.refuse(Shape(2))
+    assert complaint(str(tmp_path)) == "--file FILE: this is no regular file; every rank has to read it"
+    assert complaint(str(tmp_path / "none")) == "--file FILE: cannot read it (No such file or directory)"
+    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\xff")
+    assert complaint(str(tmp_path / "binary.csv")) == "--file FILE: cannot read it (it is not UTF-8 text)"
+    assert complaint(written(tmp_path, "\n#\n0,0,1,8\n", "headless.csv")) == (
+        "FILE:3: the first line must be step,from,to,bytes"
+    )

@@ -1,0 +1,110 @@
+"""Limits between hosts and inside a host's memory: what was seen on which wire, and the equation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support.limited import counted, used, wire
+
+from wirespeed.limits import ceiling
+
+HOST: dict[str, Any] = {"memory": "pageable", "name": ""}
+FAR: dict[str, Any] = {**HOST, "per_host": 1}
+
+
+def seen(*wires: tuple[str, str, int, int], verdict: str = "network") -> dict[str, Any]:
+    """Evidence from (host, name, bytes each way, payload each way)."""
+    return {
+        "verdict": verdict,
+        "wires": [
+            {"kind": "infiniband", "host": host, "name": name, "sent": moved, "received": moved}
+            | {"expected_sent": expected, "expected_received": expected}
+            for host, name, moved, expected in wires
+        ],
+    }
+
+
+def ports(*names: str, host: str = "n0", rate: float = 50e9, **more: Any) -> list[dict[str, Any]]:
+    return [wire("infiniband", name, host, rate=rate, **more) for name in names]
+
+
+def test_ports_of_a_host_together() -> None:
+    """Protects the sum over a host's busy ports: 100 of 110 bytes are payload, and n1 is the slower host."""
+    evidence = seen(("n0", "a", 55, 100), ("n0", "b", 55, 90), ("n1", "a", 110, 100), ("n1", "b", 0, 100))
+    told = ports("a", "b") + ports("a", "b", host="n1", rate=75e9)
+    found = ceiling(used(**FAR, wires=told, evidence=evidence))
+    assert found and found.rate == pytest.approx(75e9 / 1.1) and found.wire == "network"
+    assert found.equation == "a 75 GB/s x 0.909 payload = 68.18 GB/s out of n1"
+    assert found.source == "rate as the driver states it" and not found.stated
+    faster = ports("a", "b") + ports("a", host="n1", rate=400e9)
+    found = ceiling(used(**FAR, wires=faster, evidence=evidence))
+    assert found and found.rate == pytest.approx(100e9 / 1.1)
+    assert found.equation == "a 50 GB/s x 0.909 payload + b 50 GB/s x 0.909 payload = 90.91 GB/s out of n0"
+    stated = ports("a") + ports("b", stated=True) + ports("a", host="n1", rate=400e9)
+    found = ceiling(used(**FAR, wires=stated, evidence=evidence))
+    assert found and found.stated and found.source == "rate stated with --link"
+    # A busy port of one host that nobody knows: no limit at all.
+    assert ceiling(used(**FAR, wires=ports("a", "b"), evidence=evidence)) is None
+    half = ports("a") + ports("a", host="n1")
+    assert ceiling(used(**FAR, wires=half, evidence=evidence)) is None
+
+
+@pytest.mark.parametrize(("moved", "busy"), [(10, False), (11, True)])
+def test_a_port_is_busy_above_a_tenth(moved: int, busy: bool) -> None:
+    evidence = seen(("n0", "a", moved, 100), ("n1", "a", 100, 100))
+    told = ports("a") + ports("a", host="n1", rate=400e9)
+    found = ceiling(used(**FAR, wires=told, evidence=evidence))
+    # Less moved than there was payload: no share above all of it.
+    assert (found.rate if found else None) == (50e9 if busy else None)
+
+
+def test_a_port_of_which_nothing_was_expected() -> None:
+    """Protects from a division: what did not move is not busy, and what did has no payload in it."""
+    for moved, limit in ((0, None), (1, 0.0)):
+        evidence = seen(("n0", "a", moved, 0), ("n1", "a", 100, 100))
+        found = ceiling(used(**FAR, wires=ports("a") + ports("a", host="n1"), evidence=evidence))
+        assert (found.rate if found else None) == limit
+
+
+def test_between_hosts_only_what_was_seen_on_their_wires() -> None:
+    told = ports("a") + ports("a", host="n1")
+    for verdict, known in (("network", True), ("staged", True), ("shared memory", False), ("unknown", False)):
+        evidence = seen(("n0", "a", 100, 100), ("n1", "a", 100, 100), verdict=verdict)
+        assert (ceiling(used(**FAR, wires=told, evidence=evidence)) is not None) == known
+    # NVLink is no port of a host.
+    evidence = counted("nvlink")
+    nvlink = [wire("nvlink", "port", host, rate=1e9) for host in ("n0", "n1")]
+    assert ceiling(used(**FAR, wires=nvlink, evidence=evidence)) is None
+
+
+@pytest.mark.parametrize(
+    ("mtu", "share"), [(None, 1.0), (0, 1.0), (52, 1.0), (53, 1 / 91), (1500, 1448 / 1538)]
+)
+def test_payload_of_tcp(mtu: int | None, share: float) -> None:
+    """52 bytes of IP, TCP and time stamp in a packet; 14 + 24 bytes of Ethernet around it."""
+    told = [wire("network", "port", host, rate=1e9, mtu=mtu) for host in ("n0", "n1")]
+    found = ceiling(used(**FAR, wires=told, evidence=counted("network")))
+    assert found and found.rate == pytest.approx(1e9 * share)
+
+
+def test_memory_of_a_host() -> None:
+    shared = {"verdict": "shared memory"}
+    told = wire("memory", "memory", rate=12e9)
+    found = ceiling(used(**HOST, wires=[wire("pcie", rate=1e9), told], evidence=shared))
+    assert found and found.equation == "one core copying from memory to memory = 12.0 GB/s"
+    found = ceiling(used(**HOST, wires=[told | {"slower": "writing"}], evidence=shared))
+    assert found and found.equation == "one core writing = 12.0 GB/s"
+    assert found.source == "measured here before the counted rounds, with buffers beyond the caches"
+    found = ceiling(used(**HOST, wires=[told | {"stated": True}], evidence=shared))
+    assert found and found.equation == "copies in memory = 12 GB/s, stated"
+
+
+def test_loopback_has_the_limit_that_is_stated() -> None:
+    loopback = {"verdict": "loopback"}
+    told = [wire("memory", "memory", rate=12e9), wire("loopback", "lo", rate=1e9)]
+    assert ceiling(used(**HOST, wires=told, evidence=loopback)) is None
+    stated = [told[0], told[1] | {"stated": True}]
+    found = ceiling(used(**HOST, wires=stated, evidence=loopback))
+    assert found and found.equation == "1 GB/s, stated"
+    assert ceiling(used(**HOST, wires=told, evidence={"verdict": "unknown"})) is None

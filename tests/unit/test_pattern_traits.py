@@ -1,0 +1,123 @@
+"""What patterns say of themselves: to the command line, to ranks and to reports."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from wirespeed.errors import WirespeedError
+from wirespeed.patterns import (
+    Figure,
+    Option,
+    Pattern,
+    Shape,
+    Step,
+    Team,
+    Transfer,
+    all_patterns,
+    find_pattern,
+)
+
+
+@pytest.mark.parametrize(
+    ("trait", "those"),
+    [
+        ("together", ("copy", "custom", "groups", "halo")),
+        ("slowest_counts", ("custom", "groups", "halo", "ring")),
+        ("in_place", ("ring",)),
+        ("within", ("copy",)),
+        ("one_buffer", ("exchange", "pingpong")),
+        ("published", ("pingpong",)),
+        ("by_host", ("groups",)),
+    ],
+)
+def test_traits(trait: str, those: tuple[str, ...]) -> None:
+    """Protects what a figure means: where a barrier goes before each sample, whose time a team's is, ..."""
+    assert {name for name, pattern in all_patterns().items() if getattr(pattern, trait)} == {*those}
+
+
+def test_ranks_that_a_pattern_takes() -> None:
+    two = {"exchange", "pingpong", "stream"}
+    assert {name for name, pattern in all_patterns().items() if pattern.ranks is not None} == two
+    for name in two:
+        pattern = find_pattern(name)
+        assert pattern.wanted_ranks(Shape(0)) == 2 and pattern.refuse(Shape(2)) is None
+        assert pattern.refuse(Shape(3)) == f"{name} takes exactly two ranks, not 3: start it with -n 2"
+    assert find_pattern("groups").wanted_ranks(Shape(0)) is None
+
+
+MILLIONS = 10_000_000
+
+
+def test_options() -> None:
+    """Protects the command line: defaults, and the least and the most that may be given."""
+    found = {
+        f"{name} --{one.name}": (one.default, one.least, one.most)
+        for name, pattern in all_patterns().items()
+        for one in pattern.options
+    }
+    assert found == {
+        "copy --node": (None, 0, MILLIONS),
+        "custom --file": (None, 1, MILLIONS),
+        "groups --group": (1, 1, MILLIONS),
+        "groups --count": (None, 1, MILLIONS),
+        "halo --columns": (None, 1, MILLIONS),
+        "halo --periodic": (False, 1, MILLIONS),
+        "pairs --alone": (False, 1, MILLIONS),
+        "pairs --sample": (None, 1, MILLIONS),
+        "pairs --seed": (1, 0, MILLIONS),
+        "ring --steps": (None, 2, MILLIONS),
+        "stream --window": (64, 1, 4096),
+        "stream --both-ways": (False, 1, MILLIONS),
+    }
+    every = [one for pattern in all_patterns().values() for one in pattern.options]
+    assert [one.name for one in every if one.many] == ["group"]
+    assert [one.name for one in every if one.for_transport] == ["node"]
+    assert [one.name for one in every if one.each_node] == ["node"]
+    assert Option("both-ways", "", default=False).key == "both_ways"
+
+
+def test_part_left_out_is_the_first_one() -> None:
+    """Of every method that takes a part, the one that all patterns are written after among them."""
+    patterns = all_patterns().values()
+    methods: list[Callable[..., Any]] = [Pattern.steps, Pattern.team]
+    methods += [method for one in patterns for method in (one.steps, one.team)]
+    for method in methods:
+        assert inspect.signature(method).parameters["part"].default == 0
+
+
+class Relay(Pattern):
+    """Says nothing of itself that it need not say."""
+
+    name = "relay"
+    summary = "Three ranks."
+    ranks = 3
+
+    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
+        return [Step((Transfer(1, size, 10),), (Transfer(2, size, 30),))] if rank == 0 else []
+
+    def figure(self, shape: Shape, size: int) -> Figure:
+        return Figure(1, size, "made up: nothing")
+
+
+def test_what_a_pattern_says_that_says_nothing() -> None:
+    """Protects a new pattern's plain answers: one part, one team of all, buffers up to the last byte."""
+    relay, shape = Relay(), Shape(3)
+    assert relay.refuse(shape) is None
+    assert relay.refuse(Shape(2)) == "relay takes exactly 3 ranks, not 2: start it with -n 3"
+    assert (relay.parts(shape), relay.headline(shape), relay.sums(0, shape, 8)) == (1, None, None)
+    assert relay.fixed_sizes(shape) is None and relay.wanted_ranks(shape) == 3
+    assert relay.team(2, shape) == Team("", range(3))
+    assert relay.extent(0, shape, 100) == 130 and relay.extent(1, shape, 100) == 0
+
+
+def test_a_pattern_that_is_not_there() -> None:
+    with pytest.raises(WirespeedError) as error:
+        find_pattern("torus")
+    assert str(error.value) == (
+        "there is no pattern called 'torus'; there are: "
+        "copy, custom, exchange, groups, halo, pairs, pingpong, ring, stream"
+    )
