@@ -12,7 +12,8 @@ import pytest
 from support import mpis
 from support.stand_ins import fake_nccl
 
-SCRIPT = Path(__file__).parents[1] / "support" / "two_ranks.py"
+SUPPORT = Path(__file__).parents[1] / "support"
+SCRIPT, PATTERNS = SUPPORT / "two_ranks.py", SUPPORT / "peer_patterns.py"
 
 
 def two_ranks(scenario: str, builds: Path, **variables: str) -> dict[str, Any]:
@@ -53,28 +54,20 @@ def test_no_communicator_is_left_where_a_peer_has_none(builds: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["stores", "bulk", "pull", "packets"])
-def test_words_that_no_protocol_has_raised_of_late(method: str, tmp_path: Path) -> None:
+def test_words_that_no_protocol_has_raised_of_late(method: str) -> None:
     """Protects a transport that has moved more than 2^31 messages by another protocol.
 
     Flags and credit are compared by signed difference: a word that stayed behind would pass too early.
     """
-    from support.command import wirespeed
-
     mpi = mpis.find("openmpi")
     if isinstance(mpi, str):
         pytest.skip(mpi)
-    test = [
-        "--test",
-        f"method={method}",
-        "--test",
-        "blocks=2",
-        "--test",
-        f"transfers-before={(1 << 31) + 100}",
-    ]
-    done = wirespeed(
-        *("pingpong", "--device", "emulated", "--mpi", str(mpi.mpiexec), "--paths", "gpu"),
-        *("--sizes", "8,64K,1M", "--max-time", "0.005", *test),
-        out=tmp_path / "r.jsonl",
+    options = f"method={method};blocks=2;transfers-before={(1 << 31) + 100}"
+    done = subprocess.run(
+        mpi.command(3, sys.executable, PATTERNS, str(mpi.library), "3", "gpu", options),
+        env={**mpi.environment(), "WIRESPEED_EMULATED": "count=4"},
+        capture_output=True,
+        text=True,
     )
-    assert done.code == 0, done.err + done.out
-    assert [entry["bytes"] for entry in done.entries] == [8, 1 << 16, 1 << 20]
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f'"method": "{method}"' in done.stdout
