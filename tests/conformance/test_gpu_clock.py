@@ -1,0 +1,53 @@
+"""The clock that stamps the path gpu, over a fake HIP driver whose kernels run on the CPU's clock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import mpis
+from support.command import Done, wirespeed
+from support.stand_ins import fake_driver
+
+
+def measured(builds: Path, out: Path, kilohertz: str) -> Done:
+    """A ping-pong over a driver that says so of its devices' clock, which counts nanoseconds."""
+    mpi = mpis.find("mpich")
+    if isinstance(mpi, str):
+        pytest.skip(mpi)
+    done = wirespeed(
+        *("pingpong", "--device", "hip", "--paths", "gpu", "--sizes", "8,64K", "--max-time", "0.02"),
+        *("--mpi", mpi.mpiexec),
+        out=out,
+        environment={**fake_driver(builds, "hip"), "FAKE_HIP_CLOCK": kilohertz},
+    )
+    done.no_stack_trace()
+    if done.failures and "rtc not found" in done.failures[0]["text"]:
+        pytest.skip(done.failures[0]["text"])
+    return done
+
+
+def test_a_true_rate_gives_figures(builds: Path, tmp_path: Path) -> None:
+    done = measured(builds, tmp_path / "r.jsonl", "1000000")
+    assert done.code == 0, done.err + done.out
+    assert [entry["bytes"] for entry in done.entries] == [8, 64 << 10]
+
+
+@pytest.mark.parametrize("kilohertz", ["250000", "4000000"])
+def test_a_rate_that_is_not_so_is_refused(kilohertz: str, builds: Path, tmp_path: Path) -> None:
+    """Protects figures from a clock that is said to count four times slower, or faster, than it does."""
+    done = measured(builds, tmp_path / "r.jsonl", kilohertz)
+    assert not done.entries
+    [failure] = done.failures
+    assert failure["what"] == "error" and "the clock's rate is not the one" in failure["text"]
+
+
+@pytest.mark.parametrize("kilohertz", ["0", "unknown"])
+def test_a_rate_that_nobody_tells_makes_the_path_unavailable(
+    kilohertz: str, builds: Path, tmp_path: Path
+) -> None:
+    """Protects AMD's devices, whose clocks differ, from a rate that is taken for granted."""
+    done = measured(builds, tmp_path / "r.jsonl", kilohertz)
+    assert not done.entries
+    [failure] = done.failures
+    assert failure["what"] == "unavailable" and "how fast the GPU's clock counts" in failure["text"]
