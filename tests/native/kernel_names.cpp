@@ -1,11 +1,20 @@
 // Prints every kernel that the CPU runs, and how many arguments it takes: one per line.
 #include <cstdio>
+#include <cstdlib>
 
+#include "kernels/bulk_model.hpp"
 #include "kernels/cpu.hpp"
 
 /// Stands in for that of kernels/cpu.cpp, which each kernel calls when a process starts.
 void wirespeed::cpu::add(std::string name, Entry, std::size_t arguments) {
     std::printf("%s %zu\n", name.c_str(), arguments);
 }
+
+// What kernels call while they run; here none does.
+void wirespeed::cpu::meet(Site) { std::abort(); }
+void wirespeed::cpu::meet_warp(Site) { std::abort(); }
+void wirespeed::cpu::pause() { std::abort(); }
+void wirespeed::cpu::give_up() { std::abort(); }
+wirespeed::cpu::BulkModel& wirespeed::cpu::bulk() { std::abort(); }
 
 int main() {}

@@ -46,7 +46,8 @@ def test_gpus_have_every_kernel_that_the_cpu_has(
 ) -> None:
     """Protects GPUs from a kernel that ran in all other tests: they find it by name, with its arguments."""
     program = tmp_path / "names"
-    sources = [Path(__file__).parent / "kernel_names.cpp", native / "kernels/kernels.cpp"]
+    own = Path(__file__).parent / "kernel_names.cpp"
+    sources = [own, native / "kernels/kernels.cpp", native / "kernels/bulk_model.cpp"]
     command = [cxx, "-std=c++20", "-I", str(native), "-o", str(program), *map(str, sources), "-lpthread"]
     subprocess.run(command, check=True)
     said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
