@@ -24,10 +24,10 @@ import time
 from pathlib import Path
 
 from wirespeed.cli.common.sides import read_side
-from wirespeed.mpi import choose
-from wirespeed.report.compare import compare
-from wirespeed.report.compare_verdicts import WORSE
-from wirespeed.report.records import Run
+from wirespeed.host.mpi import choose
+from wirespeed.report.compare.comparison import compare
+from wirespeed.report.compare.verdicts import WORSE
+from wirespeed.results.runs import Run
 
 RATE = 1e9
 """Bytes per second: 1 MiB sleeps for 1 ms."""

@@ -18,15 +18,17 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from wirespeed import launch, mpi
-from wirespeed.native import Core, core
-from wirespeed.orders import startup_limit
+from wirespeed import launch
+from wirespeed.host import mpi
+from wirespeed.host.core import Core, core
+from wirespeed.job.plan import Plan
+from wirespeed.job.step_spec import Promise, startup_limit
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.plan import Plan
-from wirespeed.rank import Watched, carry, open_device
-from wirespeed.stats import CLOCK_COSTS_A_SAMPLE
+from wirespeed.rank.communicator import World
+from wirespeed.rank.startup import carry, open_device
+from wirespeed.rank.watchdog import Watched
+from wirespeed.statistics.stopping import CLOCK_COSTS_A_SAMPLE
 from wirespeed.units import format_size, parse_sizes
-from wirespeed.world import Promise, World
 
 TURN_SECONDS = 0.02
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from beside import HERE, bare, compare
 
-from wirespeed.libraries import known_libraries
+from wirespeed.host.libraries import known_libraries
 from wirespeed.units import parse_sizes
 
 NATIVE = HERE.parent / "native"

@@ -16,18 +16,18 @@ import sys
 import time
 from pathlib import Path
 
-from wirespeed import launch, mpi
-from wirespeed.orders import Orders, startup_limit
-from wirespeed.page import own_folder
-from wirespeed.plan import Plan
-from wirespeed.watch import JobStep
-from wirespeed.world import Promise
+from wirespeed import launch
+from wirespeed.frontend.job_step import JobStep
+from wirespeed.host import mpi
+from wirespeed.job.plan import Plan
+from wirespeed.job.status_page import own_folder
+from wirespeed.job.step_spec import Orders, Promise, startup_limit
 
 ENTRY = Path(mpi.__file__).with_name("entry")
 IMPORT = """
 import time; start = time.perf_counter()
-import wirespeed.rank, wirespeed.measure, wirespeed.world
-from wirespeed.native import core; core()
+import wirespeed.rank.main, wirespeed.rank.path_run, wirespeed.rank.communicator
+from wirespeed.host.core import core; core()
 took = time.perf_counter() - start
 pages = open('/proc/self/statm').read().split()[1]
 print(took, int(pages) * 4096)

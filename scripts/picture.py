@@ -17,8 +17,8 @@ from rich.text import Text
 
 from wirespeed.cli.common.reading import read_runs
 from wirespeed.errors import WirespeedError
-from wirespeed.report.reference import load_system, print_against
-from wirespeed.report.terminal import print_run
+from wirespeed.report.systems.published_curves import load_system, print_against
+from wirespeed.report.terminal.run_summary import print_run
 
 LETTER = 12.2
 """Width of a letter in Rich's pictures."""

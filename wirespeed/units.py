@@ -91,3 +91,13 @@ def format_seconds(seconds: float) -> str:
             digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
             return f"{value:.{digits}f} {unit}"
     raise AssertionError("unreachable")
+
+
+def format_rate(bytes_per_second: float) -> str:
+    """GB/s (1e9), three figures and at most four decimals: '394', '7.69', '0.0080', '<0.001'."""
+    value = bytes_per_second / 1e9
+    if 0 < value < 0.001:
+        return "<0.001"
+    limits = (99.95, 9.995, 0.9995, 0.09995)
+    digits = next((digits for digits, limit in enumerate(limits) if value >= limit), 4)
+    return f"{value:.{digits}f}"

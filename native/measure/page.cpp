@@ -22,7 +22,7 @@ void put(char* to, std::size_t capacity, std::string_view text) {
 
 }  // namespace
 
-// wirespeed/page.py unpacks the page without a header.
+// wirespeed/job/status_page.py unpacks the page without a header.
 static_assert(offsetof(PageLayout, frames) == 192 && offsetof(PageLayout, calls) == 704 &&
               offsetof(PageLayout, stack) == 3776 && offsetof(PageLayout, signal) == 7872 &&
               sizeof(PageLayout) == 8136);

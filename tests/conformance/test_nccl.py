@@ -15,7 +15,7 @@ from support import mpis
 from support.command import Done, wirespeed
 from support.stand_ins import fake_driver, fake_nccl
 
-from wirespeed.libraries import _LOADED
+from wirespeed.host.libraries import _LOADED
 
 SIZES = (0, 1, 7, 8, 4097, 1 << 16, 1 << 20)
 LARGE = 1 << 26

@@ -11,7 +11,7 @@ from support.command import wirespeed
 from support.mpis import InstalledMpi
 from support.shim import aware
 
-from wirespeed.one_part import LONG_ROUND_SECONDS
+from wirespeed.rank.sampler import LONG_ROUND_SECONDS
 
 SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 << 20}
 FAST = ("--max-time", "0.02")

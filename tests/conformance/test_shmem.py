@@ -15,7 +15,7 @@ from support.mpis import InstalledMpi
 from support.shim import fake_nvshmem
 from support.strikes import PATIENCE, SLOW, after, strike
 
-from wirespeed.libraries import _LOADED
+from wirespeed.host.libraries import _LOADED
 
 FAST = ("--max-time", "0.02")
 SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 << 20}

@@ -13,7 +13,7 @@ import pytest
 from support import mpis
 from support.command import Record
 
-from wirespeed.native import NativeError, core
+from wirespeed.host.core import NativeError, core
 
 SUPPORT = Path(__file__).parents[1] / "support"
 Ranks = Callable[..., Any]

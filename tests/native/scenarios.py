@@ -14,9 +14,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from wirespeed.machine import look
-from wirespeed.native import NativeError, core
-from wirespeed.plan import Plan
+from wirespeed.frontend.machine import look
+from wirespeed.host.core import NativeError, core
+from wirespeed.job.plan import Plan
 
 SIZES = (1, 7, 4096, 65537, 3 << 20)
 MEMORIES = ("pageable", "pinned", "device", "managed", "managed-host")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from wirespeed.native import NativeError, core
+from wirespeed.host.core import NativeError, core
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from wirespeed.native import Core, NativeError
+from wirespeed.host.core import Core, NativeError
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from support.stand_ins import KERNELS
 
-from wirespeed.libraries import known_libraries
-from wirespeed.native import core
+from wirespeed.host.core import core
+from wirespeed.host.libraries import known_libraries
 
 SOURCES = {
     "devices": (

@@ -11,7 +11,7 @@ from support.hanging_mpi import hanging_prefix
 from support.mpis import InstalledMpi
 from support.shim import aware
 
-from wirespeed.plan import Plan
+from wirespeed.job.plan import Plan
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)

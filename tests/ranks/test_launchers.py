@@ -11,8 +11,8 @@ from support.command import wirespeed
 
 from wirespeed import launch
 from wirespeed.errors import WirespeedError
+from wirespeed.host.mpi import Mpi
 from wirespeed.launch import Job
-from wirespeed.mpi import Mpi
 
 FAST = ("--sizes", "8,64K", "--max-time", "0.02")
 

@@ -123,7 +123,8 @@ def test_a_launcher_and_a_library_that_do_not_belong_together(
 )
 def test_the_local_rank_of_every_launcher(variable: str, value: str) -> None:
     """Protects the choice of the device before MPI starts."""
-    from wirespeed import devices, launch
+    from wirespeed import launch
+    from wirespeed.host import devices
 
     assert launch.local_rank({variable: value}) == 3
     assert devices.pick("cuda", 2, 3, launch.local_rank({variable: value}), ()) == 1
@@ -153,7 +154,7 @@ def test_a_rank_imports_little() -> None:
     import subprocess
     import sys
 
-    code = "import sys, wirespeed.rank, wirespeed.measure, wirespeed.world; print(*sorted(sys.modules))"
+    code = "import sys, wirespeed.rank.main, wirespeed.rank.path_run; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
     loaded = set(done.stdout.split())
     assert not loaded & {"numpy", "rich", "typer", "jinja2", "psutil", "mpi4py.MPI"}

@@ -11,14 +11,17 @@ import sys
 from typing import Any
 
 from wirespeed import launch
-from wirespeed.measure import Measurement
-from wirespeed.native import core
+from wirespeed.host.core import core
+from wirespeed.host.tether import die_with_parent
+from wirespeed.job.plan import Plan
+from wirespeed.job.step_spec import Promise
 from wirespeed.paths import find_path
 from wirespeed.patterns import Pattern, Shape, all_patterns
-from wirespeed.plan import Plan, Stopping
-from wirespeed.rank import Watched, open_device
-from wirespeed.tether import die_with_parent
-from wirespeed.world import Promise, World
+from wirespeed.rank.communicator import World
+from wirespeed.rank.path_run import Measurement
+from wirespeed.rank.startup import open_device
+from wirespeed.rank.watchdog import Watched
+from wirespeed.statistics.stopping import Stopping
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "groups": ({"group": 1}, {"group": 2}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirespeed.evidence import Counted
+from wirespeed.evidence.verdict import Counted
 
 DUE = 1000
 

@@ -15,8 +15,8 @@ from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.look import Sources, look
-from wirespeed.machine import Machine
-from wirespeed.mpi import Mpi
+from wirespeed.frontend.machine import Machine
+from wirespeed.host.mpi import Mpi
 
 MPI = Mpi("openmpi", "5.0.11", Path("/mpi"), Path("/mpi/bin/mpiexec"), Path("/mpi/lib/libmpi.so.40"), "given")
 SYSTEM = os.uname_result(("Linux", "n1", "6.8.0", "#1", "x86_64"))

@@ -1,4 +1,4 @@
-"""wirespeed.run without a machine, for tests of the command line."""
+"""wirespeed.frontend.session without a machine, for tests of the command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from wirespeed.errors import ExitCode
-from wirespeed.plan import Plan
+from wirespeed.job.plan import Plan
 
 Observer = Callable[[dict[str, Any]], None]
 
@@ -39,7 +39,7 @@ def entry(path: str, size: int, seconds: float) -> dict[str, Any]:
 
 
 class FakeRun:
-    """wirespeed.run without a machine: notes the plan, replays what it was told to."""
+    """wirespeed.frontend.session without a machine: notes the plan, replays what it was told to."""
 
     def __init__(self) -> None:
         self.plans: list[Plan] = []

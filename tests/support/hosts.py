@@ -19,7 +19,7 @@ from pathlib import Path
 
 from support import tools
 
-from wirespeed.tether import tethered
+from wirespeed.host.tether import tethered
 
 _NAMESPACES = ("--net", "--uts", "--ipc", "--mount", "--pid")
 _TOOLS = {"ip": "iproute2", "unshare": "util-linux", "nsenter": "util-linux", "ps": "procps"}
@@ -91,7 +91,7 @@ class Host:
     def ranks(self) -> list[str]:
         """Command lines of wirespeed's processes that live there."""
         lines = self.run("ps", "-eo", "stat=,args=").splitlines()
-        ours = ("/wirespeed/entry ", "/bin/wirespeed ")
+        ours = ("/wirespeed/rank ", "/bin/wirespeed ")
         return [line for line in lines if not line.startswith("Z") and any(word in line for word in ours)]
 
     def emptied(self, patience: float = 60) -> list[str]:

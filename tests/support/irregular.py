@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from wirespeed.native import core
-from wirespeed.world import Promise, World
+from wirespeed.host.core import core
+from wirespeed.job.step_spec import Promise
+from wirespeed.rank.communicator import World
 
 ROOM = 1 << 16
 Transfer = tuple[int, bool, int, int, int]

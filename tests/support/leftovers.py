@@ -22,7 +22,7 @@ _LAUNCHERS = (
     "prted",
     "orted",
 )
-_COMMANDS = ("/wirespeed/entry", "/wirespeed/cli_entry", "/bin/wirespeed")
+_COMMANDS = ("/wirespeed/rank", "/wirespeed/cli", "/bin/wirespeed")
 PATIENCE = 60.0
 """Seconds that a launcher may take to tidy up after its ranks, on however busy a machine."""
 

@@ -9,10 +9,11 @@ import json
 import sys
 from typing import Any
 
+from wirespeed.host.core import core
+from wirespeed.host.tether import die_with_parent
+from wirespeed.job.step_spec import Promise
 from wirespeed.launch import global_rank
-from wirespeed.native import core
-from wirespeed.tether import die_with_parent
-from wirespeed.world import Promise, World
+from wirespeed.rank.communicator import World
 
 # (step, sender, receiver, offset in both buffers, bytes)
 Message = tuple[int, int, int, int, int]

@@ -10,11 +10,13 @@ import os
 import sys
 
 from wirespeed import launch
-from wirespeed.native import core
+from wirespeed.host.core import core
+from wirespeed.job.step_spec import Promise
 from wirespeed.patterns import Step, Transfer
-from wirespeed.payload import Payload
-from wirespeed.rank import Watched, open_device
-from wirespeed.world import Promise, World
+from wirespeed.rank.communicator import World
+from wirespeed.rank.payload_check import Payload
+from wirespeed.rank.startup import open_device
+from wirespeed.rank.watchdog import Watched
 
 LARGE, SMALL = 200_001, 1_000
 SAMPLES = 3

@@ -17,11 +17,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from wirespeed.host.core import NativeError, core
+from wirespeed.host.tether import die_with_parent
+from wirespeed.job.status_page import read_page
+from wirespeed.job.step_spec import Promise
 from wirespeed.launch import global_rank
-from wirespeed.native import NativeError, core
-from wirespeed.page import read_page
-from wirespeed.tether import die_with_parent
-from wirespeed.world import Promise, World
+from wirespeed.rank.communicator import World
 
 LENGTHS = (0, 1, 12, 4097, 70_001, 13, 4, 333_333)
 ROOM = 24 << 20

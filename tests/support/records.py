@@ -9,8 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from wirespeed.paths import all_paths
-from wirespeed.report import terminal
-from wirespeed.report.records import Run, collect, joined
+from wirespeed.report.terminal import run_summary
+from wirespeed.results.runs import Run, collect, joined
 
 SIZES = tuple(1 << power for power in range(31))
 MEMORY = {path.name: path.memory for path in all_paths()}
@@ -101,7 +101,7 @@ def console(width: int, **more: Any) -> Console:
 
 def shown(run: Run, width: int = 100) -> str:
     screen = console(width)
-    terminal.print_run(screen, run)
+    run_summary.print_run(screen, run)
     return text_of(screen)
 
 

@@ -12,9 +12,10 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
-from wirespeed.native import NativeError
-from wirespeed.setting import Setting, Unusable
-from wirespeed.world import Promise, World
+from wirespeed.host.core import NativeError
+from wirespeed.job.step_spec import Promise
+from wirespeed.rank.communicator import World
+from wirespeed.rank.context import Setting, Unusable
 
 
 def known(world: World, fails: tuple[str, bool] | None) -> list[Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wirespeed.judge import Outcome
+from wirespeed.job.outcome import Outcome
+from wirespeed.job.plan import Plan
 from wirespeed.paths import Path
 from wirespeed.patterns import Figure
-from wirespeed.plan import Plan
 from wirespeed.results import record
-from wirespeed.stats import Samples
+from wirespeed.statistics.samples import Samples
 
 RUN = "0123456789ab"
 STEP_PATH = Path("host", "Host buffers", "mpi", "pageable")

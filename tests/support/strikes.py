@@ -10,7 +10,7 @@ from pathlib import Path
 
 from support.command import Record, ranks_of, whole_lines
 
-from wirespeed.page import own_folder, read_page
+from wirespeed.job.status_page import own_folder, read_page
 
 LONG = ("--precision", "0.0001%", "--max-time", "0.4")
 """Each figure takes 0.4 s, on any machine: long enough to be struck, short enough for those that follow."""

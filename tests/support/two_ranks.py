@@ -11,9 +11,10 @@ import os
 import sys
 from typing import Any
 
-from wirespeed.native import NativeError, core
-from wirespeed.tether import die_with_parent
-from wirespeed.world import Promise, World
+from wirespeed.host.core import NativeError, core
+from wirespeed.host.tether import die_with_parent
+from wirespeed.job.step_spec import Promise
+from wirespeed.rank.communicator import World
 
 
 class Rank:

@@ -9,15 +9,15 @@ from types import ModuleType
 import pytest
 from support.fake_run import FakeRun
 
-import wirespeed
+import wirespeed.frontend
 
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeRun:
     made = FakeRun()
-    module = ModuleType("wirespeed.run")
+    module = ModuleType("wirespeed.frontend.session")
     module.measure, module.discover = made.measure, made.discover  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "wirespeed.run", module)
-    monkeypatch.setattr(wirespeed, "run", module, raising=False)
+    monkeypatch.setitem(sys.modules, "wirespeed.frontend.session", module)
+    monkeypatch.setattr(wirespeed.frontend, "session", module, raising=False)
     monkeypatch.chdir(tmp_path)
     return made

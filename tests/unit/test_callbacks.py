@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from wirespeed.native import NativeError, core
-from wirespeed.world import World
+from wirespeed.host.core import NativeError, core
+from wirespeed.rank.communicator import World
 
 Open = Callable[[BaseException], Any]
 

@@ -16,12 +16,12 @@ from support.records import entry, failure, head, make_run, step
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
+from wirespeed.job.plan import Plan
 from wirespeed.limits import Ceiling
-from wirespeed.plan import Plan
-from wirespeed.report.check_file import parse_bound, read_requirements
-from wirespeed.report.check_judge import check
-from wirespeed.report.check_learn import learn
-from wirespeed.report.records import Run, collect
+from wirespeed.report.check.evaluate import check
+from wirespeed.report.check.learn import learn
+from wirespeed.report.check.requirements import parse_bound, read_requirements
+from wirespeed.results.runs import Run, collect
 
 Record = dict[str, Any]
 Check = Callable[..., tuple[int, list[str], str]]
@@ -232,7 +232,7 @@ class TestBadFiles:
     def test_no_content_gives_a_stack_trace(self, data: Any) -> None:
         """Protects from files by hand: whatever is where, it is either understood or refused in one line."""
         from wirespeed.errors import WirespeedError
-        from wirespeed.report.check_file import _Reader
+        from wirespeed.report.check.requirements import _Reader
 
         sizes = [{"path": "host", "sizes": data}]
         for whole in (data, {"require": data}, {"require": [data]}, {"require": sizes}):

@@ -19,9 +19,9 @@ import wirespeed.cli
 from wirespeed.cli.common.command import PIPE_CLOSED
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.job.plan import Plan
 from wirespeed.paths import all_paths
 from wirespeed.patterns import all_patterns
-from wirespeed.plan import Plan
 
 
 class TestPlan:
@@ -214,7 +214,7 @@ class TestEndings:
     def test_a_closed_pipe_is_quiet(self, tmp_path: Path) -> None:
         file = tmp_path / "f.jsonl"
         file.write_text("".join(json.dumps(entry("host", size, 1e-6)) + "\n" for size in range(1, 9000)))
-        command = [sys.executable, "-m", "wirespeed.cli", "show", str(file), "--format", "tutorial"]
+        command = [sys.executable, "-m", "wirespeed", "show", str(file), "--format", "tutorial"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             assert process.stdout and process.stderr
             process.stdout.readline()
@@ -226,7 +226,7 @@ class TestEndings:
         file = tmp_path / "f.jsonl"
         file.write_text(json.dumps(entry("host", 8, 1e-6)) + "\n")
         done = subprocess.run(
-            [sys.executable, "-m", "wirespeed.cli", "show", str(file)],
+            [sys.executable, "-m", "wirespeed", "show", str(file)],
             env={**os.environ, "PYTHONIOENCODING": "ascii"},
             capture_output=True,
             check=True,
@@ -287,7 +287,7 @@ class TestApplication:
     def test_help_loads_nothing_heavy(self) -> None:
         code = (
             "import sys; from wirespeed.cli.main import main; main(['--help']);"
-            "heavy = 'rich', 'numpy', 'pydantic', 'mpi4py', 'cffi', 'wirespeed.run';"
+            "heavy = 'rich', 'numpy', 'pydantic', 'mpi4py', 'cffi', 'wirespeed.frontend.session';"
             "print([name for name in heavy if name in sys.modules])"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -15,7 +15,7 @@ from support.fake_run import FakeRun, entry, one_line
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
-from wirespeed.plan import Plan
+from wirespeed.job.plan import Plan
 
 
 class TestFormats:
@@ -56,7 +56,7 @@ class TestFullDisk:
         """Protects `wirespeed show FILE > /full/disk`: one line, and the code for what cannot be written."""
         file = Path(__file__).parents[2] / "results" / "h200-x2-exchange.jsonl"
         with Path("/dev/full").open("w") as full:
-            command = [sys.executable, "-m", "wirespeed.cli", "show", str(file)]
+            command = [sys.executable, "-m", "wirespeed", "show", str(file)]
             done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
         assert done.returncode == ExitCode.CANNOT_WRITE
         assert one_line(done.stderr) == "wirespeed: cannot write the result: No space left on device"
@@ -94,19 +94,19 @@ class TestSurvey:
 
     def test_memory_that_is_free(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         """Protects a machine from buffers that drive others out, and a container from its own limit."""
-        from wirespeed import room
+        from wirespeed.host import memory
 
-        monkeypatch.setattr(room, "Path", lambda name: tmp_path / str(name).lstrip("/"))
-        assert room.free_memory() is None
+        monkeypatch.setattr(memory, "Path", lambda name: tmp_path / str(name).lstrip("/"))
+        assert memory.free_memory() is None
         group = tmp_path / "sys/fs/cgroup"
         for folder in (tmp_path / "proc", group):
             folder.mkdir(parents=True)
         (tmp_path / "proc/meminfo").write_text("MemTotal: 4000 kB\nMemFree: 10 kB\nMemAvailable: 3000 kB\n")
-        assert room.free_memory() == 3000 << 10
+        assert memory.free_memory() == 3000 << 10
         (group / "memory.current").write_text("1048576\n")
         for limit, free in (("max", 3000 << 10), ("2097152", 1 << 20), ("9000000", 3000 << 10), ("9", 0)):
             (group / "memory.max").write_text(f"{limit}\n")
-            assert room.free_memory() == free
+            assert memory.free_memory() == free
 
     def test_sizes_given_are_kept(self, fake: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
         from wirespeed.cli import survey

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirespeed.comparing import (
+from wirespeed.statistics.comparison import (
     SPREAD,
     Change,
     Launch,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from wirespeed.comparing import (
+from wirespeed.statistics.comparison import (
     Change,
     Launch,
     change,

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from wirespeed.plan import Stopping
-from wirespeed.stats import Samples, StoppingRule, median_interval
+from wirespeed.statistics.samples import Samples, median_interval
+from wirespeed.statistics.stopping import Stopping, StoppingRule
 
 Floats = NDArray[np.float64]
 

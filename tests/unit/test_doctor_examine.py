@@ -14,16 +14,16 @@ from support.fake_facts import DEVICES, MPI, SYSTEM
 from support.fake_machine import FakeNvml
 from support.records import entry
 
-from wirespeed import machine
 from wirespeed.doctor import job, trying
 from wirespeed.doctor.examine import Request, examine
 from wirespeed.doctor.facts.model import Limits
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.job import Attempt
 from wirespeed.doctor.look import Sources
-from wirespeed.machine import Machine
-from wirespeed.report.records import Failure, collect
+from wirespeed.frontend import machine
+from wirespeed.frontend.machine import Machine
 from wirespeed.results import record
+from wirespeed.results.runs import Failure, collect
 from wirespeed.results.store import read
 
 NAMES = (

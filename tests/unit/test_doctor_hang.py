@@ -11,8 +11,8 @@ from support.records import entry
 from wirespeed.doctor import hang, job
 from wirespeed.doctor.finding import Cost, Setting
 from wirespeed.doctor.job import Attempt, Base
-from wirespeed.plan import Plan
-from wirespeed.report.records import Entry, Failure, Run, collect
+from wirespeed.job.plan import Plan
+from wirespeed.results.runs import Entry, Failure, Run, collect
 
 PLAN = Plan(sizes=(8, 64), device="emulated", mpi="/opt/mpi", timeout=3.0)
 

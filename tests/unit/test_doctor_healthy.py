@@ -16,7 +16,7 @@ from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.findings.variables import table
 from wirespeed.doctor.look import Sources, look
-from wirespeed.machine import Machine
+from wirespeed.frontend.machine import Machine
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from wirespeed.doctor.facts.model import Facts, MpiFact
 from wirespeed.doctor.finding import Cost, Finding, Point, Worth, measured_cost, ordered
 from wirespeed.doctor.findings import find_all, thresholds
 from wirespeed.doctor.job import Attempt
-from wirespeed.report.records import Entry, Run, collect
+from wirespeed.results.runs import Entry, Run, collect
 from wirespeed.results.store import read
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -25,7 +25,7 @@ from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
 from wirespeed.doctor.switches import all_switches
 from wirespeed.errors import ExitCode
-from wirespeed.report.doctor import print_result, shell_lines
+from wirespeed.report.doctor.terminal import print_result, shell_lines
 from wirespeed.results.store import read
 
 POINT = Point(65536, 30e-6, 10e-6, 3.0, 2.9, 3.1)

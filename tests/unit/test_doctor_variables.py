@@ -14,7 +14,7 @@ from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.findings.variables import table
 from wirespeed.doctor.look import Sources, look
-from wirespeed.machine import Machine
+from wirespeed.frontend.machine import Machine
 
 
 @pytest.fixture

@@ -17,11 +17,11 @@ from support.records import entry, failure, make_run, text_of
 from wirespeed.cli.main import main
 from wirespeed.cli.watch import interval
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.plan import Plan
-from wirespeed.report.drift import Drift, drifted
-from wirespeed.report.drift_print import Watching, line
-from wirespeed.report.records import Run
+from wirespeed.job.plan import Plan
+from wirespeed.report.drift.detection import Drift, drifted
+from wirespeed.report.drift.terminal import Watching, line
 from wirespeed.results.reading import read
+from wirespeed.results.runs import Run
 
 SIZES = (8, 1024, 1 << 16, 1 << 20, 1 << 24)
 
@@ -125,7 +125,7 @@ class TestCommand:
 
             return measure(plan, later)
 
-        monkeypatch.setattr("wirespeed.run.measure", slower)
+        monkeypatch.setattr("wirespeed.frontend.session.measure", slower)
         words = ["watch", "--every", "0", "--count", "7", "--out"]
         assert main([*words, "a.jsonl"]) == ExitCode.OK
         assert "time against the first 5: host" in capsys.readouterr().out

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirespeed.counted import Expected, Place, Traffic
-from wirespeed.evidence import Claim, Counted, Sharing, judge, more_would_help, shares
+from wirespeed.evidence.verdict import Claim, Counted, Sharing, judge, more_would_help, shares
+from wirespeed.rank.wire_counting import Expected, Place, Traffic
 
 PAYLOAD = 1 << 30
 AWARE = Claim("aware", on_device=True, direct=True, hosts=1, devices=2)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from support.counters import DUE, wire
 
-from wirespeed.evidence import Claim, Counted, Verdict, judge, more_would_help
+from wirespeed.evidence.verdict import Claim, Counted, Verdict, judge, more_would_help
 
 AWARE = Claim("aware", on_device=True, direct=True, hosts=1, devices=2)
 STAGED = replace(AWARE, path="staged", direct=False)

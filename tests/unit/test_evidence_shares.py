@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from support.counters import DUE, wire
 
-from wirespeed.evidence import Claim, Counted, Sharing, judge, shares
+from wirespeed.evidence.verdict import Claim, Counted, Sharing, judge, shares
 
 AWARE = Claim("aware", on_device=True, direct=True, hosts=1, devices=2)
 

@@ -20,9 +20,9 @@ from support.records import end, entry, failure, head, make_run
 import wirespeed
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.report.formats import FORMATS
-from wirespeed.report.records import Run, collect
+from wirespeed.report.export.formats import FORMATS
 from wirespeed.results.reading import read
+from wirespeed.results.runs import Run, collect
 
 RESULTS = sorted(Path(__file__).parents[2].glob("results/*.jsonl"))
 Record = dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any
 from support.records import entry, shown
 
 from wirespeed.limits import Used, ceiling
-from wirespeed.report.records import Run
+from wirespeed.results.runs import Run
 
 
 def of_teams(

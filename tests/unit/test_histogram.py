@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirespeed.histogram import Histogram
+from wirespeed.statistics.histogram import Histogram
 
 times = st.floats(1e-9, 1e3)
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from wirespeed import judge
-from wirespeed.judge import Member, Outcome
-from wirespeed.page import RankState
+from wirespeed.frontend import diagnosis
+from wirespeed.frontend.diagnosis import Member
+from wirespeed.job.outcome import Outcome
+from wirespeed.job.status_page import RankState
 
 ROSTER = {rank: Member(rank, f"n{rank}", 20 + rank) for rank in range(3)}
 RECV = RankState(0, 20, "n0", "host", 65536, 7, 1, 10.0, "MPI_Recv", 1, 0, "", "S")
@@ -41,7 +42,7 @@ class TestHung:
         """Protects those that wait for it: they look as if they hung."""
         halted = replace(SEND, state=state)
         idle = replace(RECV, rank=2, call=None)
-        outcome = judge.hung([idle, RECV, halted], {0: report(0, 3)}, ROSTER, 3, 60)
+        outcome = diagnosis.hung([idle, RECV, halted], {0: report(0, 3)}, ROSTER, 3, 60)
         assert outcome.text == (
             f"rank 1 on n1 (pid 21) {word} in MPI_Send with rank 0, 64 KiB, round 8; "
             "rank 0 waits in MPI_Recv with rank 1, 64 KiB, round 7"
@@ -51,33 +52,33 @@ class TestHung:
     def test_nobody_waits_for_a_rank_that_is_halted(self) -> None:
         """Protects from a rank that waits for itself."""
         halted = replace(SEND, state="T")
-        assert judge.hung([halted], {}, ROSTER, 1, 60).text == (
+        assert diagnosis.hung([halted], {}, ROSTER, 1, 60).text == (
             "rank 1 on n1 (pid 21) is stopped (SIGSTOP) in MPI_Send with rank 0, 64 KiB, round 8"
         )
 
     def test_a_stopped_rank_comes_before_one_that_is_gone(self) -> None:
         """Protects from blaming the one that gave up waiting."""
         gone, stopped = replace(RECV, state=""), replace(SEND, state="T")
-        assert judge.hung([gone, stopped], {}, ROSTER, 2, 60).rank == 1
+        assert diagnosis.hung([gone, stopped], {}, ROSTER, 2, 60).rank == 1
 
     def test_a_silent_rank_on_another_host(self) -> None:
         """Protects the ranks that answer: they wait for the one that does not; a page counts as an answer."""
         reports = {2: report(2, 5, peer=1), 3: report(3, 4, call="", peer=-1)}
-        outcome = judge.hung([RECV], reports, ROSTER, 5, 60)
+        outcome = diagnosis.hung([RECV], reports, ROSTER, 5, 60)
         assert outcome.text == (
             "rank 1 on n1 (pid 21) is silent (stopped, or its host is cut off); "
             "rank 3 on n3 waits between calls, 8 B, round 4"
         )
         assert place(outcome) == ("hang", 1, "n1", "", 8, 4)
         assert [one["rank"] for one in outcome.stacks] == [2, 3]
-        unknown = judge.hung([RECV], reports, {}, 4, 60)
+        unknown = diagnosis.hung([RECV], reports, {}, 4, 60)
         assert unknown.text.startswith("rank 1 is silent (stopped, or its host is cut off); rank 3 on n3 ")
         assert unknown.host is None
 
     def test_all_answer(self) -> None:
         """Protects from naming a rank that waits for the one behind: the one in the lowest round is it."""
         reports = {2: report(2, 4, peer=0), 0: report(0, 5), 1: report(1, 4, peer=0, fault="ib_poll")}
-        outcome = judge.hung([], reports, ROSTER, 3, 60)
+        outcome = diagnosis.hung([], reports, ROSTER, 3, 60)
         assert outcome.text == (
             "no progress for 60 s: rank 1 on n1 (pid 21) sits in MPI_Recv with rank 0, 8 B, round 4 (ib_poll)"
         )
@@ -87,32 +88,32 @@ class TestHung:
         assert outcome.stacks[0] == {**kept, "native": None, "python": None}
         del reports[1]
         reports[1] = report(1, 4, peer=0)
-        assert judge.hung([], reports, ROSTER, 3, 60).text.endswith(
+        assert diagnosis.hung([], reports, ROSTER, 3, 60).text.endswith(
             "sits in MPI_Recv with rank 0, 8 B, round 4"
         )
 
     def test_nobody_answers_but_pages_are_there(self) -> None:
         """Protects the same choice from pages alone; of two in one round it is the lower rank."""
-        outcome = judge.hung([SEND, RECV], {}, ROSTER, 2, 45.4)
+        outcome = diagnosis.hung([SEND, RECV], {}, ROSTER, 2, 45.4)
         assert outcome.text == (
             "no progress for 45 s: rank 0 on n0 (pid 20) sits in MPI_Recv with rank 1, 64 KiB, round 7"
         )
         assert place(outcome) == ("hang", 0, "n0", "MPI_Recv", 65536, 7)
-        assert judge.hung([SEND, replace(RECV, round=8)], {}, ROSTER, 2, 60).rank == 0
+        assert diagnosis.hung([SEND, replace(RECV, round=8)], {}, ROSTER, 2, 60).rank == 0
 
     def test_no_sign_of_anybody(self) -> None:
         """Protects from 'did not start' when the ranks had started, on hosts that are cut off."""
-        assert judge.hung([], {}, ROSTER, 2, 60).text == (
+        assert diagnosis.hung([], {}, ROSTER, 2, 60).text == (
             "no sign of any rank for 60 s: they are stopped, or their hosts are cut off"
         )
-        assert judge.hung([], {}, {}, 2, 60).text == "the ranks did not start within 60 s"
+        assert diagnosis.hung([], {}, {}, 2, 60).text == "the ranks did not start within 60 s"
 
 
 class TestCrashed:
     def test_where_and_who_called(self) -> None:
         """Protects the line that a library's developers get: signal, function, and the call above it."""
         first = report(1, 3, state="killed by SIGSEGV", fault="opal_progress in libopen-pal.so", python=["a"])
-        outcome = judge.crashed([first, report(0, 2)])
+        outcome = diagnosis.crashed([first, report(0, 2)])
         assert outcome.text == (
             "rank 1 on n1 was killed by SIGSEGV in opal_progress in libopen-pal.so, called from MPI_Recv"
         )
@@ -122,7 +123,7 @@ class TestCrashed:
 
     def test_nothing_known_but_the_signal(self) -> None:
         """Protects the line from words about nothing."""
-        outcome = judge.crashed([report(1, 3, state="killed by SIGBUS", call="")])
+        outcome = diagnosis.crashed([report(1, 3, state="killed by SIGBUS", call="")])
         assert outcome.text == "rank 1 on n1 was killed by SIGBUS"
 
 
@@ -130,7 +131,7 @@ class TestRefused:
     def test_the_first_error_counts(self) -> None:
         """Protects the exit code and the size at which a rank gave up."""
         first = {"rank": 1, "text": "out of memory", "code": 3, "python": ["main"]}
-        outcome = judge.refused([first, {"rank": 0, "text": "peer lost"}], {0: RECV, 1: SEND})
+        outcome = diagnosis.refused([first, {"rank": 0, "text": "peer lost"}], {0: RECV, 1: SEND})
         assert (outcome.what, outcome.text, outcome.rank) == ("error", "out of memory", 1)
         assert (outcome.code, outcome.bytes) == (3, 65536)
         assert outcome.stacks == [{"rank": 1, "python": ["main"]}]
@@ -138,6 +139,6 @@ class TestRefused:
     @pytest.mark.parametrize("states", [{}, {1: replace(SEND, path="start")}, {1: replace(SEND, path="end")}])
     def test_an_error_outside_the_work(self, states: dict[int, RankState]) -> None:
         """Protects from blaming a message size; without a code of its own a rank ended with 1."""
-        outcome = judge.refused([{"rank": 1, "text": "no GPU"}], states)
+        outcome = diagnosis.refused([{"rank": 1, "text": "no GPU"}], states)
         assert (outcome.code, outcome.bytes) == (1, None)
         assert outcome.stacks == [{"rank": 1, "python": []}]

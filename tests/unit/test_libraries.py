@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.command import wirespeed
 
-from wirespeed import libraries
+from wirespeed.host import libraries
 
 
 def test_what_is_not_there_is_said_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,12 +23,14 @@ from support.records import (
     text_of,
 )
 
-from wirespeed import stats
-from wirespeed.report import compact, grid, price, terminal, words
-from wirespeed.report.choices import choices
-from wirespeed.report.failures import failure_lines
-from wirespeed.report.formats import FORMATS
-from wirespeed.report.records import Entry, Run, collect, joined
+from wirespeed.report.export.formats import FORMATS
+from wirespeed.report.facts import figures, speedup
+from wirespeed.report.facts.failures import failure_lines
+from wirespeed.report.facts.transport_choices import choices
+from wirespeed.report.terminal import grid, path_columns, run_summary
+from wirespeed.results.runs import Entry, Run, collect, joined
+from wirespeed.statistics import samples
+from wirespeed.units import format_rate
 
 SEVEN = ("host", "staged", "staged-pipelined", "aware", "aware-nogdr", "nccl", "gpu")
 MANY = (
@@ -75,8 +77,8 @@ class TestCompact:
         for size, cells in zip(SIZES, table.values(), strict=True):
             for path in paths:
                 made = run.entries[path, size]
-                rate = size > compact.SPLIT
-                assert (words.rate(made.rate) if rate else words.microseconds(made.seconds)) in cells
+                rate = size > path_columns.SPLIT
+                assert (format_rate(made.rate) if rate else figures.microseconds(made.seconds)) in cells
 
     @pytest.mark.parametrize(("width", "tables"), [(80, 1), (120, 1), (160, 1), (200, 1)])
     def test_seven_paths_are_one_table(self, width: int, tables: int) -> None:
@@ -100,9 +102,9 @@ class TestCompact:
         run = run_of(SEVEN, sizes=(8, 1 << 20))
         table = rows(shown(run, 160).split("one way: ")[0])
         aware = run.entries["aware", 1 << 20]
-        assert words.microseconds(aware.seconds) in table["1 MiB"]
-        assert words.rate(aware.rate) in table["1 MiB"]
-        assert words.rate(run.entries["aware", 8].rate) not in table["8 B"]
+        assert figures.microseconds(aware.seconds) in table["1 MiB"]
+        assert format_rate(aware.rate) in table["1 MiB"]
+        assert format_rate(run.entries["aware", 8].rate) not in table["8 B"]
 
     def test_the_fastest_of_each_kind_of_data_is_marked(self) -> None:
         """Protects host paths from being compared with GPU paths."""
@@ -111,7 +113,7 @@ class TestCompact:
         for line in text.splitlines():
             if re.match(r" *\d+ B ", line):
                 assert [word for word in line.split() if word.endswith("*")] == [
-                    words.microseconds(run.entries[path, int(line.split()[0])].seconds) + "*"
+                    figures.microseconds(run.entries[path, int(line.split()[0])].seconds) + "*"
                     for path in ("host", "staged")
                 ]
                 assert re.search(r"host +staged$", line)
@@ -157,9 +159,9 @@ class TestCompact:
     def test_without_colours_or_letters(self) -> None:
         """Protects logs: no escape codes; and terminals of ASCII: no box letters."""
         screen = console(120, force_terminal=True, color_system="standard", no_color=True)
-        terminal.print_run(screen, run_of(SEVEN))
+        run_summary.print_run(screen, run_of(SEVEN))
         assert "\x1b[32m" not in text_of(screen) and "\x1b[33m" not in text_of(screen)
-        narrow = compact.lay_out(_Ascii(120), run_of(SEVEN))  # type: ignore[arg-type]
+        narrow = path_columns.lay_out(_Ascii(120), run_of(SEVEN))  # type: ignore[arg-type]
         assert "─" not in narrow[0].plain and "one way, us ---" in narrow[0].plain
 
     @pytest.mark.parametrize("format_", ["json", "csv"])
@@ -241,7 +243,7 @@ class TestPrice:
     def test_a_size_that_one_of_them_lacks(self) -> None:
         """Protects from a ratio with nothing."""
         run = self.pair(entry("aware", 8, 1e-6), entry("aware-nogdr", 16, 1e-6))
-        (pair,) = price.pairs(run)
+        (pair,) = speedup.pairs(run)
         assert pair.worth(run, 8) is None and pair.worth(run, 16) is None
         shown(run, 120)
 
@@ -257,20 +259,20 @@ class TestPrice:
     def test_other_mpis_are_not_compared(self) -> None:
         """Protects from calling the difference of two MPIs the price of GPUDirect."""
         run = self.pair(other="mpich")
-        assert not price.pairs(run)
+        assert not speedup.pairs(run)
         assert "measured with another MPI than aware: their ratio would say nothing" in shown(run, 120)
 
     def test_a_switch_that_was_off_for_both_is_not_compared(self) -> None:
         """Protects users who have UCX_TLS in their environment from a price of 1.00x."""
         run = self.pair(UCX_TLS="^cuda_ipc")
-        assert not price.pairs(run)
+        assert not speedup.pairs(run)
         assert "aware ran with the same variables" in shown(run, 120)
 
     def test_what_the_user_had_set_is_told(self) -> None:
         """Protects the reader: aware ran with the user's own transports."""
         run = self.pair(UCX_TLS="rc,cuda_copy")
         assert "aware with UCX_TLS=^cuda_ipc (aware itself: UCX_TLS=rc,cuda_copy)" in shown(run, 120)
-        assert price.pairs(run)
+        assert speedup.pairs(run)
 
     def test_a_switched_off_path_alone_names_its_switch(self) -> None:
         """Protects a run of aware-nogdr alone: what was off is still said, without a ratio."""
@@ -285,12 +287,12 @@ class TestPrice:
         """Protects MOVER: no wider than both intervals together, no narrower than either; symmetric."""
         top = (ratio, ratio / (1 + one), ratio * (1 + one))
         bottom = (1.0, 1 / (1 + other), 1 + other)
-        value, low, high = stats.ratio_interval(top, bottom)
+        value, low, high = samples.ratio_interval(top, bottom)
         assert value == pytest.approx(ratio)
         widest, least = (1 + one) * (1 + other), 1 + max(one, other)
         assert ratio / widest * (1 - 1e-9) <= low <= ratio / least * (1 + 1e-9)
         assert ratio * least * (1 - 1e-9) <= high <= ratio * widest * (1 + 1e-9)
-        back = stats.ratio_interval(bottom, top)
+        back = samples.ratio_interval(bottom, top)
         assert back[1:] == pytest.approx((1 / high, 1 / low))
 
 

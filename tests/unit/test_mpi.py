@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wirespeed.mpi import Mpi, one_host_environment
+from wirespeed.host.mpi import Mpi, one_host_environment
 
 
 def library(vendor: str, version: str) -> Mpi:

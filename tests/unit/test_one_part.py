@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from wirespeed.one_part import OnePart
+from wirespeed.job.plan import Plan
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.plan import Plan, Stopping
-from wirespeed.setting import Unusable
+from wirespeed.rank.context import Unusable
+from wirespeed.rank.sampler import OnePart
+from wirespeed.statistics.stopping import Stopping
 
 
 class Library:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from wirespeed.page import read_pages
+from wirespeed.job.status_page import read_pages
 
 
 def test_a_folder_that_goes_while_it_is_read(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from support import report_files as made
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
-from wirespeed.report.markdown import markdown, plain
+from wirespeed.report.export.markdown import markdown, plain
 from wirespeed.report.page import read_sources
 
 PAPER = Path(__file__).parents[2] / "results" / "h200-x2-paths.jsonl"
@@ -165,7 +165,7 @@ class TestPlot:
             return None if name == "matplotlib" else find(name, *more)
 
         monkeypatch.setattr(importlib.util, "find_spec", without)
-        monkeypatch.delitem(sys.modules, "wirespeed.report.plots", raising=False)
+        monkeypatch.delitem(sys.modules, "wirespeed.report.export.matplotlib_figure", raising=False)
         assert main(["plot", file]) == ExitCode.UNAVAILABLE
         assert error_of(capsys).endswith("not installed: pip install 'wirespeed[plot]'")
-        monkeypatch.delitem(sys.modules, "wirespeed.report.plots", raising=False)
+        monkeypatch.delitem(sys.modules, "wirespeed.report.export.matplotlib_figure", raising=False)

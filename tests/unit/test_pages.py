@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from wirespeed import beside
-from wirespeed.page import read_pages
-from wirespeed.watch import JobStep
+from wirespeed.frontend import background_load
+from wirespeed.frontend.job_step import JobStep
+from wirespeed.job.status_page import read_pages
 
 
 def test_a_folder_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,9 +40,9 @@ def test_a_folder_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pyte
 _RANKS = """
 import os, signal, sys, time
 from pathlib import Path
-from wirespeed import messages
-from wirespeed.native import core
-from wirespeed.page import lost
+from wirespeed.job import messages
+from wirespeed.host.core import core
+from wirespeed.job.status_page import lost
 
 folder, opened = Path(sys.argv[1]), core()
 ranks = []
@@ -76,8 +76,8 @@ def test_folders_of_killed_front_ends_are_swept(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     gone = subprocess.Popen(["true"])
     gone.wait()
-    mine, theirs = (tmp_path / f"{beside.FOLDER}{pid}-x" for pid in (os.getpid(), gone.pid))
-    for folder in (mine, theirs, tmp_path / f"{beside.FOLDER}y"):
+    mine, theirs = (tmp_path / f"{background_load.FOLDER}{pid}-x" for pid in (os.getpid(), gone.pid))
+    for folder in (mine, theirs, tmp_path / f"{background_load.FOLDER}y"):
         folder.mkdir()
-    beside._sweep()
-    assert mine.exists() and not theirs.exists() and (tmp_path / f"{beside.FOLDER}y").exists()
+    background_load._sweep()
+    assert mine.exists() and not theirs.exists() and (tmp_path / f"{background_load.FOLDER}y").exists()

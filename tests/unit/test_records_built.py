@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from support.results import DEVICE, RUN, STEP_PATH, run
 
-from wirespeed.evidence import Counted, Verdict
-from wirespeed.judge import Outcome
+from wirespeed.evidence.verdict import Counted, Verdict
+from wirespeed.job.outcome import Outcome
 from wirespeed.paths import Path
 from wirespeed.patterns import Derived, Figure
 from wirespeed.results import record

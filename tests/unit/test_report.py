@@ -7,7 +7,6 @@ import io
 import json
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,13 +16,16 @@ from support.records import console, end, entry, failure, head, make_run, text_o
 from wirespeed.errors import WirespeedError
 from wirespeed.paths import Path as Way
 from wirespeed.paths import all_paths
-from wirespeed.report import progress, reference, tutorial
-from wirespeed.report.formats import FORMATS
-from wirespeed.report.next_steps import next_steps
-from wirespeed.report.paths import Row, print_paths
-from wirespeed.report.records import Run, collect
+from wirespeed.report.export import tutorial
+from wirespeed.report.export.formats import FORMATS
+from wirespeed.report.systems import published_curves
+from wirespeed.report.terminal import progress
+from wirespeed.report.terminal.next_steps import next_steps
+from wirespeed.report.terminal.paths import Row, print_paths
+from wirespeed.results.runs import Run, collect
+from wirespeed.systems import FOLDER
 
-SUMMIT = Path(reference.__file__).parents[1] / "systems" / "summit_pingpong.csv"
+SUMMIT = FOLDER / "summit_pingpong.csv"
 
 
 class TestTutorial:
@@ -59,7 +61,7 @@ class TestTutorial:
 
 class TestReference:
     def test_summit(self) -> None:
-        summit = reference.load_system("summit")
+        summit = published_curves.load_system("summit")
         assert list(summit.curves) == ["host", "staged", "aware"]
         assert all(list(curve) == [1 << power for power in range(3, 31)] for curve in summit.curves.values())
         assert summit.curves["aware"][1 << 30].rate == pytest.approx(47.01e9, rel=1e-3)
@@ -68,12 +70,12 @@ class TestReference:
                 assert point.rate == pytest.approx(size / point.seconds, rel=0.6e-9 / point.seconds)
 
     def test_every_system_can_be_read(self) -> None:
-        for name in reference.known_systems():
-            assert reference.load_system(name).curves
+        for name in published_curves.known_systems():
+            assert published_curves.load_system(name).curves
 
     def test_unknown_systems_are_answered_with_the_known_ones(self) -> None:
         with pytest.raises(WirespeedError, match=r"there are: .*summit"):
-            reference.load_system("frontier")
+            published_curves.load_system("frontier")
 
     @pytest.mark.parametrize("width", range(60, 130, 7))
     def test_ours_theirs_and_the_ratio(self, width: int) -> None:
@@ -82,7 +84,7 @@ class TestReference:
             entry("host", 7, 1e-6),
         )
         screen = console(width)
-        reference.print_against(screen, run, reference.load_system("summit"))
+        published_curves.print_against(screen, run, published_curves.load_system("summit"))
         text = text_of(screen)
         assert max(map(len, text.splitlines())) <= width
         rows = " ".join(" ".join(line.split()) for line in text.splitlines() if "1 GiB" in line)
@@ -93,7 +95,9 @@ class TestReference:
 
     def test_nothing_in_common(self) -> None:
         screen = console(100)
-        reference.print_against(screen, make_run(entry("host", 7, 1e-6)), reference.load_system("Summit"))
+        published_curves.print_against(
+            screen, make_run(entry("host", 7, 1e-6)), published_curves.load_system("Summit")
+        )
         assert "No path and size in common; Summit has host, staged, aware, 8 B to 1 GiB." in text_of(screen)
 
 

@@ -22,11 +22,12 @@ from support.results import STEP_PATH, entry, failure, run, whole_file
 
 import wirespeed
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.job.plan import Plan
 from wirespeed.paths import Path as TransferPath
-from wirespeed.plan import Plan, Stopping
 from wirespeed.results import export, record
 from wirespeed.results.reading import read
-from wirespeed.stats import Samples
+from wirespeed.statistics.samples import Samples
+from wirespeed.statistics.stopping import Stopping
 
 SCHEMA = json.loads(files("wirespeed.results").joinpath("schema.json").read_text())
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -129,7 +130,7 @@ def test_the_environment_says_where() -> None:
 
 def test_the_command_line_shows_no_folder() -> None:
     assert run(command=["/opt/bin/wirespeed", "pingpong"])["command"] == ["wirespeed", "pingpong"]
-    assert run(command=["/x/wirespeed/cli/__main__.py"])["command"] == ["wirespeed"]
+    assert run(command=["/x/wirespeed/__main__.py"])["command"] == ["wirespeed"]
 
 
 # ---- reading --------------------------------------------------------------------------------------------

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from support.fake_run import FakeRun, one_line
 
-from wirespeed import selection
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.job import path_selection
+from wirespeed.job.path_selection import select
 from wirespeed.paths import Path, all_paths
-from wirespeed.selection import select
 
 PATHS = (
     Path("host", "", "mpi", "pageable", order=10),
@@ -24,7 +24,7 @@ PATHS = (
 
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "all_paths", lambda: PATHS)
+    monkeypatch.setattr(path_selection, "all_paths", lambda: PATHS)
 
 
 @pytest.mark.usefixtures("known")

@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from wirespeed import stats
-from wirespeed.histogram import Histogram
-from wirespeed.plan import Stopping
-from wirespeed.stats import Samples, StoppingRule, median_interval, order_depth
+from wirespeed.statistics import samples as module
+from wirespeed.statistics import stopping
+from wirespeed.statistics.histogram import Histogram
+from wirespeed.statistics.samples import Samples, median_interval, order_depth
+from wirespeed.statistics.stopping import Stopping, StoppingRule
 
 Floats = NDArray[np.float64]
 times = st.floats(1e-9, 1e3)
@@ -120,8 +121,8 @@ def test_more_samples_than_are_kept_stay_exact_to_a_fine_bin() -> None:
     data = 1e-6 * np.exp(0.3 * rng.standard_normal((160, 2_500)))
     samples = filled(data.tolist())
     flat = np.sort(data, axis=None)
-    assert samples.count == flat.size > stats.KEPT_SAMPLES and len(samples._kept) <= stats.KEPT_SAMPLES
-    width = 2 ** (1 / stats.FINE_BINS_PER_OCTAVE) - 1
+    assert samples.count == flat.size > module.KEPT_SAMPLES and len(samples._kept) <= module.KEPT_SAMPLES
+    width = 2 ** (1 / module.FINE_BINS_PER_OCTAVE) - 1
     assert width < 1.7e-4
     assert samples.median() == pytest.approx(float(np.median(flat)), rel=width)
     assert samples.p99() == pytest.approx(float(flat[math.ceil(0.99 * flat.size) - 1]), rel=width)
@@ -134,7 +135,7 @@ def test_more_samples_than_are_kept_stay_exact_to_a_fine_bin() -> None:
 
 
 def test_the_median_between_two_far_values_is_half_way_however_many_samples() -> None:
-    count = stats.KEPT_SAMPLES // 2 + 1
+    count = module.KEPT_SAMPLES // 2 + 1
     few, many = filled([[1.0, 3.0] * 100]), filled([[1.0] * count, [3.0] * count])
     assert few.median() == 2.0
     assert many.median() == pytest.approx(2.0, rel=1.7e-4)
@@ -144,7 +145,7 @@ def test_batches_are_bounded_and_keep_their_interval(monkeypatch: pytest.MonkeyP
     draw = random.Random(3)
     data = [[draw.expovariate(1.0)] for _ in range(5_000)]
     whole = filled(data).interval()
-    monkeypatch.setattr(stats, "KEPT_BATCHES", 299)
+    monkeypatch.setattr(module, "KEPT_BATCHES", 299)
     samples = filled(data)
     assert samples.batches == 5_000 and len(samples._medians) <= 299
     joined = samples.interval()
@@ -161,7 +162,7 @@ def test_batches_are_bounded_and_keep_their_interval(monkeypatch: pytest.MonkeyP
 def test_students_t_is_its_own_density_integrated(freedom: int) -> None:
     scale = math.gamma((freedom + 1) / 2) / math.sqrt(freedom * math.pi) / math.gamma(freedom / 2)
     steps = 20_000
-    width = stats._STUDENT_T[freedom] / steps
+    width = module._STUDENT_T[freedom] / steps
     middles = ((i + 0.5) * width for i in range(steps))
     inside = 2 * sum(scale * (1 + x * x / freedom) ** (-(freedom + 1) / 2) * width for x in middles)
     assert inside == pytest.approx(0.95, abs=1e-7)
@@ -193,10 +194,10 @@ def test_neighbours_alike_make_the_interval_wider() -> None:
 
 @given(st.integers(1, 500))
 def test_groups_are_few_and_lose_at_most_one_batch(n: int) -> None:
-    groups = stats._grouped([float(i) for i in range(n)])
-    assert min(n, 7) <= len(groups) <= stats.MOST_GROUPS
+    groups = module._grouped([float(i) for i in range(n)])
+    assert min(n, 7) <= len(groups) <= module.MOST_GROUPS
     assert list(groups) == sorted(groups)
-    if n <= stats.MOST_GROUPS:
+    if n <= module.MOST_GROUPS:
         assert len(groups) == n
 
 
@@ -237,10 +238,10 @@ def test_batches_keep_their_promises(
     sample_s = rounds * round_s
     assert sample_s >= 100 * cost * (1 - 1e-9) and sample_s >= 50 * resolution * (1 - 1e-9)
     # What the clock can tell at this precision, but no sample so long that it takes the time of ten.
-    assert sample_s >= min(resolution / precision, max_time / stats.FEWEST_FOR_PRECISION) * (1 - 1e-9)
-    assert 1 <= count <= stats.MOST_SAMPLES_A_BATCH
+    assert sample_s >= min(resolution / precision, max_time / stopping.FEWEST_FOR_PRECISION) * (1 - 1e-9)
+    assert 1 <= count <= stopping.MOST_SAMPLES_A_BATCH
     assert (count - 1) * sample_s <= max(max_time - elapsed, 0) * (1 + 1e-9)
-    assert (count - 1) * sample_s <= max(stats.BATCH_S, elapsed * stats.BATCH_SHARE) * (1 + 1e-9)
+    assert (count - 1) * sample_s <= max(stopping.BATCH_S, elapsed * stopping.BATCH_SHARE) * (1 + 1e-9)
     if round_s > 0.005 and elapsed < 1:
         assert (rounds, count) == (1, 1) or sample_s > round_s
     if sample_s <= 2.4e-4 and max_time > 0.1 and elapsed < max_time - 0.01:
@@ -264,6 +265,8 @@ def test_only_short_rounds_are_calibrated() -> None:
 
 
 def test_a_rank_imports_little() -> None:
-    script = "import sys, wirespeed.stats; print({'numpy', 'json', 'decimal'} & set(sys.modules))"
+    script = (
+        "import sys, wirespeed.statistics.samples; print({'numpy', 'json', 'decimal'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from wirespeed import stats
-from wirespeed.plan import Stopping
-from wirespeed.stats import Samples, StoppingRule, median_interval, order_depth, ratio_interval
+from wirespeed.statistics import samples as module
+from wirespeed.statistics.samples import Samples, median_interval, order_depth, ratio_interval
+from wirespeed.statistics.stopping import Stopping, StoppingRule
 
 DOCS = (Path(__file__).parents[2] / "docs" / "measuring.md").read_text()
 
@@ -103,7 +103,7 @@ def test_depths_of_the_sign_test(n: int, depth: int) -> None:
     ],
 )
 def test_groups_of_neighbours(n: int, medians: list[int]) -> None:
-    assert list(stats._grouped([float(i) for i in range(n)])) == medians
+    assert list(module._grouped([float(i) for i in range(n)])) == medians
 
 
 def test_a_clock_step_cannot_take_an_interval_below_zero() -> None:
@@ -115,10 +115,10 @@ def test_a_clock_step_cannot_take_an_interval_below_zero() -> None:
 
 def test_many_batches_become_medians_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects memory, and who is left out: of ten the last one."""
-    monkeypatch.setattr(stats, "KEPT_BATCHES", 8)
+    monkeypatch.setattr(module, "KEPT_BATCHES", 8)
     nine = filled(*([float(i)] for i in (1, 3, 2, 4, 5, 6, 9, 8, 7)))
     assert nine.interval() == pytest.approx(median_interval([2.0, 5.0, 8.0], 5.0))
-    monkeypatch.setattr(stats, "KEPT_BATCHES", 9)
+    monkeypatch.setattr(module, "KEPT_BATCHES", 9)
     ten = filled(*([float(i)] for i in (1, 3, 2, 4, 5, 6, 9, 8, 7, 10)))
     assert ten.interval() == pytest.approx(median_interval([2.0, 5.0, 8.0], 5.5))
 
@@ -180,8 +180,8 @@ def test_a_mean_lies_among_its_samples(count: int) -> None:
 
 
 def test_as_many_samples_as_the_documentation_says_are_exact() -> None:
-    assert f"Up to {stats.KEPT_SAMPLES} samples, all of this is exact" in DOCS
-    half = stats.KEPT_SAMPLES // 2
+    assert f"Up to {module.KEPT_SAMPLES} samples, all of this is exact" in DOCS
+    half = module.KEPT_SAMPLES // 2
     samples = filled([1.0] * half, [3.0] * half)
     assert samples.median() == 2.0
     samples.add([2.0])
@@ -192,19 +192,19 @@ def test_as_many_samples_as_the_documentation_says_are_exact() -> None:
 @pytest.mark.parametrize("share_of_bin", [0.01, 0.99])
 def test_equal_samples_stay_equal_in_a_fine_histogram(share_of_bin: float) -> None:
     """Protects from a median below the smallest sample, or above the largest."""
-    value = 1e-6 * 2 ** (share_of_bin / stats.FINE_BINS_PER_OCTAVE)
-    samples = filled(*([value] * (stats.KEPT_SAMPLES // 2) for _ in range(3)))
+    value = 1e-6 * 2 ** (share_of_bin / module.FINE_BINS_PER_OCTAVE)
+    samples = filled(*([value] * (module.KEPT_SAMPLES // 2) for _ in range(3)))
     assert samples.median() == samples.p99() == value
 
 
 def test_samples_after_those_that_are_kept() -> None:
     """Protects the later ones: they count as the earlier ones do, whoever asks in between."""
-    samples = filled([1e-6] * (stats.KEPT_SAMPLES + 1))
+    samples = filled([1e-6] * (module.KEPT_SAMPLES + 1))
     for _ in range(2):
-        samples.add([4e-6] * stats.KEPT_SAMPLES)
+        samples.add([4e-6] * module.KEPT_SAMPLES)
     assert samples.median() == pytest.approx(4e-6, rel=2e-4)
     samples.add([4e-6, 2e-6])
-    assert samples.histogram.total == samples.count == 3 * stats.KEPT_SAMPLES + 3
+    assert samples.histogram.total == samples.count == 3 * module.KEPT_SAMPLES + 3
     assert samples.median() == pytest.approx(4e-6, rel=2e-4)
     assert samples.histogram.total == samples.count
 

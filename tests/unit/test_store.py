@@ -18,9 +18,10 @@ from support import tools
 from support.results import entry, run, whole_file
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.plan import Plan, Stopping
+from wirespeed.job.plan import Plan
 from wirespeed.results.reading import read
 from wirespeed.results.store import Store, default_name
+from wirespeed.statistics.stopping import Stopping
 
 
 def refused(call: Callable[[], object]) -> str:

@@ -16,7 +16,7 @@ import pytest
 from support.results import entry, run
 
 from wirespeed.errors import WirespeedError
-from wirespeed.plan import Plan
+from wirespeed.job.plan import Plan
 from wirespeed.results import store as store_module
 from wirespeed.results.reading import read
 from wirespeed.results.store import Store, default_name

@@ -331,7 +331,7 @@ def test_the_reader_takes_whole_numbers_as_rates() -> None:
 
 def test_summit_alone_has_curves() -> None:
     """`--against` offers those systems whose curves were published, and says so of the others."""
-    from wirespeed.report.reference import known_systems, load_system
+    from wirespeed.report.systems.published_curves import known_systems, load_system
 
     assert known_systems() == ["summit"]
     with pytest.raises(WirespeedError, match="no published curves of Frontier are known; there are: summit"):

@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.records import SIZES, console, entry, failure, full_run, head, make_run, shown, text_of
 
-from wirespeed.report import marks, terminal, words
-from wirespeed.report.records import Entry, Failure, collect
+from wirespeed.report.facts import figures, markers
+from wirespeed.report.terminal import run_summary
 from wirespeed.results.reading import Results
+from wirespeed.results.runs import Entry, Failure, collect
+from wirespeed.units import format_rate
 
 ROOT = Path(__file__).parents[2]
 JSON_VALUES = st.recursive(
@@ -41,11 +43,11 @@ class TestWords:
         ],
     )
     def test_gigabytes_are_1e9_bytes(self, size: int, seconds: float, gigabytes: str) -> None:
-        assert words.rate(size / seconds) == gigabytes
+        assert format_rate(size / seconds) == gigabytes
 
     @given(st.floats(1e6, 1e13))
     def test_a_rate_keeps_its_value(self, rate: float) -> None:
-        written = float(words.rate(rate)) * 1e9
+        written = float(format_rate(rate)) * 1e9
         assert abs(written - rate) <= max(rate * 0.0051, 0.5e5)
 
     @pytest.mark.parametrize(
@@ -60,19 +62,19 @@ class TestWords:
         ],
     )
     def test_interval(self, share: float, text: str) -> None:
-        assert words.spread(share) == text
+        assert figures.spread(share) == text
 
     @pytest.mark.parametrize(
         ("seconds", "text"), [(0, "0:00"), (67.4, "1:07"), (3723, "1:02:03"), (-1, "0:00")]
     )
     def test_duration(self, seconds: float, text: str) -> None:
-        assert words.duration(seconds) == text
+        assert figures.duration(seconds) == text
 
     def test_a_failure_is_one_line_and_says_each_thing_once(self) -> None:
         made = Failure("aware", None, "unavailable", "aware: not available: it\ncrashed", "use ucx")
-        assert words.failure_text(made) == "not available: it crashed; use ucx"
-        assert words.failure_head(Failure("aware", 65536, "hang", "", None)) == "aware at 64 KiB"
-        assert words.failure_text(Failure("aware", 65536, "hang", "", None)) == "hung"
+        assert figures.failure_text(made) == "not available: it crashed; use ucx"
+        assert figures.failure_head(Failure("aware", 65536, "hang", "", None)) == "aware at 64 KiB"
+        assert figures.failure_text(Failure("aware", 65536, "hang", "", None)) == "hung"
 
 
 class TestTable:
@@ -186,38 +188,38 @@ class TestTable:
         run = full_run(("staged", "aware"))
         assert "\x1b" not in shown(run)
         screen = console(100, force_terminal=True, color_system="standard", no_color=True)
-        terminal.print_run(screen, run)
+        run_summary.print_run(screen, run)
         assert "\x1b[32m" not in text_of(screen)
 
     def test_a_pipe_gets_a_wide_plain_table(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv("COLUMNS", raising=False)
-        assert terminal.make_console(io.StringIO()).width == terminal.PIPE_WIDTH
+        assert run_summary.make_console(io.StringIO()).width == run_summary.PIPE_WIDTH
         monkeypatch.setenv("COLUMNS", "61")
-        assert terminal.make_console(io.StringIO()).width == 61
+        assert run_summary.make_console(io.StringIO()).width == 61
 
 
 class TestCurves:
     def test_ends_of_the_scale(self) -> None:
-        assert terminal.sparkline([1.0, None, 1e9], 1.0, 1e9) == "▁ █"
-        assert terminal.sparkline([5.0], 5.0, 5.0) == "█"
+        assert run_summary.sparkline([1.0, None, 1e9], 1.0, 1e9) == "▁ █"
+        assert run_summary.sparkline([5.0], 5.0, 5.0) == "█"
 
     @given(st.lists(st.floats(1e3, 1e12), min_size=1))
     def test_higher_is_never_lower(self, rates: list[float]) -> None:
-        line = terminal.sparkline(sorted(rates), min(rates), max(rates))
+        line = run_summary.sparkline(sorted(rates), min(rates), max(rates))
         assert list(line) == sorted(line)
         assert len(line) == len(rates)
 
     def test_peak_and_half(self) -> None:
         entries = [Entry.from_record(entry("host", size, 1e-6 + size / 1e9)) for size in (8, 1000, 10**6)]
-        assert terminal.curve_note(entries) == "peak 0.999 GB/s at 1000000 B, half of it from 1000 B"
+        assert run_summary.curve_note(entries) == "peak 0.999 GB/s at 1000000 B, half of it from 1000 B"
 
 
 def test_the_table_knows_its_marks() -> None:
     """Protects the claim that unmarked figures are as precise as asked for."""
-    assert marks.mark(Entry.from_record(entry("host", 8, 1e-6, stopped="max-time"))) == "~"
-    assert marks.mark(Entry.from_record(entry("host", 8, 1e-6))) == ""
-    assert marks.mark(Entry.from_record(entry("host", 8, 1e-6, stopped="max-time", precision=None))) == "?"
-    assert marks.mark(Entry.from_record(entry("host", 8, 1e-6, stopped="fixed", precision=None))) == ""
+    assert markers.mark(Entry.from_record(entry("host", 8, 1e-6, stopped="max-time"))) == "~"
+    assert markers.mark(Entry.from_record(entry("host", 8, 1e-6))) == ""
+    assert markers.mark(Entry.from_record(entry("host", 8, 1e-6, stopped="max-time", precision=None))) == "?"
+    assert markers.mark(Entry.from_record(entry("host", 8, 1e-6, stopped="fixed", precision=None))) == ""
 
 
 @settings(max_examples=60, deadline=None)
@@ -239,4 +241,4 @@ def test_any_value_in_any_place_is_shown_or_left_out(
     for place, one in enumerate(found):
         results.add(one, place)
     screen = console(100)
-    terminal.print_runs(screen, collect(results.records))
+    run_summary.print_runs(screen, collect(results.records))

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from wirespeed.doctor.job import run_process
-from wirespeed.page import process_state
-from wirespeed.tether import tethered
+from wirespeed.host.tether import tethered
+from wirespeed.job.status_page import process_state
 
 _PARENT = """
 import subprocess, time
-from wirespeed.tether import tethered
+from wirespeed.host.tether import tethered
 print(subprocess.Popen(tethered(["sleep", "60"])).pid, flush=True)
 time.sleep(60)
 """

@@ -7,8 +7,8 @@ import sys
 
 SCRIPT = """
 import gc, time
-from wirespeed.native import Core
-from wirespeed.rank import Watched
+from wirespeed.host.core import Core
+from wirespeed.rank.watchdog import Watched
 
 core = Core()
 Watched(core, "test-unload", 0, reports=-1, give_up=True).close()

@@ -8,8 +8,8 @@ import pytest
 from support.records import entry, make_run, shown, step
 
 from wirespeed.limits.ceilings import Ceiling
-from wirespeed.report.records import Run
-from wirespeed.report.wires import beyond, suspicions
+from wirespeed.report.facts.wire_verdicts import beyond, suspicions
+from wirespeed.results.runs import Run
 
 SIZES = (8, 1 << 16, 1 << 20)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wirespeed.witnesses import (
+from wirespeed.evidence.counters import (
     CannotRead,
     Reading,
     Wire,

@@ -10,8 +10,8 @@ from typing import Any
 import pynvml
 import pytest
 
-from wirespeed.nvml import Nvml
-from wirespeed.witnesses import CannotRead, nvlink, pcie, xgmi
+from wirespeed.evidence.counters import CannotRead, nvlink, pcie, xgmi
+from wirespeed.host.nvml import Nvml
 
 GPUS = [{"kind": "cuda", "index": n, "id": f"GPU-{n}", "pci": f"0000:0{n}:00.0", "name": "H"} for n in (0, 1)]
 

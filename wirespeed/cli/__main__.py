@@ -1,7 +1,15 @@
-"""`python -m wirespeed.cli`: the same as `wirespeed`, where scripts are not on PATH."""
+"""The command, started by its front end: `python .../wirespeed/cli pingpong ...`.
+
+It imports the package that it lies in, and no other one that sys.path may lead to.
+"""
 
 import sys
+from pathlib import Path
 
-from wirespeed.cli.main import main
+sys.path[0] = str(Path(__file__).resolve().parents[2])
 
+from wirespeed.cli.main import main  # noqa: E402
+from wirespeed.host.tether import die_with_parent  # noqa: E402
+
+die_with_parent()
 sys.exit(main())

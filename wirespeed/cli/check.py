@@ -15,11 +15,11 @@ from wirespeed.cli.common import values
 from wirespeed.cli.common.command import add_command
 from wirespeed.cli.common.options import DEVICES, Debugging, Where, flag, option
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.plan import Plan
+from wirespeed.job.plan import Plan
 
 if TYPE_CHECKING:
-    from wirespeed.report.check_file import Requirement
-    from wirespeed.report.records import Run
+    from wirespeed.report.check.requirements import Requirement
+    from wirespeed.results.runs import Run
 
 ORDER = 44
 
@@ -74,10 +74,10 @@ def run(options: Options) -> ExitCode:
 
 def _check(options: Options, name: str) -> ExitCode:
     from wirespeed.cli.common.sides import read_side
-    from wirespeed.report.check_file import read_requirements
-    from wirespeed.report.check_judge import check
-    from wirespeed.report.check_print import print_findings
-    from wirespeed.report.terminal import make_console
+    from wirespeed.report.check.evaluate import check
+    from wirespeed.report.check.requirements import read_requirements
+    from wirespeed.report.check.terminal import print_findings
+    from wirespeed.report.terminal.run_summary import make_console
 
     requirements = read_requirements(name)
     code = ExitCode.OK
@@ -96,7 +96,7 @@ def _measure(options: Options, requirements: Sequence[Requirement]) -> tuple[Exi
     """What the requirements need, and nothing else, in one result file."""
     from wirespeed.cli.common.measuring import measure_plan, note
     from wirespeed.launch import place
-    from wirespeed.report.records import collect
+    from wirespeed.results.runs import collect
 
     if place():
         raise WirespeedError("--measure starts jobs of its own: not inside a launcher's job; give it a file")
@@ -140,7 +140,7 @@ def plans(options: Options, requirements: Sequence[Requirement]) -> Iterator[Pla
 
 def _learn(options: Options) -> ExitCode:
     from wirespeed.cli.common.sides import files_of, read_side
-    from wirespeed.report.check_learn import learn
+    from wirespeed.report.check.learn import learn
 
     if options.require is not None or options.measure or options.file is not None:
         raise WirespeedError("--learn FILE goes with -o SITE.toml alone; hold results against it afterwards")

@@ -53,10 +53,10 @@ def run(options: Options) -> ExitCode:
     Files of several launches a side tell small changes from chance. The exit code is 6 if anything is worse.
     """
     from wirespeed.cli.common.sides import read_side
-    from wirespeed.report.compare import compare, compare_published
-    from wirespeed.report.compare_json import to_json
-    from wirespeed.report.compare_print import print_comparison
-    from wirespeed.report.terminal import make_console
+    from wirespeed.report.compare.as_json import to_json
+    from wirespeed.report.compare.comparison import compare, compare_published
+    from wirespeed.report.compare.terminal import print_comparison
+    from wirespeed.report.terminal.run_summary import make_console
 
     values.one_of("--format", options.format, FORMATS)
     spread, least = _share("--spread", options.spread), _share("--least", options.least)

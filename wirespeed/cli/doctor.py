@@ -96,8 +96,8 @@ def run(options: Options) -> ExitCode:
 
 
 def _print(options: Options, result: Result) -> None:
-    from wirespeed.report.doctor import print_result, shell_lines
-    from wirespeed.report.terminal import make_console
+    from wirespeed.report.doctor.terminal import print_result, shell_lines
+    from wirespeed.report.terminal.run_summary import make_console
 
     if options.json:
         sys.stdout.write(json.dumps(result.to_record(), indent=1, default=str) + "\n")

@@ -34,12 +34,12 @@ def run(options: Options) -> ExitCode:
     A path that is available may still fail when it is tried: whether an MPI takes device pointers, for
     example, is found out in a job step of its own by 'wirespeed survey' and 'wirespeed pingpong'.
     """
-    from wirespeed import run as entry
-    from wirespeed.libraries import lacking
+    from wirespeed.frontend import session as entry
+    from wirespeed.host.libraries import lacking
+    from wirespeed.job.plan import Plan
     from wirespeed.paths import all_paths
-    from wirespeed.plan import Plan
-    from wirespeed.report.paths import Row, print_paths
-    from wirespeed.report.terminal import make_console
+    from wirespeed.report.terminal.paths import Row, print_paths
+    from wirespeed.report.terminal.run_summary import make_console
 
     values.one_of("--format", options.format, FORMATS)
     plan = Plan(

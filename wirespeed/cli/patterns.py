@@ -15,8 +15,8 @@ from wirespeed.cli.common import values
 from wirespeed.cli.common.command import add_command
 from wirespeed.cli.common.options import Debugging, Measuring, Reporting, flag, option
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.job.plan import DEFAULT_SIZES, Plan
 from wirespeed.patterns import Option, Pattern, Shape, all_patterns, find_pattern
-from wirespeed.plan import DEFAULT_SIZES, Plan
 
 ORDER = 20
 FIRST = ("pingpong", "exchange", "stream")
@@ -142,7 +142,7 @@ def _each_node(pattern: Pattern, plan: Plan) -> list[Plan]:
 
 
 def _beside(word: str) -> str:
-    from wirespeed.beside import parse
+    from wirespeed.frontend.background_load import parse
 
     return str(parse(word))
 

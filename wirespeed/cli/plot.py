@@ -49,8 +49,8 @@ def run(options: Options) -> ExitCode:
     with most figures.
     """
     from wirespeed.cli.common.reading import warn
+    from wirespeed.report.export.matplotlib_figure import Wanted, plot
     from wirespeed.report.page import read_sources
-    from wirespeed.report.plots import Wanted, plot
 
     if not options.out.endswith(FORMATS):
         raise WirespeedError(f"--out {options.out}: a figure's name ends in {', '.join(FORMATS)}")

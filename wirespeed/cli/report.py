@@ -57,7 +57,7 @@ def run(options: Options) -> ExitCode:
         if len(source.warnings) > MOST_WARNINGS:
             warn(f"{source.file}: {len(source.warnings) - MOST_WARNINGS} more of this kind")
     if options.out.endswith(".md"):
-        from wirespeed.report.markdown import markdown
+        from wirespeed.report.export.markdown import markdown
 
         page = markdown(sources, lost)
     else:

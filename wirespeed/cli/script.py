@@ -16,8 +16,8 @@ from wirespeed.cli.common.options import flag, option
 from wirespeed.errors import ExitCode, WirespeedError
 
 if TYPE_CHECKING:
+    from wirespeed.job.plan import Plan
     from wirespeed.patterns import Pattern
-    from wirespeed.plan import Plan
     from wirespeed.systems.model import System
     from wirespeed.systems.scripts import Job
 
@@ -137,8 +137,8 @@ def _measurement(pattern: Pattern, words: Sequence[str]) -> tuple[Any, Plan]:
 
 
 def _job(options: Options, pattern: Pattern, plan: Plan, given: Any, system: System | None) -> Job:
+    from wirespeed.job.path_selection import select
     from wirespeed.patterns import Shape
-    from wirespeed.selection import select
     from wirespeed.systems.scripts import Job
 
     nodes = values.count("--nodes", options.nodes, least=1, most=1_000_000)

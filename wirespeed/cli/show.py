@@ -31,7 +31,7 @@ def run(options: Options) -> ExitCode:
     Every run in it is printed as it was when it was measured. Damaged lines are left out, with a warning.
     """
     from wirespeed.cli.common.reading import read_runs
-    from wirespeed.report.formats import FORMATS
+    from wirespeed.report.export.formats import FORMATS
 
     options.check_report()
     runs = read_runs(options.file)

@@ -12,12 +12,12 @@ from wirespeed.cli.common.command import add_command
 from wirespeed.cli.common.options import Debugging, Measuring, Reporting, option
 from wirespeed.cli.common.streams import distrust_terminals
 from wirespeed.errors import ExitCode
-from wirespeed.plan import Plan
-from wirespeed.room import free_memory
+from wirespeed.host.memory import free_memory
+from wirespeed.job.plan import Plan
 from wirespeed.units import format_size
 
 if TYPE_CHECKING:
-    from wirespeed.machine import Machine
+    from wirespeed.frontend.machine import Machine
 
 ORDER = 10
 SIZES = "8,64,512,4K,32K,256K,2M,16M,128M,1G"
@@ -42,9 +42,9 @@ def run(options: Options) -> ExitCode:
     and why, and what to try next.
     """
     from wirespeed.cli.common.measuring import measure_plan, note, print_result
-    from wirespeed.report.records import collect, joined
-    from wirespeed.report.survey import print_lacking, print_machine, print_next
-    from wirespeed.report.terminal import make_console
+    from wirespeed.report.terminal.run_summary import make_console
+    from wirespeed.report.terminal.survey import print_lacking, print_machine, print_next
+    from wirespeed.results.runs import collect, joined
 
     options.check_report()
     distrust_terminals()
@@ -72,7 +72,7 @@ def run(options: Options) -> ExitCode:
 
 def look(plan: Plan) -> Machine | None:
     """The machine; None inside a launcher, where a rank must not touch a GPU before MPI has started."""
-    from wirespeed import run as entry
+    from wirespeed.frontend import session as entry
     from wirespeed.launch import place
 
     return None if place() else entry.discover(plan)

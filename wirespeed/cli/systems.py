@@ -16,7 +16,7 @@ from wirespeed.cli.common.options import Debugging, flag, option
 from wirespeed.errors import ExitCode
 
 if TYPE_CHECKING:
-    from wirespeed.report.systems import Reached
+    from wirespeed.report.systems.all_systems import Reached
     from wirespeed.systems.model import System
 
 ORDER = 44
@@ -51,14 +51,14 @@ def run(options: Options) -> ExitCode:
     the figures that were published, as a share of it. FILE adds what was measured here.
     """
     from wirespeed.cli.common.reading import read_runs
-    from wirespeed.report.systems import (
+    from wirespeed.report.systems.all_systems import (
         print_equations,
         print_reached,
         print_systems,
         reached_elsewhere,
         reached_here,
     )
-    from wirespeed.report.terminal import make_console
+    from wirespeed.report.terminal.run_summary import make_console
     from wirespeed.systems import all_systems, load
     from wirespeed.systems.published import load_published
     from wirespeed.systems.recognition import recognised_here
@@ -80,7 +80,7 @@ def run(options: Options) -> ExitCode:
         return ExitCode.OK
     console = make_console()
     if options.system is not None:
-        from wirespeed.report.system import print_system
+        from wirespeed.report.systems.one_system import print_system
 
         key, system = next(iter(systems.items()))
         print_system(console, key, system)
@@ -101,7 +101,7 @@ def _json(
     group: int | None,
 ) -> str:
     """Everything, rates in bytes per second."""
-    from wirespeed.report.systems import limits_of
+    from wirespeed.report.systems.all_systems import limits_of
 
     listed = {}
     for key, system in systems.items():

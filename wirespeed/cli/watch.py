@@ -18,7 +18,7 @@ from wirespeed.cli.common.command import add_command
 from wirespeed.cli.common.options import Debugging, Measuring, flag, option
 from wirespeed.cli.common.streams import distrust_terminals
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.plan import Plan
+from wirespeed.job.plan import Plan
 
 ORDER = 46
 SIZES = "8,64K,16M"
@@ -49,9 +49,9 @@ def run(options: Options) -> ExitCode:
     more than chance is named. All are in one result file, as launches for 'wirespeed compare'.
     """
     from wirespeed.launch import place
-    from wirespeed.report.drift import Drift
-    from wirespeed.report.drift_print import Watching
-    from wirespeed.report.terminal import make_console
+    from wirespeed.report.drift.detection import Drift
+    from wirespeed.report.drift.terminal import Watching
+    from wirespeed.report.terminal.run_summary import make_console
     from wirespeed.results.store import Store, default_name
 
     distrust_terminals()
@@ -84,8 +84,8 @@ def run(options: Options) -> ExitCode:
 
 def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
     """One repetition: measured, stored line by line, compared."""
-    from wirespeed import run as entry
-    from wirespeed.report.records import RECORDED, Run
+    from wirespeed.frontend import session as entry
+    from wirespeed.results.runs import RECORDED, Run
 
     repetition = Run()
 

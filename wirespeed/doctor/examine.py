@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from wirespeed import machine, mpi
 from wirespeed.doctor import hang, job, measured, trying
 from wirespeed.doctor.facts.model import Facts, MpiFact
 from wirespeed.doctor.finding import Finding, Worth, ordered
@@ -16,9 +15,11 @@ from wirespeed.doctor.look import Sources, look
 from wirespeed.doctor.parts import part
 from wirespeed.doctor.result import Result
 from wirespeed.errors import WirespeedError
-from wirespeed.machine import Machine
-from wirespeed.plan import Plan
-from wirespeed.report.records import Run
+from wirespeed.frontend import machine
+from wirespeed.frontend.machine import Machine
+from wirespeed.host import mpi
+from wirespeed.job.plan import Plan
+from wirespeed.results.runs import Run
 
 Say = Callable[[str], None]
 """Takes a line of progress."""

@@ -14,7 +14,7 @@ from wirespeed.doctor import job, trying
 from wirespeed.doctor.finding import Cost, Finding, Option, Setting
 from wirespeed.doctor.parts import part, whole
 from wirespeed.patterns import find_pattern
-from wirespeed.report.records import Record, Run
+from wirespeed.results.runs import Record, Run
 from wirespeed.toml import parse
 from wirespeed.units import format_size
 

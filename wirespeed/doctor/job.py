@@ -16,9 +16,9 @@ from wirespeed.doctor.facts.tree import cpu_list
 from wirespeed.doctor.finding import Setting
 from wirespeed.doctor.parts import listed, part, whole
 from wirespeed.errors import WirespeedError
-from wirespeed.process import end, last_line, on_cpus
-from wirespeed.report.records import Entry, Failure, Run, collect, joined
-from wirespeed.tether import tethered
+from wirespeed.host.process import end, last_line, on_cpus
+from wirespeed.host.tether import tethered
+from wirespeed.results.runs import Entry, Failure, Run, collect, joined
 
 LONGEST_S = 600.0
 """For one measurement: each path has its own limit for hangs, this one is for what nobody foresaw."""
@@ -95,7 +95,7 @@ def measure(
 def _command(
     pattern: Sequence[str], path: str, sizes: Sequence[int], base: Base, setting: Setting
 ) -> list[str]:
-    entry = Path(__file__).parents[1] / "cli_entry"
+    entry = Path(__file__).parents[1] / "cli"
     words = [sys.executable, str(entry), *pattern, "--paths", path, "--sizes", ",".join(map(str, sizes))]
     words += ["--device", base.device, "--launcher", base.launcher, "--max-time", str(MAX_TIME_S)]
     if mpi := setting.mpi or base.mpi:

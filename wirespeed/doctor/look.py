@@ -11,8 +11,8 @@ from typing import Any
 from wirespeed.doctor.facts import amd, gpudirect, infiniband, limits, memory, mpi, net, numa, nvml, software
 from wirespeed.doctor.facts.model import Facts, Gpu, Limits
 from wirespeed.doctor.facts.tree import Tree
-from wirespeed.libraries import known_libraries
-from wirespeed.machine import Machine
+from wirespeed.frontend.machine import Machine
+from wirespeed.host.libraries import known_libraries
 from wirespeed.results import record
 
 

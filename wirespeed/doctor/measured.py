@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wirespeed import stats
 from wirespeed.doctor.finding import Finding, Point, Worth
 from wirespeed.doctor.parts import listed, part
 from wirespeed.errors import WirespeedError
-from wirespeed.report.clean import count, number, record, records, text
-from wirespeed.report.records import Entry, Run, collect
+from wirespeed.results.coerce import count, number, record, records, text
 from wirespeed.results.reading import LONGEST_LINE
+from wirespeed.results.runs import Entry, Run, collect
 from wirespeed.results.store import read
+from wirespeed.statistics import samples
 
 PAIRS = {
     "mpi-not-aware": ("staged", "aware"),
@@ -115,7 +115,7 @@ def worth_of(said: Mapping[str, Any]) -> Worth:
 
 def point(before: Entry, after: Entry) -> Point:
     """Two figures of one size, and their ratio with its interval where both have one."""
-    ratio, low, high = stats.ratio_interval(
+    ratio, low, high = samples.ratio_interval(
         (before.seconds, before.low, before.high), (after.seconds, after.low, after.high)
     )
     known = before.precision is not None and after.precision is not None

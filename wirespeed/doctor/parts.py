@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wirespeed.report.records import Record
+from wirespeed.results.runs import Record
 
 
 def part(record: Any, name: str) -> Record:

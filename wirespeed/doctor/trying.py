@@ -11,14 +11,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from wirespeed import launch, mpi, stats
+from wirespeed import launch
 from wirespeed.doctor import job, measured
 from wirespeed.doctor.facts.model import MpiFact
 from wirespeed.doctor.facts.mpi import answers
 from wirespeed.doctor.finding import Finding, Option, Point, Trial, Worth
 from wirespeed.doctor.job import Attempt, Base
 from wirespeed.errors import WirespeedError
-from wirespeed.libraries import ucx_folder
+from wirespeed.host import mpi
+from wirespeed.host.libraries import ucx_folder
+from wirespeed.statistics import samples
 from wirespeed.units import format_size
 
 ASK_SECONDS = 30.0
@@ -164,7 +166,7 @@ def merged(attempts: list[Attempt]) -> Attempt:
         same = [one.entries[size] for one in attempts if size in one.entries]
         whole.entries[size] = dataclasses.replace(
             entry,
-            seconds=stats.middle(sorted(one.seconds for one in same)),
+            seconds=samples.middle(sorted(one.seconds for one in same)),
             low=min(one.low for one in same),
             high=max(one.high for one in same),
             precision=None if any(one.precision is None for one in same) else entry.precision,

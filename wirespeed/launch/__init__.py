@@ -15,7 +15,7 @@ from functools import cache
 from typing import Protocol
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.mpi import Mpi
+from wirespeed.host.mpi import Mpi
 
 
 @dataclass(frozen=True)

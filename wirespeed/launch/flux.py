@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 
+from wirespeed.host.mpi import Mpi
 from wirespeed.launch import Job, spread
-from wirespeed.mpi import Mpi
 
 
 class Flux:

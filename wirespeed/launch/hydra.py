@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from wirespeed.host.mpi import Mpi
 from wirespeed.launch import Job, spread
-from wirespeed.mpi import Mpi
 
 _BATCH_RANKS = ("SLURM_STEP_ID", "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK", "PALS_RANKID")
 

@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Mapping
 
 from wirespeed.errors import WirespeedError
+from wirespeed.host.mpi import Mpi
 from wirespeed.launch import Job
-from wirespeed.mpi import Mpi
 
 
 class Jsrun:

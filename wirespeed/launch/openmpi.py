@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from wirespeed.host.mpi import Mpi
+from wirespeed.host.process import cores
 from wirespeed.launch import Job, spread
-from wirespeed.mpi import Mpi
-from wirespeed.process import cores
 
 
 class OpenMpi:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from wirespeed.host.mpi import Mpi
 from wirespeed.launch import Job
-from wirespeed.mpi import Mpi
 
 
 class Pals:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 
+from wirespeed.host.mpi import NAMES, Mpi
 from wirespeed.launch import Job, spread
-from wirespeed.mpi import NAMES, Mpi
 
 
 class Srun:

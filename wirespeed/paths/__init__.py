@@ -31,7 +31,7 @@ class Path:
     within: bool = False
     """True: moves bytes inside one rank, and none between ranks."""
     library: str = ""
-    """The vendor's library that carries the bytes, as wirespeed/libraries.py calls it."""
+    """The vendor's library that carries the bytes, as wirespeed/host/libraries.py calls it."""
     needs_device: bool = False
     """True: only with GPUs (or emulated ones)."""
     gpu_aware_mpi: bool = False

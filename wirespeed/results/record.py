@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from wirespeed._version import __version__
 
 if TYPE_CHECKING:
-    from wirespeed.evidence import Counted, Verdict
-    from wirespeed.judge import Outcome
+    from wirespeed.evidence.verdict import Counted, Verdict
+    from wirespeed.job.outcome import Outcome
+    from wirespeed.job.plan import Plan
     from wirespeed.paths import Path
     from wirespeed.patterns import Derived, Figure
-    from wirespeed.plan import Plan
 
 Record = dict[str, Any]
 
@@ -136,7 +136,7 @@ def entry(
     details: Record | None = None,
     members: Sequence[Record] = (),
 ) -> Record:
-    """One figure. `summary`: of the samples (wirespeed/stats.py), of the slowest team if there are several.
+    """One figure. `summary`: of the samples, of the slowest team if there are several.
 
     `details`: what the transport chose for this size; `members`: each team's figure."""
     moved = figure.bytes

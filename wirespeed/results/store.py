@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from wirespeed.plan import Plan
+from wirespeed.job.plan import Plan
 from wirespeed.results.reading import Results, cannot, read, shown, why
 from wirespeed.results.record import Record
 

@@ -11,7 +11,7 @@ from typing import Any
 from wirespeed.cli.common.options import Reporting
 from wirespeed.cli.common.streams import distrust_terminals
 from wirespeed.errors import ExitCode
-from wirespeed.plan import Plan
+from wirespeed.job.plan import Plan
 
 Record = dict[str, Any]
 
@@ -35,9 +35,9 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
 
     Ctrl-C keeps what was measured until then.
     """
-    from wirespeed import beside, run
-    from wirespeed.report.progress import make_progress
-    from wirespeed.selection import is_pattern
+    from wirespeed.frontend import background_load, session
+    from wirespeed.job.path_selection import is_pattern
+    from wirespeed.report.terminal.progress import make_progress
 
     distrust_terminals()
     if plan.out is None:
@@ -60,8 +60,8 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
             progress(event)
 
         try:
-            with beside.running(plan):
-                measured.code = run.measure(plan, observe)
+            with background_load.running(plan):
+                measured.code = session.measure(plan, observe)
         except KeyboardInterrupt:
             # A second Ctrl-C, or one before the run could catch it: the table shows what there is.
             measured.code = ExitCode.INTERRUPTED
@@ -106,8 +106,8 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
 
 def print_all(measured: Measured, reporting: Reporting) -> None:
     """Every run of the file, in the format asked for."""
-    from wirespeed.report.formats import FORMATS
-    from wirespeed.report.records import collect
+    from wirespeed.report.export.formats import FORMATS
+    from wirespeed.results.runs import collect
 
     FORMATS[reporting.format](collect(measured.records), sys.stdout, reporting.against)
     sys.stdout.flush()
@@ -115,9 +115,9 @@ def print_all(measured: Measured, reporting: Reporting) -> None:
 
 def print_contention(measured: Measured, plan: Plan) -> None:
     """What the other pattern cost this one."""
-    from wirespeed.report.contention import print_ratios
-    from wirespeed.report.records import collect
-    from wirespeed.report.terminal import make_console
+    from wirespeed.report.terminal.contention import print_ratios
+    from wirespeed.report.terminal.run_summary import make_console
+    from wirespeed.results.runs import collect
 
     runs = collect(measured.records)
     crowded = [run for run in runs if run.beside == plan.beside and run.entries]
@@ -128,8 +128,8 @@ def print_contention(measured: Measured, plan: Plan) -> None:
 
 def print_result(measured: Measured, plan: Plan, reporting: Reporting) -> None:
     """The result on stdout, in the format asked for."""
-    from wirespeed.report.formats import FORMATS
-    from wirespeed.report.records import collect, joined
+    from wirespeed.report.export.formats import FORMATS
+    from wirespeed.results.runs import collect, joined
 
     runs = collect(measured.records)
     if plan.resume and reporting.format != "json":

@@ -10,7 +10,8 @@ import typer
 
 from wirespeed.cli.common import values
 from wirespeed.errors import WirespeedError
-from wirespeed.plan import DEFAULT_SIZES, Plan, Stopping
+from wirespeed.job.plan import DEFAULT_SIZES, Plan
+from wirespeed.statistics.stopping import Stopping
 from wirespeed.units import parse_share, parse_sizes
 
 FORMATS = ("table", "json", "csv", "tutorial", "osu", "prometheus", "reframe")
@@ -58,7 +59,7 @@ class Reporting:
             return
         if self.format != "table":
             raise WirespeedError(f"--against prints a table; it does not go with --format {self.format}")
-        from wirespeed.report.reference import load_system
+        from wirespeed.report.systems.published_curves import load_system
 
         load_system(self.against)
 

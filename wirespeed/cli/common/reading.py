@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.report.records import Record, Run, collect
+from wirespeed.results.runs import Record, Run, collect
 
 MOST_WARNINGS = 5
 

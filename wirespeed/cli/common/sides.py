@@ -8,7 +8,7 @@ from pathlib import Path
 from wirespeed.cli.common.reading import read_runs, warn
 from wirespeed.cli.common.values import shown
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.report.records import Run, collect
+from wirespeed.results.runs import Run, collect
 
 
 def files_of(side: str) -> list[str]:

@@ -68,7 +68,7 @@ def path_names(value: str | None) -> tuple[str, ...]:
     """Names of paths and patterns of them, each of which means something; none twice."""
     if value is None:
         return ()
-    from wirespeed.selection import check
+    from wirespeed.job.path_selection import check
 
     names = words("--paths", value)
     for name in names:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wirespeed.report.records import Run
+    from wirespeed.results.runs import Run
 
 
 @dataclass(frozen=True)

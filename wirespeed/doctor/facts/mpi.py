@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wirespeed.doctor.facts.model import MpiFact
-from wirespeed.mpi import Mpi
+from wirespeed.host.mpi import Mpi
 
 
 def mpis(found: Sequence[Mpi]) -> tuple[MpiFact, ...]:

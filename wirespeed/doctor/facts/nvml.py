@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from wirespeed.doctor.facts import pci
 from wirespeed.doctor.facts.model import Gpu, GpuPair, NvLink, Process
 from wirespeed.doctor.facts.tree import Tree
-from wirespeed.nvml import pci_address
+from wirespeed.host.nvml import pci_address
 
 Value = TypeVar("Value")
 

@@ -7,9 +7,8 @@ from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.parts import listed, part
 from wirespeed.limits import rates
-from wirespeed.report.records import Entry, Run
-from wirespeed.report.words import rate
-from wirespeed.units import format_size
+from wirespeed.results.runs import Entry, Run
+from wirespeed.units import format_rate, format_size
 
 LEAST = 4 << 20
 """Bytes of a message that shows the wire's rate, not the call's cost."""
@@ -57,8 +56,8 @@ def _rated(run: Run) -> tuple[str, ...] | None:
     if best.rate > host.value:
         return ()
     return (
-        f"aware reaches {rate(best.rate)} GB/s at {format_size(best.bytes)}",
-        f"through the host up to {rate(host.value)} GB/s ({host.text}); GPU to GPU {links.text}",
+        f"aware reaches {format_rate(best.rate)} GB/s at {format_size(best.bytes)}",
+        f"through the host up to {format_rate(host.value)} GB/s ({host.text}); GPU to GPU {links.text}",
     )
 
 
@@ -79,5 +78,5 @@ def _finding(facts: Facts, run: Run, seen: tuple[str, ...]) -> Finding:
             + (f" It is by {off}" if off else ""),
             "wirespeed pingpong --paths aware,aware-nogdr,staged,nccl,ipc-write  # what is possible here",
         ),
-        source="wirespeed/evidence.py; wirespeed/limits/links.toml; docs/gpu-aware-mpi.md",
+        source="wirespeed/evidence/verdict.py; wirespeed/limits/links.toml; docs/gpu-aware-mpi.md",
     )

@@ -11,7 +11,7 @@ from typing import Any
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Cost, Finding, Setting, Trial
 from wirespeed.doctor.parts import part
-from wirespeed.report.records import Entry, Run
+from wirespeed.results.runs import Entry, Run
 from wirespeed.toml import parse
 from wirespeed.units import format_seconds, format_size
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wirespeed.report import words
-from wirespeed.report.choices import choices
-from wirespeed.report.clean import count, number, record, records, text, texts
-from wirespeed.report.legend import legend
-from wirespeed.report.machine import cpu_line, devices_lines, placement, title
+from wirespeed.report.facts.machine import cpu_line, devices_lines, placement, title
+from wirespeed.report.facts.transport_choices import choices
 from wirespeed.report.page.sources import Measured, environment_of
-from wirespeed.report.records import Run
-from wirespeed.report.table import Layout
-from wirespeed.units import format_size
+from wirespeed.report.terminal.legend import legend
+from wirespeed.report.terminal.size_table import Layout
+from wirespeed.results.coerce import count, number, record, records, text, texts
+from wirespeed.results.runs import Run
+from wirespeed.units import format_rate, format_size
 
 
 @dataclass(frozen=True)
@@ -89,4 +88,4 @@ def method(run: Run) -> list[str]:
 
 
 def _bytes(size: int) -> str:
-    return format_size(size) if size < 1e9 else f"{words.rate(size)} GB"
+    return format_size(size) if size < 1e9 else f"{format_rate(size)} GB"

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wirespeed.report import words
-from wirespeed.report.clean import text
-from wirespeed.report.copies import ALONE, TOGETHER, slowest
 from wirespeed.report.page.sources import Measured
-from wirespeed.report.records import Entry, Run
-from wirespeed.units import format_size
+from wirespeed.report.terminal.copy_table import ALONE, TOGETHER, slowest
+from wirespeed.results.coerce import text
+from wirespeed.results.runs import Entry, Run
+from wirespeed.units import format_rate, format_size
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,8 @@ def _groups(one: Measured, several: bool) -> list[Bar]:
         if not entry.amount:
             continue
         limit = one.run.ceiling(path)
-        note = f"{words.rate(entry.rate)} GB/s"
-        note += f", {100 * entry.rate / limit.rate:.0f} % of {words.rate(limit.rate)}" if limit else ""
+        note = f"{format_rate(entry.rate)} GB/s"
+        note += f", {100 * entry.rate / limit.rate:.0f} % of {format_rate(limit.rate)}" if limit else ""
         label = f"{path}, {format_size(entry.bytes)}"
         label = f"{one.label}: {label}" if several else label
         made.append(Bar(text(label), text(path), entry.rate, note, limit.rate if limit else None))
@@ -96,9 +95,9 @@ def _copies(run: Run, paths: Sequence[str]) -> list[Bar]:
         label = f"{text(path)}, {format_size(entry.bytes)}"
         alone, together = slowest(entry, ALONE), slowest(entry, TOGETHER)
         if alone is None or together is None:
-            made.append(Bar(label, text(path), entry.rate, f"{words.rate(entry.rate)} GB/s"))
+            made.append(Bar(label, text(path), entry.rate, f"{format_rate(entry.rate)} GB/s"))
             continue
         rates = (entry.amount / alone, entry.amount / together)
-        made.append(Bar(label, text(path), rates[0], f"{words.rate(rates[0])} GB/s alone"))
-        made.append(Bar("", text(path), rates[1], f"{words.rate(rates[1])} GB/s with all", paler=True))
+        made.append(Bar(label, text(path), rates[0], f"{format_rate(rates[0])} GB/s alone"))
+        made.append(Bar("", text(path), rates[1], f"{format_rate(rates[1])} GB/s with all", paler=True))
     return made

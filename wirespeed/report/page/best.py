@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wirespeed.report.records import Entry, Run
+from wirespeed.results.runs import Entry, Run
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from wirespeed.limits import Ceiling
-from wirespeed.report.clean import MOST_EXACT, number, text
-from wirespeed.report.marks import mark
+from wirespeed.report.facts.markers import mark
+from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.page import published
 from wirespeed.report.page.sources import Measured
-from wirespeed.report.price import pairs
-from wirespeed.report.records import Entry, Run
-from wirespeed.report.reference import known_systems
+from wirespeed.report.systems.published_curves import known_systems
+from wirespeed.results.coerce import MOST_EXACT, number, text
+from wirespeed.results.runs import Entry, Run
 
 SHOWN_AT_FIRST = 20
 """More curves would hide each other: then one run's are shown until others are asked for."""

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from wirespeed.limits.ceilings import facts_of
-from wirespeed.report.clean import count, number, record, records, text
+from wirespeed.report.facts.wire_verdicts import of_path
 from wirespeed.report.page.sources import Measured
-from wirespeed.report.records import Record, Run
-from wirespeed.report.wires import of_path
+from wirespeed.results.coerce import count, number, record, records, text
+from wirespeed.results.runs import Record, Run
 from wirespeed.units import format_size
 
 COPIES = (

@@ -8,9 +8,9 @@ from typing import Any
 
 from wirespeed.doctor.finding import Cost, Finding, Worth, measured_cost
 from wirespeed.doctor.measured import worth_of
-from wirespeed.report import words
-from wirespeed.report.clean import record, records, text
+from wirespeed.report.facts import figures
 from wirespeed.report.page.sources import Source
+from wirespeed.results.coerce import record, records, text
 from wirespeed.units import format_size
 
 COSTS = {
@@ -83,10 +83,10 @@ def _worth(worth: Worth) -> str:
         return ""
     where = format_size(best.bytes)
     if worth.verdict == "better":
-        figure = f"{words.ratio(best.ratio)} times as fast at {where}"
+        figure = f"{figures.ratio(best.ratio)} times as fast at {where}"
     elif worth.verdict == "worse":
         figure = (
-            f"{words.ratio(1 / best.ratio)} times as slow at {where}: worse, not better, leave it as it is"
+            f"{figures.ratio(1 / best.ratio)} times as slow at {where}: worse, not better, leave it as it is"
         )
     else:
         figure = "no difference beyond the intervals"

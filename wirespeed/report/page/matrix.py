@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wirespeed.report.clean import number, text
-from wirespeed.report.matrix import SMALL
-from wirespeed.report.members import by_pair, describe
 from wirespeed.report.page.sources import Measured
-from wirespeed.stats import middle
+from wirespeed.report.terminal.pair_matrix import SMALL
+from wirespeed.report.terminal.slowest_teams import by_pair, describe
+from wirespeed.results.coerce import number, text
+from wirespeed.statistics.samples import middle
 
 FEWEST = 3
 """Ranks, below which there is but one pair."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wirespeed.report.reference import load_system
+from wirespeed.report.systems.published_curves import load_system
 
 
 @dataclass(frozen=True)

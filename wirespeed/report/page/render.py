@@ -9,10 +9,8 @@ from importlib.resources import files
 from typing import Any
 
 from wirespeed._version import __version__
-from wirespeed.report import words
-from wirespeed.report.clean import records, text
-from wirespeed.report.failures import failure_lines
-from wirespeed.report.machine import cpu_line, devices_lines
+from wirespeed.report.facts.failures import failure_lines
+from wirespeed.report.facts.machine import cpu_line, devices_lines
 from wirespeed.report.page import best, evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.bars import bars
@@ -22,7 +20,8 @@ from wirespeed.report.page.matrix import matrices
 from wirespeed.report.page.sources import Measured, Source, environment_of, host_of, measured
 from wirespeed.report.page.styles import DARK, LIGHT, styles
 from wirespeed.report.page.verdict import verdicts
-from wirespeed.units import format_seconds, format_size
+from wirespeed.results.coerce import records, text
+from wirespeed.units import format_rate, format_seconds, format_size
 
 SCRIPTS = ("base", "scales", "lines", "legend", "curves", "prices", "matrix", "wires", "tables", "start")
 """In this order they are one script."""
@@ -47,7 +46,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
     environment.filters |= {
         "size": format_size,
         "seconds": format_seconds,
-        "rate": words.rate,
+        "rate": format_rate,
         "percent": lambda share: f"{100 * share:.3g}",
     }
     script = _script()

@@ -10,8 +10,8 @@ from typing import Any
 
 from wirespeed.doctor.measured import findings_in
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.report.clean import record, text, texts
-from wirespeed.report.records import CONDITIONS, Record, Run, collect, joined
+from wirespeed.results.coerce import record, text, texts
+from wirespeed.results.runs import CONDITIONS, Record, Run, collect, joined
 from wirespeed.results.store import read
 
 

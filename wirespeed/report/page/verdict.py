@@ -7,21 +7,21 @@ from dataclasses import dataclass
 
 from wirespeed.limits import Ceiling, Used, ceiling
 from wirespeed.limits.ceilings import facts_of, impossible
-from wirespeed.report import words
-from wirespeed.report.clean import text
-from wirespeed.report.failures import failure_lines
-from wirespeed.report.machine import mpi_title
-from wirespeed.report.marks import marked
-from wirespeed.report.members import FAR, describe
+from wirespeed.report.facts import figures
+from wirespeed.report.facts.failures import failure_lines
+from wirespeed.report.facts.machine import mpi_title
+from wirespeed.report.facts.markers import marked
+from wirespeed.report.facts.speedup import pairs
+from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.page.best import Span, spans
 from wirespeed.report.page.curves import share
 from wirespeed.report.page.findings import findings
 from wirespeed.report.page.sources import Measured, Source, host_of
-from wirespeed.report.price import pairs
-from wirespeed.report.records import Entry, Run
-from wirespeed.report.wires import beyond, suspicions
-from wirespeed.stats import middle
-from wirespeed.units import format_seconds, format_size
+from wirespeed.report.terminal.slowest_teams import FAR, describe
+from wirespeed.results.coerce import text
+from wirespeed.results.runs import Entry, Run
+from wirespeed.statistics.samples import middle
+from wirespeed.units import format_rate, format_seconds, format_size
 
 GOOD, NOTE, WARNING, BAD = "good", "note", "warning", "bad"
 AWARE = "aware"
@@ -100,19 +100,19 @@ def _aware(run: Run) -> Iterator[Verdict]:
         level = GOOD if seen.verdict in STRAIGHT else WARNING
     elif through and last.rate > through.rate:
         sentence += (
-            f". No way through host memory carries more than {words.rate(through.rate)} GB/s: "
+            f". No way through host memory carries more than {format_rate(through.rate)} GB/s: "
             "the bytes went straight"
         )
     elif through:
         sentence += (
-            f". A way through host memory could carry as much ({words.rate(through.rate)} GB/s): it may be "
+            f". A way through host memory could carry as much ({format_rate(through.rate)} GB/s): it may be "
             "staging without telling"
         )
         level = WARNING
     yield Verdict(level, f"{sentence}.")
     staged = run.entries.get((STAGED, last.bytes))
     if staged:
-        times = words.ratio(staged.seconds / last.seconds)
+        times = figures.ratio(staged.seconds / last.seconds)
         yield Verdict(NOTE, f"At {format_size(last.bytes)} aware is {times} times as fast as staged.")
 
 
@@ -125,7 +125,7 @@ def _through_host(run: Run, path: str) -> Ceiling | None:
 def _figure(entry: Entry, limit: Ceiling | None) -> str:
     """'394 GB/s at 1 GiB, 88 % of the limit'."""
     part = share(entry, limit)
-    figure = f"{words.rate(entry.rate)} GB/s at {format_size(entry.bytes)}"
+    figure = f"{format_rate(entry.rate)} GB/s at {format_size(entry.bytes)}"
     return figure if part is None else f"{figure}, {100 * part:.0f} % of the limit"
 
 
@@ -159,7 +159,7 @@ def _use(run: Run, span: Span, last: bool) -> str:
 def _each(run: Run) -> Iterator[Verdict]:
     """Every path at its largest size, where paths are no rivals."""
     parts = [
-        f"{path} {words.rate(entries[-1].rate)} GB/s"
+        f"{path} {format_rate(entries[-1].rate)} GB/s"
         for path in run.paths
         if (entries := [entry for entry in run.of_path(path) if entry.amount])
     ]
@@ -185,7 +185,7 @@ def _worth(run: Run) -> Iterator[Verdict]:
             what = pair.what if pair.what != "gain" else "it"
             yield Verdict(
                 NOTE,
-                f"{pair.path} without {what} ({pair.without}) takes up to {words.ratio(worth.ratio)} times "
+                f"{pair.path} without {what} ({pair.without}) takes up to {figures.ratio(worth.ratio)} times "
                 f"as long (at {format_size(size)}).",
             )
 
@@ -208,6 +208,6 @@ def _unsure(run: Run) -> Iterator[Verdict]:
         count = f"{len(wide)} of {len(run.entries)} figures"
         yield Verdict(
             NOTE,
-            f"{count} are not within the ±{words.percent(wanted)} asked for: more --max-time makes them "
+            f"{count} are not within the ±{figures.percent(wanted)} asked for: more --max-time makes them "
             "surer.",
         )

@@ -1,0 +1,7 @@
+"""`python -m wirespeed`: the same as `wirespeed`, where scripts are not on PATH."""
+
+import sys
+
+from wirespeed.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,52 @@
+"""InfiniBand and RoCE: bytes that each port's adapter sent and received, from sysfs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from wirespeed.evidence.counters import Reading, Wire, Witness, counter_in, text_of
+
+FOLDER = Path("/sys/class/infiniband")
+UNIT = 4
+"""port_xmit_data and port_rcv_data count in words of four bytes (the kernel's Documentation/ABI/stable/
+sysfs-class-infiniband)."""
+
+
+class Ports(Witness):
+    """Ports that are up."""
+
+    def __init__(self, ports: Sequence[Path]) -> None:
+        self._ports = ports
+        self.wires = tuple(_wire(port) for port in ports)
+
+    def read(self) -> list[Reading]:
+        return [
+            Reading(
+                counter_in(port / "counters/port_xmit_data") * UNIT,
+                counter_in(port / "counters/port_rcv_data") * UNIT,
+            )
+            for port in self._ports
+        ]
+
+
+def _wire(port: Path) -> Wire:
+    """`rate` reads '400 Gb/sec (4X NDR)': bits of data per second and direction."""
+    said = text_of(port / "rate")
+    number = re.match(r"([\d.]+) Gb/sec", said)
+    ethernet = text_of(port / "link_layer") == "Ethernet"
+    return Wire(
+        "roce" if ethernet else "infiniband",
+        f"{port.parent.parent.name} port {port.name}",
+        granularity=UNIT,
+        rate=float(number[1]) * 1e9 / 8 if number else None,
+        facts={"said": said},
+    )
+
+
+def find(devices: Sequence[Mapping[str, Any]], folder: Path = FOLDER) -> Witness | None:
+    """None where no port is up."""
+    up = [port for port in sorted(folder.glob("*/ports/*")) if "ACTIVE" in text_of(port / "state")]
+    return Ports(up) if up else None

@@ -1,0 +1,81 @@
+"""xGMI: bytes that each AMD GPU wrote to and read from others over its links, from AMD SMI."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from wirespeed.evidence.counters import CannotRead, Reading, Wire, Witness
+
+UNIT = 1024
+"""amdsmi_get_link_metrics counts in KiB since the driver was loaded (AMD SMI's Python reference)."""
+
+
+class Xgmi(Witness):
+    """The GPUs' own counters, as the package amdsmi, which ROCm brings, reads them."""
+
+    def __init__(self, library: Any, gpus: Sequence[tuple[Any, Mapping[str, Any]]]) -> None:
+        self._library, self._gpus = library, gpus
+        self.wires = tuple(
+            Wire(
+                "xgmi",
+                f"GPU {identity['index']}",
+                str(identity["id"]),
+                granularity=UNIT,
+                facts={"links": len(self._links(gpu))},
+            )
+            for gpu, identity in gpus
+        )
+
+    def _links(self, gpu: Any) -> list[Mapping[str, Any]]:
+        try:
+            links = self._library.amdsmi_get_link_metrics(gpu)["links"]
+        except (self._library.AmdSmiException, KeyError) as error:
+            raise CannotRead(f"amdsmi_get_link_metrics: {error}") from None
+        return [link for link in links if _is_xgmi(self._library, link)]
+
+    def read(self) -> list[Reading]:
+        found = []
+        for gpu, _ in self._gpus:
+            try:
+                links = self._links(gpu)
+                parts = tuple((int(link["write"]) * UNIT, int(link["read"]) * UNIT) for link in links)
+            except (KeyError, ValueError, TypeError):
+                raise CannotRead("the driver does not count the bytes of this GPU's links") from None
+            found.append(Reading(sum(part[0] for part in parts), sum(part[1] for part in parts), parts))
+        return found
+
+    def close(self) -> None:
+        with suppress(self._library.AmdSmiException):
+            self._library.amdsmi_shut_down()
+
+
+def _is_xgmi(library: Any, link: Mapping[str, Any]) -> bool:
+    return bool(link.get("link_type") == library.AmdSmiLinkType.AMDSMI_LINK_TYPE_XGMI)
+
+
+def find(devices: Sequence[Mapping[str, Any]]) -> Witness | None:
+    """None where there is no AMD GPU, or ROCm's package amdsmi is not installed."""
+    ours = [device for device in devices if device.get("kind") == "hip" and device.get("pci")]
+    if not ours:
+        return None
+    try:
+        import amdsmi
+    except (ImportError, OSError):
+        return None
+    return open_with(amdsmi, ours)
+
+
+def open_with(library: Any, devices: Sequence[Mapping[str, Any]]) -> Witness | None:
+    """`library`: the module amdsmi, or a stand-in for tests. None where no GPU has a link."""
+    try:
+        library.amdsmi_init()
+        gpus = [(library.amdsmi_get_processor_handle_from_bdf(str(one["pci"])), one) for one in devices]
+    except library.AmdSmiException as error:
+        raise CannotRead(f"amdsmi: {error}") from None
+    witness = Xgmi(library, gpus)
+    if any(wire.facts["links"] for wire in witness.wires):
+        return witness
+    witness.close()
+    return None

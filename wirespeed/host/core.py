@@ -1,0 +1,129 @@
+"""The measuring core: the shared library beside this file, opened with cffi."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from wirespeed.errors import ExitCode, WirespeedError
+
+LIBRARY_NAME = "libwirespeed.so"
+
+
+class NativeError(Exception):
+    """A call of the core failed; the text names the outside call, its arguments and its own words."""
+
+    def __init__(self, text: str, lack: bool = False) -> None:
+        super().__init__(text)
+        self.lack = lack
+        """The machine lacks something, rather than something went wrong."""
+
+
+def _locate() -> tuple[Path, Path]:
+    folder = Path(__file__).parents[1]
+    given = os.environ.get("WIRESPEED_LIBRARY")
+    library = Path(given) if given else folder / LIBRARY_NAME
+    header = next(
+        (
+            path
+            for path in (folder / "wirespeed.h", folder.parent / "native" / "wirespeed.h")
+            if path.exists()
+        ),
+        None,
+    )
+    if header is None or not library.exists():
+        raise WirespeedError(
+            f"the measuring core is not built: {library} is missing; run 'pip install .' in the source tree",
+            ExitCode.UNAVAILABLE,
+        )
+    return library, header
+
+
+def declarations(header: str) -> str:
+    """A C header as cffi takes it: without preprocessor lines and what stands there for C++ alone."""
+    kept: list[str] = []
+    for_cplusplus = False
+    for line in header.splitlines():
+        if line.startswith("#"):
+            for_cplusplus = line.startswith("#ifdef __cplusplus")
+        elif not for_cplusplus:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+class Core:
+    """The C interface of native/wirespeed.h with failures turned into NativeError."""
+
+    def __init__(self) -> None:
+        from cffi import FFI
+
+        library, header = _locate()
+        self.ffi: Any = FFI()
+        self.ffi.cdef(declarations(header.read_text()))
+        # Never unloaded: the watchdog's thread runs in it to the process's very end.
+        self.lib: Any = self.ffi.dlopen(str(library), os.RTLD_NOW | os.RTLD_NODELETE)
+        self._raised: BaseException | None = None
+
+    def error(self) -> str:
+        return self.text(self.lib.ws_error())
+
+    def text(self, pointer: Any) -> str:
+        return str(self.ffi.string(pointer).decode(errors="replace"))
+
+    def described(self, pointer: Any) -> dict[str, Any]:
+        """What a transport or a program says of itself."""
+        found: dict[str, Any] = json.loads(self.text(self.check(pointer)))
+        return found
+
+    def check(self, result: Any) -> Any:
+        """Passes a result through; raises NativeError for -1 and null, and what interrupted a callback."""
+        raised, self._raised = self._raised, None
+        if raised is not None and not isinstance(raised, Exception):
+            raise raised
+        if result == -1 or result == self.ffi.NULL:
+            raise NativeError(self.error(), bool(self.lib.ws_error_is_lack())) from raised
+        return result
+
+    def callback(self, declaration: str) -> Callable[[Callable[..., int]], Any]:
+        """Lets the core call a function that returns 0; where it raises, the core's call fails.
+
+        No exception can cross the core: what is raised, a KeyboardInterrupt too, is kept for check().
+        """
+
+        def keep(_: object, raised: BaseException, __: object) -> None:
+            self._raised = raised
+
+        made: Callable[[Callable[..., int]], Any] = self.ffi.callback(declaration, error=-1, onerror=keep)
+        return made
+
+    def device_kinds(self) -> list[str]:
+        return self.text(self.lib.ws_device_kinds()).split()
+
+    def device_count(self, kind: str) -> int:
+        """How many devices of a kind there are. Raises NativeError saying why none can be used."""
+        return int(self.check(self.lib.ws_device_count(kind.encode())))
+
+    def open_device(self, kind: str, index: int) -> Any:
+        return self.check(self.lib.ws_device_open(kind.encode(), index))
+
+    def identity(self, device: Any) -> dict[str, Any]:
+        return self.described(self.lib.ws_device_identity(device))
+
+    def identity_of(self, kind: str, index: int) -> dict[str, Any]:
+        """A device's identity without opening it, which would take memory of a GPU, or all of its use."""
+        return self.described(self.lib.ws_device_identity_of(kind.encode(), index))
+
+
+@cache
+def core() -> Core:
+    """The core, opened once. Raises WirespeedError when it has not been built."""
+    opened = Core()
+    from wirespeed.host.libraries import known_libraries
+
+    for name, path in known_libraries().items():
+        opened.lib.ws_library_path(name.encode(), str(path).encode())
+    return opened

@@ -1,0 +1,1 @@
+"""What the front end and the ranks of a job agree on."""

@@ -1,0 +1,77 @@
+"""What to measure: everything a run needs to know before any process starts."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirespeed.statistics.stopping import Stopping
+from wirespeed.units import parse_sizes
+
+DEFAULT_SIZES = "1:1G"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run of the command: a pattern over several paths."""
+
+    pattern: str = "pingpong"
+    paths: tuple[str, ...] = ()
+    """Names from wirespeed.paths, patterns of them, or "all"; empty: every default path that fits."""
+    sizes: tuple[int, ...] = parse_sizes(DEFAULT_SIZES)
+    """Bytes of one message, in the order measured."""
+    stopping: Stopping = field(default_factory=Stopping)
+    device: str = "auto"
+    """auto, cpu, cuda, hip or emulated."""
+    between: tuple[int, ...] = ()
+    """Processor of each rank: GPU numbers, or CPU cores with device cpu; empty: rank i, GPU i mod n."""
+    ranks: int = 2
+    options: tuple[tuple[str, Any], ...] = ()
+    """The pattern's own: ("window", 64), ..."""
+    beside: str | None = None
+    """Another pattern that runs at the same time: PATTERN:PATH:SIZE."""
+    mpi: str | None = None
+    """An MPI's prefix or its mpiexec; None: the machine's own, else a wheel's."""
+    launcher: str = "auto"
+    hosts: tuple[str, ...] = ()
+    out: str | None = None
+    """Result file; None: ./wirespeed-<time>.jsonl."""
+    resume: bool = False
+    timeout: float | None = None
+    """Seconds without progress that count as a hang; None: scaled to the message size."""
+    links: tuple[tuple[str, float], ...] = ()
+    """(wire, bytes per second one way) as the user states them: ("eth0", 125e6)."""
+    evidence: bool = True
+    """Read the wires' counters around counted rounds, after the figures."""
+    debug: bool = False
+    test: tuple[tuple[str, str], ...] = ()
+    """For the project's tests alone: ("lie", "drop-byte"), ("offset", "3"), ..."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_dict(data: dict[str, Any]) -> Plan:
+        fields = dict(data)
+        fields["stopping"] = Stopping(**fields["stopping"])
+        for name in ("paths", "sizes", "between", "hosts"):
+            fields[name] = tuple(fields[name])
+        fields["options"] = tuple((key, value) for key, value in fields.get("options", ()))
+        fields["links"] = tuple((name, rate) for name, rate in fields.get("links", ()))
+        fields["test"] = tuple((key, value) for key, value in fields["test"])
+        return Plan(**fields)
+
+
+def encode(data: dict[str, Any]) -> str:
+    """Packs a dictionary into one word that survives every launcher's quoting."""
+    return base64.urlsafe_b64encode(zlib.compress(json.dumps(data).encode())).decode()
+
+
+def decode(word: str) -> dict[str, Any]:
+    """The inverse of encode()."""
+    data: dict[str, Any] = json.loads(zlib.decompress(base64.urlsafe_b64decode(word)))
+    return data

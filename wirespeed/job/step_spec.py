@@ -1,0 +1,63 @@
+"""What a front end tells the ranks of one job step."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirespeed.job.plan import Plan, decode, encode
+
+
+@dataclass(frozen=True)
+class Orders:
+    """One path, in one job step."""
+
+    plan: Plan
+    path: str
+    run: str
+    step: int
+    promise: Promise
+    device: str
+    """Kind of device: host, cuda, hip or emulated."""
+    sizes: tuple[int, ...]
+    variables: dict[str, str]
+    """Environment that the ranks must have; a launcher may have failed to carry it."""
+    host: str = field(default_factory=lambda: os.uname().nodename)
+    """Where the front end watches."""
+
+    def encode(self) -> str:
+        data = dataclasses.asdict(self)
+        data["plan"] = self.plan.to_dict()
+        return encode(data)
+
+    @staticmethod
+    def decode(word: str) -> Orders:
+        data: dict[str, Any] = decode(word)
+        data["plan"] = Plan.from_dict(data["plan"])
+        data["promise"] = Promise(**data["promise"])
+        data["sizes"] = tuple(data["sizes"])
+        return Orders(**data)
+
+
+def stuck_after(plan: Plan, size: int) -> float:
+    """Seconds without progress that count as a hang: a round at 50 MB/s, and ten seconds more."""
+    if plan.timeout is not None:
+        return plan.timeout
+    return 10.0 + 2 * size / 50e6
+
+
+def startup_limit(plan: Plan) -> float:
+    """Seconds for all ranks to start and join."""
+    return max(plan.timeout or 0.0, 60.0 + 0.5 * plan.ranks)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What the launcher said of the world that it starts; None and 0: it said nothing."""
+
+    vendor: str | None = None
+    version: str | None = None
+    size: int = 0
+    library: str | None = None

@@ -1,0 +1,13 @@
+"""What a launcher starts in every rank: `python .../wirespeed/rank SPEC`.
+
+The rank imports the package that this file lies in: the one that its front end belongs to.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path[0] = str(Path(__file__).resolve().parents[2])
+
+from wirespeed.rank.main import main  # noqa: E402
+
+main(sys.argv[1])

@@ -1,0 +1,106 @@
+"""The two buffers that a rank sends from and receives into, as large as the sizes to come need them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from wirespeed.host.core import Core
+from wirespeed.host.memory import free_memory
+from wirespeed.rank.communicator import World
+from wirespeed.rank.context import Setting, Unusable
+from wirespeed.units import format_size
+
+SMALL = (1 << 20, 1 << 26)
+"""Buffers are allocated in these steps, then for the largest size, so that small sizes do not wait long."""
+
+
+class Buffers:
+    """Of one open transport; all ranks call the same methods in the same order."""
+
+    def __init__(self, setting: Setting, transport: Any, memory: str, offset: int) -> None:
+        self._set, self._transport, self._memory, self._offset = setting, transport, memory, offset
+        self._lib = setting.core.lib
+        self._handle: Any = None
+        self._capacity = -1
+
+    def needed(self, size: int) -> int:
+        """Bytes of each buffer for this message size, the same on all ranks."""
+        world = self._set.world
+        mine = self._set.pattern.extent(world.rank, self._set.shape, size)
+        return int(world.maximum(mine)) + self._offset
+
+    def hold(self, needed: int, needs: Sequence[int], waits: Callable[[int], None]) -> Any:
+        """The native buffers, with room for `needed` bytes each, and for what follows where that can be had.
+
+        `waits` is told how many bytes are allocated before that begins. Raises Unusable.
+        """
+        if needed > self._capacity:
+            self.close()
+            capacities = self._capacities(needed, needs)
+            waits(capacities[0])
+            self._handle, self._capacity = self._allocate(capacities)
+        return self._handle
+
+    def close(self) -> None:
+        """Frees them, together with all ranks."""
+        if handle := self._forget():
+            self._set.core.check(self._lib.ws_buffers_close(handle))
+
+    def abandon(self) -> None:
+        """Ends them on this rank alone: others may be gone."""
+        if handle := self._forget():
+            self._lib.ws_buffers_abandon(handle)
+
+    def _forget(self) -> Any:
+        handle, self._handle, self._capacity = self._handle, None, -1
+        return handle
+
+    def _capacities(self, needed: int, needs: Sequence[int]) -> list[int]:
+        """What to try to allocate: room for what follows, else for this size alone. Raises Unusable."""
+        limit = self._set.shape.memory
+        if limit is not None and needed > limit:
+            raise Unusable(
+                f"it takes two buffers of {format_size(needed)} on each rank; the memory that is free holds "
+                f"{format_size(limit >> 20 << 20)}"
+            )
+        most = max(need for need in needs if limit is None or need <= limit)
+        room = next((step for step in SMALL if needed <= step), most)
+        return sorted({min(room, most), needed}, reverse=True)
+
+    def _allocate(self, capacities: Sequence[int]) -> tuple[Any, int]:
+        """Buffers of the first size that every rank could allocate. Raises Unusable."""
+        *larger, least = capacities
+        undo = self._lib.ws_buffers_abandon
+        for capacity in larger:
+            with suppress(Unusable):
+                return self._set.together(partial(self._open, capacity), undo), capacity
+        return self._set.together(partial(self._open, least), undo), least
+
+    def _open(self, capacity: int) -> Any:
+        return self._set.core.check(
+            self._lib.ws_buffers_open(self._transport, self._memory.encode(), max(capacity, 1))
+        )
+
+
+DEVICE_SHARE = 0.4
+"""Of a device's memory, for each of two buffers; the libraries' own buffers need some, too."""
+
+
+def buffer_room(core: Core, world: World, device: Any) -> int | None:
+    """Bytes for each of a rank's two buffers, the least of all ranks; None if nobody knows.
+
+    Host memory is shared by the ranks of a host, and a path may stage device memory in it.
+    """
+    rooms = []
+    if (free := free_memory()) is not None:
+        rooms.append(free // (2 * world.neighbours()))
+    else:
+        world.neighbours()
+    if size := int(core.identity(device).get("bytes") or 0):
+        rooms.append(int(size * DEVICE_SHARE))
+    unknown = 1 << 62
+    least = world.minimum(min(rooms, default=unknown))
+    return None if least == unknown else least

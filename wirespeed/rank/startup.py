@@ -1,0 +1,47 @@
+"""What a rank does before it measures: its environment, its device, who it is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from wirespeed.host import devices
+from wirespeed.host.core import Core
+from wirespeed.host.process import allowed_cpus, own_cpus
+
+_RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
+
+
+def carry(variables: dict[str, str]) -> None:
+    """Sets what the launcher did not carry; starts the process anew where only the loader reads it."""
+    reload_needed = any(
+        name in _RELOAD and os.environ.get(name) != value for name, value in variables.items()
+    )
+    os.environ.update(variables)
+    if reload_needed and os.environ.get("WIRESPEED_RELOADED") != "1":
+        os.environ["WIRESPEED_RELOADED"] = "1"
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+def open_device(opened: Core, kind: str, between: tuple[int, ...], rank: int, local: int) -> Any:
+    """This rank's device, or the host. A CPU named by --between is where the process is pinned."""
+    if kind == "host" and between:
+        try:
+            os.sched_setaffinity(0, {between[rank % len(between)]})
+        except OSError:
+            allowed_cpus(between)
+    index = devices.pick(kind, devices.count(opened, kind), rank, local, between)
+    return opened.open_device(kind, index)
+
+
+def describe_self(opened: Core, device: Any, rank: int, kind: str) -> dict[str, Any]:
+    """This rank's line in the record: who and where it is."""
+    identity = opened.identity(device)
+    return {
+        "rank": rank,
+        "host": os.uname().nodename,
+        "pid": os.getpid(),
+        "cpus": own_cpus(),
+        "device": None if kind == "host" else identity,
+    }

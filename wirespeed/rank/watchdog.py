@@ -1,0 +1,47 @@
+"""A rank's status page, and the watchdog that reports when it shows no progress."""
+
+from __future__ import annotations
+
+import faulthandler
+from contextlib import suppress
+
+from wirespeed.host.core import Core
+from wirespeed.job.status_page import own_folder
+
+
+class Watched:
+    """This rank's status page and watchdog."""
+
+    def __init__(
+        self, opened: Core, run: str, rank: int, reports: int, give_up: bool, read_here: bool = True
+    ) -> None:
+        """`read_here`: somebody on this host reads the files; else no names of theirs may stay behind."""
+        self._core, self._reports, self._give_up = opened, reports, give_up
+        folder = own_folder(run if read_here else f"{run}-{rank}")
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.file = folder / f"{rank}.page"
+        self._stack = folder / f"{rank}.python"
+        self.page = opened.check(opened.lib.ws_page_open(str(self.file).encode(), rank))
+        self._python = self._stack.open("w")
+        stack = str(self._stack)
+        if not read_here:
+            self.close()
+            stack = f"/proc/self/fd/{self._python.fileno()}"
+        self.catch()
+        opened.check(opened.lib.ws_watchdog_start(self.page, reports, stack.encode(), int(give_up)))
+        faulthandler.register(opened.lib.ws_stack_signal(), file=self._python, all_threads=False, chain=True)
+
+    def catch(self) -> None:
+        """Puts the crash handlers in place, again after a library has put its own there."""
+        opened = self._core
+        opened.check(opened.lib.ws_page_catch_crashes(self.page, self._reports, int(self._give_up)))
+
+    def stage(self, path: str, size: int, timeout: float) -> None:
+        self._core.lib.ws_page_stage(self.page, path.encode(), size, timeout)
+
+    def close(self) -> None:
+        """Removes the files; the last rank of a host takes the folder with it."""
+        for file in (self.file, self._stack):
+            file.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.file.parent.rmdir()

@@ -1,0 +1,1 @@
+"""wirespeed check: requirements, what meets them, and a first file of them."""

@@ -1,0 +1,120 @@
+"""Requirements held against the figures of result files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wirespeed.limits.ceilings import impossible
+from wirespeed.patterns import find_pattern
+from wirespeed.report.check.requirements import Bound, Requirement
+from wirespeed.report.export.labels import conditions, pattern
+from wirespeed.report.facts import figures
+from wirespeed.results.runs import Entry, Run
+from wirespeed.units import format_rate, format_size
+
+FAILED, MISSING, UNKNOWN, DOUBTFUL, KEPT = "failed", "missing", "unknown", "doubtful", "kept"
+BAD = (FAILED, MISSING, UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came of one requirement, in one set of conditions."""
+
+    requirement: Requirement
+    what: str
+    text: str
+
+    def bad(self, *, strict: bool) -> bool:
+        """`strict`: in doubt, yes."""
+        return self.what in BAD or (strict and self.what == DOUBTFUL)
+
+
+def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[Finding]:
+    """In the file's order. Of several runs under the same conditions the last one counts."""
+    return [finding for one in requirements for finding in _check(one, runs)]
+
+
+def _check(one: Requirement, runs: Sequence[Run]) -> list[Finding]:
+    fitting = [run for run in runs if _fits(one, run)]
+    last = {conditions(run): run for run in fitting if (one.path, one.bytes) in run.entries}
+    if not last:
+        return [Finding(one, MISSING, f"no figure{_why(one, fitting)}")]
+    return [_judge(one, run, run.entries[one.path, one.bytes]) for run in last.values()]
+
+
+def _fits(one: Requirement, run: Run) -> bool:
+    plan = run.head.get("plan")
+    plan = plan if isinstance(plan, dict) else {}
+    # An option that an older file does not have was as it is by default.
+    chosen = {option.key: option.default for option in find_pattern(one.pattern).options} | run.options
+    return (
+        pattern(run) == one.pattern
+        and one.ranks in (None, plan.get("ranks"))
+        and all(chosen.get(name) == value for name, value in one.options.items())
+        and not run.beside
+    )
+
+
+def _why(one: Requirement, runs: Sequence[Run]) -> str:
+    """What is on record about a figure that is not there."""
+    if not runs:
+        given = " under these conditions" if one.options or one.ranks else ""
+        return f": nothing was measured with {one.pattern}{given}"
+    for run in reversed(runs):
+        for failure in reversed(run.failures):
+            elsewhere = failure.whole_path and one.path in run.paths
+            if failure.path == one.path and not elsewhere and failure.bytes in (None, one.bytes):
+                return f": {figures.failure_text(failure)}"
+    sizes = sorted({size for run in runs for path, size in run.entries if path == one.path})
+    if sizes:
+        return f": {one.path} was measured at {', '.join(map(format_size, sizes))}"
+    return f": {one.path} was not measured"
+
+
+def _judge(one: Requirement, run: Run, entry: Entry) -> Finding:
+    bound, where = one.bound, conditions(run)
+    seconds = _seconds(bound, run, entry)
+    suffix = f" ({where})" if where else ""
+    if seconds is None:
+        why = "the limit of this path is not known here, so no share of it can be checked"
+        return Finding(one, UNKNOWN, f"{why}{suffix}")
+    limit = run.ceiling(entry.path)
+    if bound.kind == "share" and limit and impossible(entry.rate / limit.rate):
+        return Finding(one, UNKNOWN, f"{_figure(bound, run, entry)}: more than all of it cannot be{suffix}")
+    # At least a rate is at most a time.
+    longest = bound.least == (bound.kind != "time")
+    if longest:
+        beyond, surely = entry.seconds > seconds, entry.low > seconds
+    else:
+        beyond, surely = entry.seconds < seconds, entry.high < seconds
+    what = FAILED if surely else DOUBTFUL if beyond else KEPT
+    return Finding(one, what, f"{_figure(bound, run, entry)}, {bound.text} wanted{suffix}")
+
+
+def _seconds(bound: Bound, run: Run, entry: Entry) -> float | None:
+    """The bound as a time; None where it is a share of a limit that is not known."""
+    if bound.kind == "time":
+        return bound.value
+    if bound.kind == "rate":
+        return entry.amount / bound.value
+    limit = run.ceiling(entry.path)
+    return entry.amount / (bound.value * limit.rate) if limit else None
+
+
+def time_interval(median: float, low: float, high: float) -> str:
+    """'14.3 us (14.2 to 14.5)': the median and its interval."""
+    one, *ends = map(figures.microseconds, (median, low, high))
+    return f"{one} us ({' to '.join(ends)})"
+
+
+def _figure(bound: Bound, run: Run, entry: Entry) -> str:
+    """'351 GB/s (348 to 353)', in the bound's unit."""
+    if bound.kind == "time":
+        return time_interval(entry.seconds, entry.low, entry.high)
+    slow, fast = entry.amount / entry.high, entry.amount / entry.low
+    text = f"{format_rate(entry.rate)} GB/s ({format_rate(slow)} to {format_rate(fast)})"
+    limit = run.ceiling(entry.path) if bound.kind == "share" else None
+    if limit is None:
+        return text
+    return f"{text}, {figures.percent(entry.rate / limit.rate)} of {format_rate(limit.rate)} GB/s"

@@ -1,0 +1,1 @@
+"""wirespeed compare: which figures of two sides differ, and what else does."""

@@ -1,0 +1,122 @@
+"""Two sides of a comparison: their runs' figures, and which figure of one belongs to which of the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirespeed.results.runs import CONDITIONS, Entry, Failure, Run
+
+WHAT = ("pattern", "options", "beside", "ranks", "test")
+"""Conditions without which figures are not of the same thing."""
+HOW = tuple(name for name in CONDITIONS if name not in WHAT)
+"""Conditions that may be the very difference to look at: another MPI, other hosts, another pair of GPUs."""
+
+
+NO_FAILURE = ("interrupted",)
+"""What says nothing of the path."""
+
+
+@dataclass(frozen=True, order=True)
+class Key:
+    """What was measured."""
+
+    pattern: str
+    path: str
+    bytes: int
+    what: str = ""
+    """The other conditions of WHAT, as JSON."""
+    words: str = ""
+    """The pattern's options that are not the usual ones: 'group 4'."""
+
+    @property
+    def series(self) -> Key:
+        """The same at every size."""
+        return Key(self.pattern, self.path, 0, self.what, self.words)
+
+
+@dataclass
+class Figures:
+    """One key's figures on one side, under one set of HOW: each launch gave one."""
+
+    entries: list[Entry] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A key that both sides measured, or that one measured and the other failed at."""
+
+    key: Key
+    old: Figures
+    new: Figures
+
+
+@dataclass(frozen=True)
+class Matched:
+    """What belongs together, and what stands alone."""
+
+    pairs: list[Pair]
+    only_old: list[Key]
+    only_new: list[Key]
+
+
+def match(old: Sequence[Run], new: Sequence[Run]) -> Matched:
+    """Pairs with equal conditions; where each side has one set of HOW left for a key, those two as well."""
+    olds, news = _figures(old), _figures(new)
+    pairs, only_old, only_new = [], [], []
+    for key in sorted({*olds, *news}):
+        mine, theirs = dict(olds.get(key, {})), dict(news.get(key, {}))
+        together = [(mine.pop(how), theirs.pop(how)) for how in list(mine) if how in theirs]
+        if len(mine) == len(theirs) == 1:
+            together.append((mine.popitem()[1], theirs.popitem()[1]))
+        for one, other in together:
+            if one.entries or other.entries:
+                pairs.append(Pair(key, one, other))
+        only_old += [key for left in mine.values() if left.entries]
+        only_new += [key for left in theirs.values() if left.entries]
+    return Matched(pairs, list(dict.fromkeys(only_old)), list(dict.fromkeys(only_new)))
+
+
+def _figures(runs: Iterable[Run]) -> dict[Key, dict[str, Figures]]:
+    found: dict[Key, dict[str, Figures]] = {}
+    for run in runs:
+        plan = run.head.get("plan")
+        plan = plan if isinstance(plan, dict) else {}
+        how = _text({name: plan.get(name) for name in HOW})
+        for entry in run.entries.values():
+            key = _key(run, plan, entry.pattern, entry.path, entry.bytes)
+            found.setdefault(key, {}).setdefault(how, Figures()).entries.append(entry)
+        for failure in run.failures:
+            if failure.what in NO_FAILURE:
+                continue
+            for size in _sizes(plan, failure):
+                key = _key(run, plan, "", failure.path, size)
+                if (failure.path, size) not in run.entries:
+                    found.setdefault(key, {}).setdefault(how, Figures()).failures.append(failure)
+    return found
+
+
+def _sizes(plan: dict[str, Any], failure: Failure) -> list[int]:
+    """What a failure leaves without a figure: one size, or all that were asked for."""
+    if not failure.whole_path and failure.bytes is not None:
+        return [failure.bytes]
+    return [size for size in plan.get("sizes") or () if isinstance(size, int)]
+
+
+def _key(run: Run, plan: dict[str, Any], pattern: str, path: str, size: int) -> Key:
+    pattern = pattern or str(plan.get("pattern") or "")
+    words = [*run.given_options, *([f"beside {run.beside}"] if run.beside else [])]
+    if plan.get("ranks") not in (None, 0, 2):
+        words.append(f"{plan['ranks']} rank{'s' if plan['ranks'] != 1 else ''}")
+    # Of the pattern's options those that are not the usual ones: older files do not have every one of them.
+    what = {"options": run.given_options, **{name: plan.get(name) for name in WHAT[2:]}}
+    return Key(pattern, path, size, _text(what), ", ".join(words))
+
+
+def _text(conditions: dict[str, Any]) -> str:
+    """As one text; what is not given is the same as what an older file does not have."""
+    given = {name: value for name, value in conditions.items() if value not in (None, [], (), "")}
+    return json.dumps(given, sort_keys=True, default=str)

@@ -1,0 +1,1 @@
+"""wirespeed doctor as people see it: the machine drawn, and the findings."""

@@ -1,0 +1,123 @@
+"""Findings on a terminal: title, how it is known, what to do, what that is worth."""
+
+from __future__ import annotations
+
+import textwrap
+
+from rich.console import Console
+from rich.text import Text
+
+from wirespeed.doctor.finding import Cost, Finding, Option, Point, Worth, measured_cost
+from wirespeed.report.facts.figures import ratio as ratio_text
+from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.units import format_seconds, format_size
+
+STYLES = {Cost.BREAKS: "bold red", Cost.HIGH: "red", Cost.SOME: "yellow", Cost.SMALL: "dim"}
+MEANS = {
+    Cost.BREAKS: "something fails",
+    Cost.HIGH: "twice the time or more",
+    Cost.SOME: "up to twice the time",
+    Cost.SMALL: "little, or seldom",
+}
+VERDICTS = {
+    "worse": "worse, not better: leave it as it is",
+    "same": "the intervals do not tell before from after: measure again when the machine is quiet",
+}
+MOST_POINTS = 4
+
+
+def print_findings(console: Console, findings: tuple[Finding, ...]) -> None:
+    """Dearest first, numbered."""
+    if not findings:
+        console.print(Text("No findings.", style="bold green"))
+        return
+    count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}, dearest first"
+    console.print(Text(count, style="bold"))
+    for number, finding in enumerate(findings, 1):
+        console.print()
+        _print(console, number, finding)
+
+
+def _print(console: Console, number: int, finding: Finding) -> None:
+    cost = measured_cost(finding)
+    head = Text.assemble(f"{number}. ", (f"[{cost.value}] ", STYLES[cost]), (finding.title, "bold"))
+    say(console, head, indent=3)
+    for line in finding.evidence:
+        _member(console, "seen", line)
+    for line in finding.remedy:
+        _command(console, line)
+    for option in finding.options:
+        _option(console, option)
+    if finding.worth:
+        _worth(console, finding.worth)
+    elif not finding.options:
+        how = "not measured; --try measures it" if finding.trial else "not measured"
+        _member(console, "worth", f"{MEANS[cost]} ({how})", "dim")
+
+
+def _member(console: Console, label: str, text: str, style: str = "") -> None:
+    say(console, Text.assemble((f"   {label:<6} ", "dim"), (text, style)), indent=10)
+
+
+def _command(console: Console, line: str) -> None:
+    """A shell line stays in one piece where it fits; what it does follows."""
+    command, _, comment = line.partition("# ")
+    if command.strip():
+        _member(console, "do", command.strip(), "cyan")
+    for part in textwrap.wrap(comment, max(20, console.width - 12)):
+        console.print(Text(f"            {part}", style="dim"))
+
+
+def _option(console: Console, option: Option) -> None:
+    seconds = f", {format_seconds(option.seconds)}" if option.seconds is not None else ""
+    outcome = f"{option.outcome}{seconds}" if option.outcome else "not tried"
+    style = "green" if option.outcome == "works" else "dim" if not option.outcome else "red"
+    _member(console, "try", option.title)
+    for line in option.lines:
+        _member(console, "", line, "cyan")
+    _member(console, "", outcome, style)
+
+
+def _worth(console: Console, worth: Worth) -> None:
+    measured = "measured now" if worth.measured == "now" else f"measured in {worth.measured}"
+    points = _chosen(worth)
+    if any(point.ratio is not None for point in points):
+        _member(console, "worth", f"{', '.join(_ratio(point) for point in points)} ({measured})", "green")
+        if worth.verdict in VERDICTS:
+            _member(console, "", VERDICTS[worth.verdict], "yellow")
+    for point in points:
+        _member(
+            console,
+            "",
+            f"{format_size(point.bytes)}: {_side(point.before)} before, {_side(point.after)} after",
+        )
+    if worth.before and not any(point.before for point in points):
+        _member(console, "before", worth.before)
+    if worth.after and not any(point.after for point in points):
+        _member(console, "after", worth.after, "red")
+    _member(console, "", worth.what, "dim")
+
+
+def _chosen(worth: Worth) -> list[Point]:
+    """At most a few sizes: the ends, and where it is worth most."""
+    points = list(worth.points)
+    if len(points) <= MOST_POINTS:
+        return points
+    wanted = {points[0].bytes, points[len(points) // 2].bytes, points[-1].bytes}
+    if worth.best:
+        wanted.add(worth.best.bytes)
+    return [point for point in points if point.bytes in wanted]
+
+
+def _ratio(point: Point) -> str:
+    """'2.41x faster at 64 KiB'; what the intervals do not tell apart is said so."""
+    if point.ratio is None:
+        return f"no ratio at {format_size(point.bytes)}"
+    faster = point.ratio >= 1
+    times = ratio_text(point.ratio if faster else 1 / point.ratio)
+    text = f"{times}x {'faster' if faster else 'slower'} at {format_size(point.bytes)}"
+    return text if point.certain else f"{text} (within the intervals)"
+
+
+def _side(seconds: float | None) -> str:
+    return "no figure" if seconds is None else format_seconds(seconds)

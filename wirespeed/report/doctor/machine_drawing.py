@@ -1,0 +1,154 @@
+"""The machine drawn: a box for each NUMA node with what hangs below it, and the links between GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.columns import Columns
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from wirespeed.doctor.facts.model import Facts, Gpu, GpuPair, Net, Nic, Node
+from wirespeed.doctor.facts.pci import named
+from wirespeed.doctor.finding import span
+from wirespeed.report.terminal.wrapped_line import say
+
+Line = tuple[str, str, list[str]]
+"""A device's name, its colour, and what there is to say of it."""
+MOST_IN_MATRIX = 8
+BOX = 44
+"""Letters inside a box that reads well; two stand beside each other where they fit."""
+
+
+def draw(console: Console, facts: Facts) -> None:
+    """Sockets and nodes, what hangs below them, and how GPUs are linked."""
+    boxes = [_box(title, lines) for title, lines in _places(facts)]
+    if console.width >= 2 * (BOX + 4) and len(boxes) > 1:
+        width = (console.width - 1) // 2
+        console.print(Columns([_sized(box, width) for box in boxes], padding=(0, 1)))
+    else:
+        for box in boxes:
+            console.print(_sized(box, min(console.width, 2 * BOX)))
+    _links(console, facts)
+
+
+def _sized(box: Panel, width: int) -> Panel:
+    box.width = width
+    return box
+
+
+def _box(title: str, lines: list[Line]) -> Panel:
+    body = Table.grid(padding=(0, 2))
+    body.add_column(no_wrap=True)
+    body.add_column(overflow="fold")
+    for name, style, parts in lines:
+        body.add_row(Text(name, style=f"bold {style}"), Text(", ".join(parts)))
+    if not lines:
+        body.add_row(Text("no GPU and no network adapter", style="dim"))
+    return Panel(body, title=Text(title, style="bold"), title_align="left", padding=(0, 1))
+
+
+def _places(facts: Facts) -> Iterable[tuple[str, list[Line]]]:
+    """(title, lines) of each box; what has no known node comes last, or into the only one there is."""
+    only = len(facts.nodes) == 1
+    for node in facts.nodes:
+        yield _node_title(node), _lines(facts, node.number, strays=only)
+    strays = [] if only else _lines(facts, None, strays=True)
+    if strays:
+        yield "NUMA node not known", strays
+
+
+def _node_title(node: Node) -> str:
+    parts = [f"NUMA node {node.number}"]
+    if node.socket is not None:
+        parts.append(f"socket {node.socket}")
+    parts.append(f"CPUs {span(node.cpus)}" if node.cpus else "no CPUs")
+    if node.bytes:
+        parts.append(f"{node.bytes / 2**30:.0f} GiB")
+    return ", ".join(parts)
+
+
+def _lines(facts: Facts, node: int | None, *, strays: bool) -> list[Line]:
+    def here(one: Gpu | Nic | Net) -> bool:
+        return (one.node is None and strays) or (node is not None and one.node == node)
+
+    lines = [_gpu(facts, gpu) for gpu in facts.gpus if (here(gpu) if gpu.kind != "emulated" else strays)]
+    lines += [_nic(nic) for nic in facts.nics if here(nic)]
+    rdma = {nic.pci for nic in facts.nics if nic.pci}
+    lines += [_net(one) for one in facts.nets if here(one) and one.pci not in rdma]
+    return lines
+
+
+def _gpu(facts: Facts, gpu: Gpu) -> Line:
+    name = gpu.name.removeprefix("NVIDIA ")
+    parts = [name]
+    if gpu.link:
+        parts.append(named(gpu.link.most_speed, gpu.link.width) or "")
+    active = sum(link.active for link in gpu.nvlinks)
+    if gpu.nvlinks:
+        down = len(gpu.nvlinks) - active
+        parts.append(f"{active} NVLinks" + (f" ({down} inactive)" if down else ""))
+    if gpu.mig:
+        parts.append("MIG")
+    if gpu.number is None and gpu.kind != "emulated" and facts.kind != "host":
+        parts.append("hidden from programs")
+    if gpu.pci:
+        parts.append(gpu.pci)
+    return gpu.title, "green", [part for part in parts if part]
+
+
+def _nic(nic: Nic) -> Line:
+    parts = []
+    for port in nic.ports:
+        layer = "RoCE" if port.layer == "Ethernet" else port.layer
+        rate = f"{port.rate:g} Gb/s" if port.rate and port.state == "ACTIVE" else ""
+        parts.append(" ".join(word for word in (layer, rate, port.state.lower()) if word))
+    if nic.link:
+        parts.append(named(nic.link.speed, nic.link.width))
+    return nic.name, "magenta", [part for part in (*parts, nic.model, nic.pci) if part]
+
+
+def _net(net: Net) -> Line:
+    rate = f"{net.rate:g} Gb/s" if net.rate else "Ethernet"
+    return net.name, "blue", [part for part in (rate, net.state, net.driver, net.pci) if part]
+
+
+def _links(console: Console, facts: Facts) -> None:
+    """A line where all pairs are alike, a matrix where they are not and it fits."""
+    if not facts.pairs:
+        return
+    words = {(pair.first, pair.second): _word(pair) for pair in facts.pairs}
+    kinds = set(words.values())
+    if len(kinds) == 1:
+        pair = facts.pairs[0]
+        what = f"{pair.nvlinks} NVLinks" if pair.nvlinks else f"{pair.level or 'unknown'} (PCIe)"
+        refused = "" if pair.peer in ("", "ok") else f"; no peer access: {pair.peer}"
+        many = "Between the two GPUs" if len(facts.pairs) == 1 else "Between each two GPUs"
+        say(console, Text(f"{many}: {what}{refused}"))
+        return
+    shown = [gpu for gpu in facts.real_gpus if gpu.kind == "cuda"][:MOST_IN_MATRIX]
+    table = _matrix(shown, words)
+    console.print(Text("Between GPUs (NV: NVLinks; else the way over PCIe; ! no peer access):"))
+    console.print(table)
+
+
+def _word(pair: GpuPair) -> str:
+    way = f"NV{pair.nvlinks}" if pair.nvlinks else pair.level or "?"
+    return way if pair.peer in ("", "ok") else f"{way}!"
+
+
+def _matrix(gpus: Sequence[Gpu], words: dict[tuple[int, int], str]) -> Table:
+    table = Table.grid(padding=(0, 2), pad_edge=True)
+    for _ in range(len(gpus) + 1):
+        table.add_column(no_wrap=True, justify="right")
+    table.add_row("", *(Text(str(gpu.index), style="bold") for gpu in gpus))
+    for gpu in gpus:
+        cells = []
+        for other in gpus:
+            pair = (min(gpu.index, other.index), max(gpu.index, other.index))
+            word = words.get(pair, "")
+            cells.append(Text(word, style="red" if "!" in word else "green" if "NV" in word else ""))
+        table.add_row(Text(gpu.title, style="bold"), *cells)
+    return table

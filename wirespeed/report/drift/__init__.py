@@ -1,0 +1,1 @@
+"""wirespeed watch: has a figure changed over the runs of a file?"""

@@ -1,0 +1,65 @@
+"""A machine watched: repetitions of one check, the latest held against the first ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wirespeed.report.compare.matching import Key, match
+from wirespeed.report.compare.verdicts import BETTER, FAILING, LOST, SAME, WORSE, Verdict, judge
+from wirespeed.results.runs import Run
+
+FIRST = 5
+"""So many repetitions say what is usual."""
+LATEST = 3
+"""So many together are looked at: one alone may be anything."""
+FALSE_ALARMS = 0.01
+"""Of one look at all figures; there are many looks."""
+
+
+@dataclass
+class Drift:
+    """What became of each figure since the first repetitions."""
+
+    first: int = FIRST
+    runs: list[Run] = field(default_factory=list)
+    ever: set[Key] = field(default_factory=set)
+    """Figures that were named as worse or lost at some time."""
+
+    def add(self, run: Run) -> list[Verdict]:
+        """Takes a repetition; verdicts on the latest ones, the most harmful first; none at the start."""
+        self.runs.append(run)
+        found = self.verdicts
+        self.ever |= {one.key for one in found if one.harmful}
+        return found
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """Of the latest repetitions; none before there are any behind the first ones."""
+        latest = self.runs[self.first :][-LATEST:]
+        if not latest:
+            return []
+        return judge(match(self.runs[: self.first], latest), false_alarms=FALSE_ALARMS)
+
+    @property
+    def keys(self) -> list[tuple[str, int]]:
+        """(path, bytes) of every figure so far, in the order measured."""
+        return list(dict.fromkeys(key for run in self.runs for key in run.entries))
+
+    def history(self, path: str, size: int) -> list[float | None]:
+        """Seconds of each repetition; None where it gave no figure."""
+        entries = [run.entries.get((path, size)) for run in self.runs]
+        return [entry.seconds if entry else None for entry in entries]
+
+
+def drifted(verdicts: list[Verdict]) -> list[Verdict]:
+    """Those that say something, the most harmful first."""
+    return [one for one in verdicts if one.what in (LOST, FAILING, WORSE, BETTER)]
+
+
+def word(verdict: Verdict) -> str:
+    """'x 1.12', 'no figure', 'as before'."""
+    if verdict.what in (LOST, FAILING):
+        return "no figure" if verdict.what == LOST else "fails at times"
+    if verdict.what == SAME or verdict.change is None:
+        return "as before"
+    return f"x {verdict.change.ratio:.3g}"

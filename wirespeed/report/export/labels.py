@@ -1,0 +1,68 @@
+"""What other programs' formats need of a run: each figure once, and the conditions that tell runs apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from wirespeed.results.runs import Entry, Failure, Run
+
+USUAL_RANKS = 2
+
+
+def figures(runs: Sequence[Run]) -> Iterator[tuple[Run, Entry]]:
+    """Every figure, path by path, smallest size first."""
+    for run in runs:
+        for path in run.paths:
+            for entry in run.of_path(path):
+                yield run, entry
+
+
+def failures(runs: Sequence[Run]) -> Iterator[tuple[Run, Failure]]:
+    """What gave no figure in the end, but for what was cut short.
+
+    A path may fail under one MPI and be measured under another: then it has not failed.
+    """
+    for run in runs:
+        paths = run.paths
+        for failure in run.failures:
+            measured = (failure.path, failure.bytes) in run.entries or (
+                failure.whole_path and failure.path in paths
+            )
+            if failure.what != "interrupted" and not measured:
+                yield run, failure
+
+
+def host(run: Run) -> str:
+    """The host that the run was started on."""
+    environment = run.head.get("environment")
+    return str(environment.get("host") or "") if isinstance(environment, dict) else ""
+
+
+def pattern(run: Run, entry: Entry | None = None) -> str:
+    """What the entry says, or what was planned."""
+    plan = run.head.get("plan")
+    planned = str(plan.get("pattern") or "") if isinstance(plan, dict) else ""
+    return (entry.pattern if entry else "") or planned
+
+
+def conditions(run: Run) -> str:
+    """What was not as usual, in one word without blanks: 'group=4,ranks=8'; '' if nothing was."""
+    from wirespeed.patterns import all_patterns
+
+    plan = run.head.get("plan")
+    plan = plan if isinstance(plan, dict) else {}
+    kind = all_patterns().get(str(plan.get("pattern")))
+    usual = {one.key: one.default for one in kind.options} if kind else {}
+    found = {name: value for name, value in run.options.items() if value != usual.get(name)}
+    if plan.get("ranks") not in (None, 0, USUAL_RANKS):
+        found["ranks"] = plan["ranks"]
+    for name in ("between", "mpi", "hosts", "beside"):
+        if plan.get(name):
+            value = plan[name]
+            found[name] = "+".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+    return ",".join(f"{name}={'_'.join(str(value).split())}" for name, value in found.items())
+
+
+def one_way(entry: Entry) -> bool:
+    """Is its time what others call latency?"""
+    return entry.definition.startswith("one way")

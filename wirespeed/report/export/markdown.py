@@ -1,0 +1,157 @@
+"""A report as Markdown: what a merge request or a wiki can hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from wirespeed.limits import Ceiling
+from wirespeed.report.facts import figures
+from wirespeed.report.facts.failures import failure_lines
+from wirespeed.report.facts.markers import mark
+from wirespeed.report.facts.speedup import Pair, pairs
+from wirespeed.report.page import best, evidence
+from wirespeed.report.page.about import about
+from wirespeed.report.page.curves import limits, share
+from wirespeed.report.page.findings import findings
+from wirespeed.report.page.sources import Measured, Source, measured
+from wirespeed.report.page.verdict import verdicts
+from wirespeed.results.coerce import text
+from wirespeed.results.runs import Entry, Run
+from wirespeed.units import format_rate, format_seconds, format_size
+
+MOST_ROWS = 200
+"""Sizes of one run in a table; the result file has the rest."""
+_SIGNS = {"good": "✓", "note": "→", "warning": "!", "bad": "✕"}
+
+
+def markdown(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
+    """The whole report, with the same parts as the page. `lost`: a line for each file not read."""
+    sets = measured(sources)
+    warnings = [*lost, *(f"{source.file}: {line}" for source in sources for line in source.warnings)]
+    parts = ["# wirespeed report"]
+    parts += [f"Left out: {plain(line)}" for line in warnings]
+    parts += _verdict(sets, sources)
+    parts += _findings(sources)
+    for one in sets:
+        parts += _run(one, alone=len(sets) == 1)
+    parts += _limits(sets)
+    text_of = "\n\n".join(parts) + "\n"
+    return text_of.encode("utf-8", "replace").decode("utf-8")
+
+
+def plain(value: object) -> str:
+    """Text that means nothing to Markdown nor to HTML."""
+    return re.sub(r"([\\`*_{}\[\]<>#|~&!])", r"\\\1", text(value, 1000)).replace("\\<", "&lt;")
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> str:
+    """A table whose first `left` columns are texts, the others figures."""
+    rule = ["---" if number < left else "---:" for number in range(len(heads))]
+    lines = [[plain(head) for head in heads], rule, *([plain(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _verdict(sets: Sequence[Measured], sources: Sequence[Source]) -> Iterator[str]:
+    for heading, sentences in verdicts(sets, sources):
+        lines = [f"- {_SIGNS[one.level]} {plain(one.text)}" for one in sentences]
+        yield "\n".join([f"**{plain(heading)}**", "", *lines])
+
+
+def _findings(sources: Sequence[Source]) -> Iterator[str]:
+    found = findings(sources)
+    if found:
+        yield "## Findings"
+    for one in found:
+        told = [("cost", one.cost), ("measured", one.worth), *(("known by", line) for line in one.evidence)]
+        lines = [f"- {name}: {plain(said)}" for name, said in told if said]
+        yield "\n".join([f"**{plain(one.title)}**", "", *lines])
+        if one.remedy:
+            # A paragraph between: else the lines would belong to the list.
+            yield "What to do:"
+            yield "\n".join(f"    {line}" for line in one.remedy)
+
+
+def _run(one: Measured, *, alone: bool) -> Iterator[str]:
+    yield f"## {plain(one.pattern)}" + ("" if alone else f": {plain(one.label)}")
+    for home in one.run.contested:
+        rows = [_span(span) for span in best.spans(one.run, home)]
+        if rows:
+            yield table([f"{home} data", "use", "time", "GB/s", "as fast"], rows, left=2)
+    if one.run.entries:
+        yield from _figures(one)
+    if witnessed := evidence.rows(one.run):
+        rows = [(row.path, format_size(row.bytes), row.verdict, row.words, row.copies) for row in witnessed]
+        yield table(["path", "size", "verdict", "what the counters say", "copies"], rows, left=5)
+    lines = [f"- **{plain(head)}**: {plain(line)}" for head, line, _ in failure_lines(one.run)]
+    if lines:
+        yield "\n".join(["What went wrong, or is not here:", "", *lines])
+    described = about([one])[0]
+    yield table(["", ""], described.facts, left=2)
+    if described.method:
+        yield "\n".join(f"- {plain(line)}" for line in described.method)
+
+
+def _span(span: best.Span) -> tuple[str, ...]:
+    sizes = format_size(span.first.bytes)
+    if span.last is not span.first:
+        sizes += f" to {format_size(span.last.bytes)}"
+    rate = format_rate(span.last.rate) if span.last.amount else ""
+    return sizes, span.path, format_seconds(span.first.seconds), rate, ", ".join(span.equals)
+
+
+def _figures(one: Measured) -> Iterator[str]:
+    """A row a size: first each path's time and the price of switches, then bandwidths, of the limit."""
+    run = one.run
+    switched = pairs(run)
+    sizes = run.sizes[:MOST_ROWS]
+    rows = [
+        [
+            format_size(size),
+            *(_time(run, path, size) for path in run.paths),
+            *(_ratio(one, pair, size) for pair in switched),
+        ]
+        for size in sizes
+    ]
+    yield table([run.way, *run.paths, *(f"{pair.without} / {pair.path}" for pair in switched)], rows)
+    if any(entry.amount for entry in run.entries.values()):
+        caps = {path: run.ceiling(path) for path in run.paths}
+        rows = [
+            [format_size(size), *(_rate(run.entries.get((path, size)), caps[path]) for path in run.paths)]
+            for size in sizes
+            if size
+        ]
+        yield table(["GB/s (of limit)", *run.paths], rows)
+    if len(run.sizes) > MOST_ROWS:
+        yield f"{len(run.sizes) - MOST_ROWS} more sizes are in {plain(one.file)}."
+
+
+def _time(run: Run, path: str, size: int) -> str:
+    entry = run.entries.get((path, size))
+    if entry is None:
+        failure = run.failure(path, size)
+        return figures.SHORT.get(failure.what, failure.what) if failure else ""
+    return f"{mark(entry)} {format_seconds(entry.seconds)}".strip()
+
+
+def _rate(entry: Entry | None, limit: Ceiling | None) -> str:
+    if entry is None or not entry.amount:
+        return ""
+    part = share(entry, limit)
+    return format_rate(entry.rate) + (f" ({100 * part:.0f} %)" if part is not None else "")
+
+
+def _ratio(one: Measured, pair: Pair, size: int) -> str:
+    worth = pair.worth(one.run, size)
+    return figures.ratio(worth.ratio) if worth else ""
+
+
+def _limits(sets: Sequence[Measured]) -> Iterator[str]:
+    found = limits(one.run for one in sets)
+    if found:
+        yield "## Limits"
+        yield "\n".join(
+            f"- {format_rate(one['rate'])} GB/s for {plain(', '.join(one['paths']))}: "
+            f"{plain(one['equation'])} ({plain(one['source'])})"
+            for one in found
+        )

@@ -1,0 +1,191 @@
+"""Figures for papers, by matplotlib: time and bandwidth against size, with intervals and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.report.page import published
+from wirespeed.report.page.sources import Measured, Source, measured
+from wirespeed.report.page.styles import LIGHT, Style, styles
+from wirespeed.results.coerce import text
+from wirespeed.results.runs import Entry
+from wirespeed.units import format_size
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MARKERS = "os^DvP*X"
+DPI = 200
+INCHES = (6.3, 4.2)
+"""Of one panel: the width of a text column on A4."""
+_SETTINGS: Any = {
+    "font.size": 9,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    # Text stays text: journals ask for it, and it can be searched.
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    # Without it, names of hosts and paths could be read as mathematics.
+    "text.parse_math": False,
+}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be in the figure."""
+
+    paths: tuple[str, ...] = ()
+    """Names; none: all that were measured."""
+    kind: str = "both"
+    against: str | None = None
+    """A system whose published curves are put beside ours."""
+
+
+@dataclass(frozen=True)
+class _Curve:
+    label: str
+    path: str
+    number: int
+    """Of the run, for its marker."""
+    entries: tuple[Entry, ...]
+    limit: float | None
+    way: str
+    """What its seconds are called."""
+
+
+def plot(sources: Sequence[Source], out: str, wanted: Wanted) -> None:
+    """Writes the figure. Raises WirespeedError without matplotlib, or when nothing wanted is there."""
+    if find_spec("matplotlib") is None:
+        raise WirespeedError(
+            "wirespeed plot draws with matplotlib, which is not installed: pip install 'wirespeed[plot]'",
+            ExitCode.UNAVAILABLE,
+        )
+    curves = _curves(sources, wanted)
+    others = published.curves(wanted.against) if wanted.against else []
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    looks = styles([curve.path for curve in curves])
+    kinds = ("time", "bandwidth") if wanted.kind == "both" else (wanted.kind,)
+    with matplotlib.rc_context(_SETTINGS):
+        figure, panels = pyplot.subplots(
+            1, len(kinds), figsize=(INCHES[0] * len(kinds), INCHES[1]), layout="constrained", squeeze=False
+        )
+        for panel, kind in zip(panels[0], kinds, strict=True):
+            for curve in curves:
+                _draw(panel, kind, curve, looks[curve.path])
+            for other in others:
+                if other.path in looks:
+                    _draw_published(panel, kind, other, looks[other.path])
+            _dress(panel, kind, curves)
+        handles, labels = panels[0][-1].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8, handlelength=3.2)
+        try:
+            figure.savefig(out, dpi=DPI, metadata={"Creator": "wirespeed"} if out.endswith(".pdf") else None)
+        except (OSError, ValueError) as error:
+            from wirespeed.results.reading import cannot, shown, why
+
+            raise cannot(f"cannot write {shown(out)}: {why(error)}") from None
+        finally:
+            pyplot.close(figure)
+
+
+def _curves(sources: Sequence[Source], wanted: Wanted) -> list[_Curve]:
+    """Those of the first run's pattern: times of different patterns do not belong into one figure."""
+    sets = [one for one in measured(sources) if one.run.entries]
+    if not sets:
+        raise WirespeedError("there is no figure in these files to plot", ExitCode.CANNOT_WRITE)
+    chosen = [one for one in sets if one.pattern == sets[0].pattern]
+    there = dict.fromkeys(path for one in chosen for path in one.run.paths)
+    missing = [path for path in wanted.paths if path not in there]
+    if missing:
+        raise WirespeedError(
+            f"--paths {missing[0]}: {sets[0].pattern} has no such path in these files; there are: "
+            f"{', '.join(there)}"
+        )
+    return [
+        _curve(one, path, several=len(chosen) > 1)
+        for one in chosen
+        for path in one.run.paths
+        if path in (wanted.paths or there)
+    ]
+
+
+def _curve(one: Measured, path: str, *, several: bool) -> _Curve:
+    entries = tuple(entry for entry in one.run.of_path(path) if entry.bytes)
+    limit = one.run.ceiling(path)
+    label = f"{path} ({one.label})" if several else path
+    return _Curve(
+        text(label, 80), path, one.number, entries, limit.rate if limit else None, text(one.run.way)
+    )
+
+
+def _draw(panel: Axes, kind: str, curve: _Curve, look: Style) -> None:
+    times = kind == "time"
+    sizes = [entry.bytes for entry in curve.entries]
+    middle = [entry.seconds * 1e6 if times else entry.rate / 1e9 for entry in curve.entries]
+    ends = [
+        (entry.low * 1e6, entry.high * 1e6)
+        if times
+        else (entry.amount / entry.high / 1e9, entry.amount / entry.low / 1e9)
+        for entry in curve.entries
+    ]
+    colour = LIGHT[look.hue]
+    dash: Any = (0, tuple(float(part) / 1.5 for part in look.dashes.split())) if look.dashes else "-"
+    marker = MARKERS[curve.number % len(MARKERS)]
+    panel.plot(
+        sizes,
+        middle,
+        color=colour,
+        linestyle=dash,
+        linewidth=1.1,
+        marker=marker,
+        markersize=2.4,
+        label=curve.label,
+    )
+    panel.fill_between(
+        sizes, [low for low, _ in ends], [high for _, high in ends], color=colour, alpha=0.18, linewidth=0
+    )
+
+
+def _draw_published(panel: Axes, kind: str, curve: published.Curve, look: Style) -> None:
+    values = [second * 1e6 for second in curve.seconds] if kind == "time" else [r / 1e9 for r in curve.rates]
+    label = f"{curve.path}, {curve.system} as published"
+    panel.plot(curve.sizes, values, color=LIGHT[look.hue], linestyle=":", linewidth=1.1, label=label)
+
+
+def _dress(panel: Axes, kind: str, curves: Sequence[_Curve]) -> None:
+    """Axes, units, limits."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    panel.set_xscale("log", base=2)
+    panel.set_yscale("log")
+    panel.set_xlabel("message size")
+    panel.set_ylabel(
+        f"time, {curves[0].way} (us)" if kind == "time" else "bandwidth (GB/s, 1 GB = 1e9 bytes)"
+    )
+    panel.xaxis.set_major_locator(LogLocator(base=32, numticks=12))
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda size, _: format_size(round(size))))
+    panel.xaxis.set_minor_formatter(NullFormatter())
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    if kind != "bandwidth":
+        return
+    for limit in sorted({curve.limit for curve in curves if curve.limit}):
+        panel.axhline(limit / 1e9, color="#b3261e", linestyle="--", linewidth=0.9)
+        panel.annotate(
+            f"limit {limit / 1e9:.3g} GB/s",
+            (0.01, limit / 1e9),
+            xycoords=("axes fraction", "data"),
+            xytext=(0, 2),
+            textcoords="offset points",
+            color="#b3261e",
+            fontsize=7,
+        )

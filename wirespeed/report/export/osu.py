@@ -1,0 +1,54 @@
+"""Figures in the layout of the OSU micro-benchmarks, for programs that read theirs; MB = 1e6 bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from wirespeed.report.export import labels
+from wirespeed.report.facts.machine import mpi_title
+from wirespeed.results.runs import Entry, Run
+
+FIGURES = 6
+"""Significant ones; OSU prints two decimals, too few for 0.18 us."""
+
+
+def to_osu(runs: Sequence[Run]) -> str:
+    """For each path its latencies, where its time is one way, and its bandwidths."""
+    blocks = []
+    for run in runs:
+        for path in run.paths:
+            blocks += _blocks(run, path)
+    return "\n".join(blocks)
+
+
+def _blocks(run: Run, path: str) -> list[str]:
+    entries = run.of_path(path)
+    latencies = [(entry.bytes, entry.seconds * 1e6) for entry in entries if labels.one_way(entry)]
+    rates = [(entry.bytes, entry.rate / 1e6) for entry in entries if entry.amount]
+    title = _title(run, entries[0])
+    return [
+        "".join(f"{line}\n" for line in (title, f"# Size          {column}", *map(_row, rows)))
+        for column, rows in (("Latency (us)", latencies), ("Bandwidth (MB/s)", rates))
+        if rows
+    ]
+
+
+def _row(row: tuple[int, float]) -> str:
+    return f"{row[0]:<14d}{_fixed(row[1])}"
+
+
+def _title(run: Run, entry: Entry) -> str:
+    """'# wirespeed pingpong, path host (pageable memory), Open MPI 5.0.11: one way: half of a round trip'."""
+    parts = [f"wirespeed {labels.pattern(run, entry)}", f"path {entry.path} ({entry.memory} memory)"]
+    if mpi := run.step(entry.path).get("mpi"):
+        parts.append(mpi_title(mpi))
+    if conditions := labels.conditions(run):
+        parts.append(conditions)
+    return f"# {', '.join(parts)}: {entry.definition}"
+
+
+def _fixed(value: float) -> str:
+    """Six significant figures, and at least two decimals, never an exponent."""
+    decimals = max(2, FIGURES - 1 - math.floor(math.log10(value))) if value > 0 else 2
+    return f"{value:>14.{decimals}f}"

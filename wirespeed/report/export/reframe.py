@@ -1,0 +1,41 @@
+"""Figures one a line, as regular expressions of ReFrame checks and other scripts read them easily."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from wirespeed.report.export import labels
+from wirespeed.results.runs import Run
+
+DIGITS = 9
+
+
+def to_reframe(runs: Sequence[Run]) -> str:
+    """'wirespeed: pattern=pingpong path=aware memory=device bytes=8 latency_us=14.3 bandwidth_GBps=0.00056'.
+
+    Last come `options=` where they are not the usual ones, and `failed=` instead of figures.
+    """
+    return "".join(f"{line}\n" for line in _lines(runs))
+
+
+def _lines(runs: Sequence[Run]) -> Iterator[str]:
+    for run, entry in labels.figures(runs):
+        words = [
+            f"pattern={labels.pattern(run, entry)}",
+            f"path={entry.path}",
+            f"memory={entry.memory or 'unknown'}",
+            f"bytes={entry.bytes}",
+            f"{'latency' if labels.one_way(entry) else 'time'}_us={entry.seconds * 1e6:.{DIGITS}g}",
+        ]
+        if entry.amount:
+            words.append(f"bandwidth_GBps={entry.rate / 1e9:.{DIGITS}g}")
+        yield " ".join(["wirespeed:", *words, *_options(run)])
+    for run, failure in labels.failures(runs):
+        words = [f"pattern={labels.pattern(run)}", f"path={failure.path}"]
+        if failure.bytes is not None:
+            words.append(f"bytes={failure.bytes}")
+        yield " ".join(["wirespeed:", *words, f"failed={failure.what}", *_options(run)])
+
+
+def _options(run: Run) -> list[str]:
+    return [f"options={conditions}"] if (conditions := labels.conditions(run)) else []

@@ -1,0 +1,26 @@
+"""The ping-pong tutorial's own lines, one block a path; GB is 2^30 bytes there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wirespeed.results.runs import Entry, Run
+
+
+def line(size: int, seconds: float) -> str:
+    """One size as the tutorial prints it: `seconds` one way, bandwidth in 2^30 bytes per second."""
+    bandwidth = size / 2**30 / seconds
+    return (
+        f"Transfer size (B): {size:10d}, Transfer Time (s): {seconds:15.9f}, "
+        f"Bandwidth (GB/s): {bandwidth:15.9f}"
+    )
+
+
+def block(path: str, entries: Iterable[Entry]) -> str:
+    """A path's lines under its name."""
+    return "\n".join([f"# {path}", *(line(entry.bytes, entry.seconds) for entry in entries)])
+
+
+def tutorial(runs: Iterable[Run]) -> str:
+    """Every path of every run."""
+    return "\n\n".join(block(path, run.of_path(path)) for run in runs for path in run.paths)

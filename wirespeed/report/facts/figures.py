@@ -1,0 +1,93 @@
+"""Figures and failures in words: every number with its unit, the same everywhere."""
+
+from __future__ import annotations
+
+from wirespeed.results.runs import Failure
+from wirespeed.units import format_rate, format_seconds, format_size
+
+WHAT = {
+    "unavailable": "not available",
+    "crash": "crashed",
+    "hang": "hung",
+    "death": "a rank died",
+    "mismatch": "wrong data",
+    "error": "error",
+    "interrupted": "interrupted",
+}
+SHORT = {
+    "unavailable": "n/a",
+    "crash": "crash",
+    "hang": "hung",
+    "death": "died",
+    "mismatch": "wrong",
+    "error": "error",
+    "interrupted": "cut",
+}
+"""For cells of narrow columns."""
+
+
+def quantity(value: float, unit: str) -> str:
+    """GB/s as format_rate() has them; other things per second in three figures, with k, M or G: '1.25 M'."""
+    if unit == "GB/s":
+        return format_rate(value * 1e9)
+    if unit == "s":
+        return format_seconds(value)
+    scales = ((1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, ""))
+    factor, sign = next((one for one in scales if value >= 0.9995 * one[0]), scales[-1])
+    scaled = value / factor
+    digits = 0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2
+    return f"{scaled:.{digits}f}{sign}"
+
+
+def microseconds(seconds: float) -> str:
+    """Three significant figures where the unit stands elsewhere: '0.752', '12.4', '12400'."""
+    value = seconds * 1e6
+    digits = 3 if value < 0.9995 else 2 if value < 9.995 else 1 if value < 99.95 else 0
+    return f"{value:.{digits}f}"
+
+
+def spread(share: float | None) -> str:
+    """Half width of the interval as a share of the median: '±0.4 %'; a dash where there is none."""
+    if share is None:
+        return "—"
+    percent = share * 100
+    if percent >= 99.5:
+        return ">±99 %"
+    if percent < 0.05:
+        return "±0.0 %" if percent == 0 else "±<0.1 %"
+    return f"±{percent:.1f} %" if percent < 9.95 else f"±{percent:.0f} %"
+
+
+def percent(share: float) -> str:
+    """'1 %', '0.5 %'."""
+    return f"{share * 100:.3g} %"
+
+
+def duration(seconds: float) -> str:
+    """'0:07', '12:40', '1:02:03': a time that a person waits."""
+    whole = max(0, round(seconds))
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def failure_head(failure: Failure) -> str:
+    """'aware at 64 KiB'; a path that is not available is so at every size."""
+    if failure.whole_path or failure.bytes is None:
+        return failure.path
+    return f"{failure.path} at {format_size(failure.bytes)}"
+
+
+def failure_text(failure: Failure) -> str:
+    """'not available: no GPU; ...': what, why, and what would help."""
+    what = WHAT.get(failure.what, failure.what)
+    text = " ".join(failure.text.split())
+    text = text.removeprefix(f"{failure.path}: ").removeprefix(f"{what}: ")
+    parts = what if not text or text == what else text if text.startswith(what) else f"{what}: {text}"
+    if failure.remedy and failure.remedy not in parts:
+        parts += "; " + " ".join(failure.remedy.split())
+    return parts
+
+
+def ratio(value: float) -> str:
+    """Three significant figures: '8.98', '0.871', '31.1'."""
+    return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"

@@ -1,0 +1,58 @@
+"""What stands beside a figure in every table: how sure it is, and whether it is the best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wirespeed.limits.ceilings import impossible
+from wirespeed.results.runs import Entry, Run
+
+NOT_REACHED = "~"
+FAR_OFF = "!"
+FAR = 0.1
+"""An interval wider than ± this share of its median is marked as such where it is not printed."""
+NO_INTERVAL = "?"
+FASTEST = "*"
+AS_FAST = "≈"
+TIMES = "x"
+
+
+def mark(entry: Entry) -> str:
+    """'~': the time was over before the precision asked for was reached; '?': too few batches to tell."""
+    if entry.stopped == "fixed":
+        return ""
+    if entry.precision is None:
+        return NO_INTERVAL
+    return NOT_REACHED if entry.stopped == "max-time" else ""
+
+
+def grade(entry: Entry) -> str:
+    """The mark where no interval stands beside the figure: '!' tells a wide one from one that just missed."""
+    far = entry.precision is not None and entry.precision > FAR
+    return FAR_OFF if far and mark(entry) else mark(entry)
+
+
+def marked(entry: Entry) -> bool:
+    """Would more time make the figure surer?"""
+    return mark(entry) != ""
+
+
+def widest(entries: Iterable[Entry]) -> float | None:
+    """The half width of the widest interval, as a share; None where there is none."""
+    return max((entry.precision for entry in entries if entry.precision is not None), default=None)
+
+
+def winners(run: Run, size: int) -> list[Entry]:
+    """The fastest of each contested home, and those as fast within the intervals."""
+    return [entry for home in run.contested for entry in run.fastest(size, home)]
+
+
+CLOSE, HALF = 0.85, 0.5
+"""Shares of a limit: from CLOSE on it is as good as reached. Small messages never come near."""
+
+
+def share_style(share: float) -> str:
+    """How a percentage of a limit is printed."""
+    if impossible(share):
+        return "bold red"
+    return "green" if share >= CLOSE else "" if share >= HALF else "dim"

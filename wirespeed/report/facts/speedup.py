@@ -1,0 +1,120 @@
+"""What something is worth: two paths that differ by it alone, such as aware with and without GPUDirect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wirespeed.results.runs import Record, Run
+from wirespeed.statistics.samples import ratio_interval
+
+SWITCHES = {
+    "MPICH_GPU_IPC_ENABLED": "GPUDirect",
+    "NCCL_NET_GDR_LEVEL": "GPUDirect",
+    "NCCL_P2P_DISABLE": "GPUDirect",
+    "UCX_IB_GPU_DIRECT_RDMA": "GPUDirect",
+    "UCX_TLS": "GPUDirect",
+}
+"""Variable: what it is known to switch off."""
+UNKNOWN = "gain"
+
+
+@dataclass(frozen=True)
+class Worth:
+    """How many times longer it takes without; the ends of the 95 % interval, where both figures have one."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+    fixed: bool = False
+    """Means of a fixed count: nobody asked for an interval."""
+
+    @property
+    def certain(self) -> bool:
+        """Do the figures differ beyond their intervals?"""
+        return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
+
+    @property
+    def share(self) -> float | None:
+        """Half the interval's width as a share of the ratio."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2 / self.ratio
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A path, and the same with something switched off."""
+
+    path: str
+    without: str
+    what: str
+    """The word for what is switched off."""
+
+    def worth(self, run: Run, size: int) -> Worth | None:
+        """None where one of the two has no figure."""
+        own, other = run.entries.get((self.path, size)), run.entries.get((self.without, size))
+        if own is None or other is None:
+            return None
+        if own.precision is None or other.precision is None:
+            return Worth(other.seconds / own.seconds, None, None, own.stopped == other.stopped == "fixed")
+        return Worth(
+            *ratio_interval((other.seconds, other.low, other.high), (own.seconds, own.low, own.high))
+        )
+
+
+def pairs(run: Run) -> list[Pair]:
+    """Every pair of which both were measured and can be compared, in table order."""
+    return [pair for pair, reason in _all_pairs(run) if reason is None]
+
+
+def incomparable(run: Run) -> list[tuple[str, str]]:
+    """Each path whose ratio would say nothing, and why."""
+    return [(pair.without, reason) for pair, reason in _all_pairs(run) if reason]
+
+
+def switches(run: Run, path: str) -> dict[str, str]:
+    """The variables that make this path another than its counterpart."""
+    step = run.step(path)
+    own, other = _variables(step), run.step(str(step.get("without")))
+    if not other:
+        return {name: value for name, value in own.items() if name in SWITCHES}
+    return {name: value for name, value in own.items() if _variables(other).get(name) != value}
+
+
+def _all_pairs(run: Run) -> list[tuple[Pair, str | None]]:
+    found = []
+    for without in run.paths:
+        path = run.step(without).get("without")
+        if isinstance(path, str) and path in run.paths:
+            names = switches(run, without)
+            what = next((SWITCHES[name] for name in names if name in SWITCHES), UNKNOWN)
+            found.append((Pair(path, without, what), _why_not(run, path, without)))
+    return found
+
+
+def _why_not(run: Run, path: str, without: str) -> str | None:
+    """Why the two differ by more than the switch, or not at all."""
+    one, other = (_mpi(run.step(name)) for name in (path, without))
+    if one != other:
+        return f"measured with another MPI than {path}: their ratio would say nothing"
+    set_for_all = inherited(run)
+    changed = {
+        name: value for name, value in switches(run, without).items() if set_for_all.get(name) != value
+    }
+    if not changed:
+        return f"{path} ran with the same variables: their ratio would say nothing"
+    return None
+
+
+def inherited(run: Run) -> dict[str, str]:
+    """The environment in which the run was started: its variables were set for every path."""
+    environment = run.head.get("environment")
+    return _variables(environment) if isinstance(environment, dict) else {}
+
+
+def _variables(record: Record) -> dict[str, str]:
+    found = record.get("variables")
+    return found if isinstance(found, dict) else {}
+
+
+def _mpi(step: Record) -> tuple[str, str]:
+    mpi = step.get("mpi")
+    return (str(mpi.get("vendor")), str(mpi.get("version"))) if isinstance(mpi, dict) else ("", "")

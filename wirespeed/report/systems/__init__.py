@@ -1,0 +1,1 @@
+"""wirespeed systems: published machines, their limits and their curves."""

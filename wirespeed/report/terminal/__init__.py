@@ -1,0 +1,1 @@
+"""Tables, progress and legends on a terminal."""
