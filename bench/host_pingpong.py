@@ -22,11 +22,11 @@ from wirespeed import launch
 from wirespeed.host import mpi
 from wirespeed.host.core import Core, core
 from wirespeed.job.plan import Plan
-from wirespeed.job.step_spec import Promise, startup_limit
+from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.rank.communicator import World
-from wirespeed.rank.startup import carry, open_device
-from wirespeed.rank.watchdog import Watched
+from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.startup import open_device, set_environment
+from wirespeed.rank.watchdog import Watchdog
 from wirespeed.statistics.stopping import CLOCK_COSTS_A_SAMPLE
 from wirespeed.units import format_size, parse_sizes
 
@@ -60,11 +60,11 @@ def ours(opened: Core, program: Any, per_sample: int, samples: int, out: Any) ->
 def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> None:
     """One of the two processes."""
     opened = core()
-    watched = Watched(opened, f"bench-{launch.place()}", launch.global_rank(), reports=-1, give_up=True)
+    watched = Watchdog(opened, f"bench-{launch.place()}", launch.global_rank(), reports=-1, give_up=True)
     plan = Plan(timeout=120.0)
     watched.stage("start", 0, startup_limit(plan))
     device = open_device(opened, "host", (), 0, 0)
-    world = World(Promise(vendor, None, 2, library))
+    world = Communicator(ExpectedJob(vendor, None, 2, library))
     opened.check(opened.lib.ws_mpi_open(world.library.encode(), world.handle()))
     bare: Any = ctypes.CDLL(bare_path).bare_pingpong
     bare.restype = ctypes.c_double
@@ -131,7 +131,7 @@ def main() -> None:
         return
     chosen = mpi.choose(given.mpi)
     variables = chosen.environment()
-    carry(variables)
+    set_environment(variables)
     with tempfile.TemporaryDirectory() as folder:
         bare = build(chosen.prefix, chosen.library, Path(folder))
         command = (sys.executable, __file__, "--sizes", given.sizes, "--pairs", str(given.pairs), "--rank")

@@ -21,7 +21,7 @@ from wirespeed.frontend.job_step import JobStep
 from wirespeed.host import mpi
 from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder
-from wirespeed.job.step_spec import Orders, Promise, startup_limit
+from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit
 
 ENTRY = Path(mpi.__file__).with_name("entry")
 IMPORT = """
@@ -45,9 +45,9 @@ def start(chosen: mpi.Mpi, ranks: int, number: int) -> tuple[float, float]:
     """Seconds until the ranks have met, and until the job is over."""
     plan = Plan(ranks=ranks)
     variables = chosen.environment()
-    orders = Orders(
+    orders = StepSpec(
         plan, "host", f"startup-{os.getpid()}-{ranks}-{number}", 0,
-        Promise(chosen.vendor, chosen.version, ranks, str(chosen.library)), "host", (), variables,
+        ExpectedJob(chosen.vendor, chosen.version, ranks, str(chosen.library)), "host", (), variables,
     )  # fmt: skip
     job = launch.Job((sys.executable, str(ENTRY), orders.encode()), ranks, (), variables)
     began = time.monotonic()

@@ -11,7 +11,7 @@ from support.command import wirespeed
 from support.mpis import InstalledMpi
 from support.shim import aware
 
-from wirespeed.rank.sampler import LONG_ROUND_SECONDS
+from wirespeed.rank.sampler import LONG_ITERATION_SECONDS
 
 SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 << 20}
 FAST = ("--max-time", "0.02")
@@ -35,7 +35,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == expected
     for entry in done.entries:
         # Rounds of more than 50 ms are checked before the samples only, others after them, too.
-        short = 2 * entry["seconds"]["max"] < LONG_ROUND_SECONDS
+        short = 2 * entry["seconds"]["max"] < LONG_ITERATION_SECONDS
         assert entry["checked"]["rounds"] >= (2 if short else 1)
         # Rank 0 checks what came back to it; rank 1 does the same for its own part.
         assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]

@@ -86,7 +86,7 @@ def test_every_pattern_on_every_path(mpi: InstalledMpi, device: str, ranks: int,
     judged(told, paths)
     seen = {m["pattern"] for m in told if m["kind"] == "begin"}
     two = {name for name, pattern in all_patterns().items() if pattern.ranks == 2}
-    within = {name for name, pattern in all_patterns().items() if pattern.within}
+    within = {name for name, pattern in all_patterns().items() if pattern.intra_rank}
     assert seen == set(all_patterns()) - (two if ranks != 2 else set()) - (
         within if mpi.name == "mpich" else set()
     )
@@ -106,7 +106,7 @@ def test_every_pattern_over_stand_ins_of_libraries(
     between = {
         name
         for name, pattern in all_patterns().items()
-        if not pattern.within and pattern.ranks in (None, ranks)
+        if not pattern.intra_rank and pattern.ranks in (None, ranks)
     }
     assert seen == {(name, path) for name in between for path in paths.split(",")}
 

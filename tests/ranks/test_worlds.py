@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support import mpis
 from support.command import WIRESPEED, wirespeed
 from support.mpis import InstalledMpi
+
+from wirespeed import load
+from wirespeed.frontend import session
+from wirespeed.frontend.background_load import background_plan, parse
+from wirespeed.job.plan import Plan, encode
+from wirespeed.statistics.stopping import Stopping
 
 FAST = ("--sizes", "8,64K", "--max-time", "0.02")
 
@@ -41,7 +50,7 @@ def test_a_launcher_that_fails_in_passing_is_started_once_more(
     wrapper = prefix / "bin" / "mpiexec"
     wrapper.write_text(
         f"""#!/bin/sh
-        case "$*" in *entry*) ;; *) exec {mpi.mpiexec} "$@" ;; esac
+        case "$*" in *wirespeed/rank*) ;; *) exec {mpi.mpiexec} "$@" ;; esac
         echo >>{tmp_path}/starts
         [ $(wc -l <{tmp_path}/starts) -gt {failures} ] && exec {mpi.mpiexec} "$@"
         echo "The PMIx server's listener thread failed to start. We cannot"
@@ -192,11 +201,14 @@ def test_a_batch_system_that_is_not_there(tmp_path: Path) -> None:
     assert not done.records
 
 
-def test_beside_another_pattern_a_copy_is_that_of_all_ranks(tmp_path: Path) -> None:
+def test_a_copy_that_runs_during_another_pattern_is_that_of_all_ranks(tmp_path: Path) -> None:
     """Protects --with copy: each rank alone first would leave the others idle for as long as it takes."""
     mpi = installed("mpich")
-    words = ("copy", "--mpi", mpi.prefix, "--paths", "h2h", "--ranks", "2", "--device", "cpu")
-    done = wirespeed(*words, "--test", "headline=1", *FAST, out=tmp_path / "r.jsonl")
-    assert done.code == 0, done.err
-    first = next(entry for entry in done.entries if entry["pattern"] == "copy")
-    assert [member["name"] for member in first["members"]] == ["rank 0 with all", "rank 1 with all"]
+    found = Plan(mpi=str(mpi.prefix), ranks=2, device="cpu", stopping=Stopping(max_time=0.05))
+    plan = background_plan(parse("copy:h2h:64K"), found, tmp_path / "r.jsonl")
+    plan = replace(plan, stopping=found.stopping)
+    command = [sys.executable, str(Path(session.__file__).parent), encode(plan.to_dict())]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (entry,) = load(tmp_path / "r.jsonl").entries
+    assert [member["name"] for member in entry["members"]] == ["rank 0 with all", "rank 1 with all"]

@@ -14,13 +14,13 @@ from wirespeed import launch
 from wirespeed.host.core import core
 from wirespeed.host.tether import die_with_parent
 from wirespeed.job.plan import Plan
-from wirespeed.job.step_spec import Promise
+from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.paths import find_path
 from wirespeed.patterns import Pattern, Shape, all_patterns
-from wirespeed.rank.communicator import World
-from wirespeed.rank.path_run import Measurement
+from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.path_run import PathRunner
 from wirespeed.rank.startup import open_device
-from wirespeed.rank.watchdog import Watched
+from wirespeed.rank.watchdog import Watchdog
 from wirespeed.statistics.stopping import Stopping
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
@@ -46,9 +46,9 @@ def main() -> None:
     kind, sizes, paths, *lie = sys.argv[1:]
     die_with_parent()
     opened = core()
-    watched = Watched(opened, f"test-{os.getppid()}", launch.global_rank(), reports=-1, give_up=True)
+    watched = Watchdog(opened, f"test-{os.getppid()}", launch.global_rank(), reports=-1, give_up=True)
     device = open_device(opened, kind, (), launch.global_rank(), launch.local_rank())
-    world = World(Promise(library=os.environ["MPI4PY_LIBMPI"]))
+    world = Communicator(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
     opened.check(opened.lib.ws_mpi_open(world.library.encode(), world.handle()))
     told: list[dict[str, Any]] = []
     for pattern in all_patterns().values():
@@ -64,13 +64,13 @@ def main() -> None:
                 test=tuple(tuple(word.split("=")) for word in lie),  # type: ignore[misc]
             )
             for name in paths.split(","):
-                if find_path(name).within != pattern.within:
+                if find_path(name).intra_rank != pattern.intra_rank:
                     continue
 
                 def tell(message: dict[str, Any], options: dict[str, Any] = options) -> None:
                     told.append({**message, "options": options})
 
-                measurement = Measurement(opened, world, device, watched, plan, tell)
+                measurement = PathRunner(opened, world, device, watched, plan, tell)
                 told.append({"kind": "begin", "pattern": pattern.name, "path": name, "options": options})
                 measurement.run(name, 0, fixed or [int(size) for size in sizes.split(",")])
     watched.close()

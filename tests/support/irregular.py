@@ -15,8 +15,8 @@ from itertools import groupby
 from typing import Any
 
 from wirespeed.host.core import core
-from wirespeed.job.step_spec import Promise
-from wirespeed.rank.communicator import World
+from wirespeed.job.step_spec import ExpectedJob
+from wirespeed.rank.communicator import Communicator
 
 ROOM = 1 << 16
 Transfer = tuple[int, bool, int, int, int]
@@ -127,7 +127,7 @@ class Rank:
     """One rank with its device and one transport."""
 
     def __init__(self, transport: str, options: str, memory: str, kind: str) -> None:
-        self.world = World(Promise())
+        self.world = Communicator(ExpectedJob())
         self.core = core()
         self.memory = memory.encode()
         check, lib = self.core.check, self.core.lib

@@ -11,9 +11,9 @@ from typing import Any
 
 from wirespeed.host.core import core
 from wirespeed.host.tether import die_with_parent
-from wirespeed.job.step_spec import Promise
+from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.launch import global_rank
-from wirespeed.rank.communicator import World
+from wirespeed.rank.communicator import Communicator
 
 # (step, sender, receiver, offset in both buffers, bytes)
 Message = tuple[int, int, int, int, int]
@@ -53,7 +53,7 @@ class Rank:
     """One rank with its transport and buffers."""
 
     def __init__(self, transport: str, options: str, library: str, ranks: int) -> None:
-        self.core, self.world = core(), World(Promise(size=ranks, library=library))
+        self.core, self.world = core(), Communicator(ExpectedJob(size=ranks, library=library))
         lib = self.core.lib
         check = self.core.check
         self.device = self.core.open_device("emulated", self.world.rank % 2)

@@ -11,12 +11,12 @@ import sys
 
 from wirespeed import launch
 from wirespeed.host.core import core
-from wirespeed.job.step_spec import Promise
+from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.patterns import Step, Transfer
-from wirespeed.rank.communicator import World
-from wirespeed.rank.payload_check import Payload
+from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.payload_check import PayloadCheck
 from wirespeed.rank.startup import open_device
-from wirespeed.rank.watchdog import Watched
+from wirespeed.rank.watchdog import Watchdog
 
 LARGE, SMALL = 200_001, 1_000
 SAMPLES = 3
@@ -49,10 +49,10 @@ def main() -> None:
     transport_name, options, kind = sys.argv[1:]
     opened = core()
     lib, ffi = opened.lib, opened.ffi
-    watched = Watched(opened, f"test-{os.getppid()}", launch.global_rank(), reports=-1, give_up=True)
+    watched = Watchdog(opened, f"test-{os.getppid()}", launch.global_rank(), reports=-1, give_up=True)
     watched.stage("test", 0, 60.0)
     device = open_device(opened, kind, (), launch.global_rank(), launch.local_rank())
-    world = World(Promise(library=os.environ["MPI4PY_LIBMPI"]))
+    world = Communicator(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
     opened.check(lib.ws_mpi_open(world.library.encode(), world.handle()))
     transport = opened.check(
         lib.ws_transport_open(
@@ -69,7 +69,7 @@ def main() -> None:
     ]
     transfers = ffi.new("ws_transfer[]", flat)
     program = opened.check(lib.ws_program_open(transport, buffers, transfers, len(flat), 0))
-    payload = Payload(opened, world, device, "device")
+    payload = PayloadCheck(opened, world, device, "device")
     seconds = ffi.new("double[]", SAMPLES)
     for lead_in, rounds in ((0, 1), (3, 2), (1, 30)):
         payload.prepare(steps, buffers, LARGE)

@@ -20,9 +20,9 @@ from typing import Any
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.tether import die_with_parent
 from wirespeed.job.status_page import read_page
-from wirespeed.job.step_spec import Promise
+from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.launch import global_rank
-from wirespeed.rank.communicator import World
+from wirespeed.rank.communicator import Communicator
 
 LENGTHS = (0, 1, 12, 4097, 70_001, 13, 4, 333_333)
 ROOM = 24 << 20
@@ -129,7 +129,7 @@ PATTERNS: tuple[Callable[[int], Pattern], ...] = (
 class Rank:
     """One rank with one transport and its buffers."""
 
-    def __init__(self, world: World, transport: str, options: str, timeout: float = 0) -> None:
+    def __init__(self, world: Communicator, transport: str, options: str, timeout: float = 0) -> None:
         self.core, self.world = core(), world
         self.lib, self.check = self.core.lib, self.core.check
         self.device = self.core.open_device(os.environ.get("DEVICE_KIND", "emulated"), world.rank)
@@ -201,7 +201,7 @@ class Rank:
         assert first[0] == size, f"{what}: byte {first[0]} of {size} is wrong"
 
 
-def every_pattern(world: World, transport: str, options: str) -> dict[str, Any]:
+def every_pattern(world: Communicator, transport: str, options: str) -> dict[str, Any]:
     """Runs all, and the first one again at the end; what was chosen for each."""
     rank = Rank(world, transport, options)
     chosen: dict[str, Any] = {}
@@ -224,7 +224,7 @@ def every_pattern(world: World, transport: str, options: str) -> dict[str, Any]:
     return chosen
 
 
-def nobody_comes(world: World, transport: str) -> str:
+def nobody_comes(world: Communicator, transport: str) -> str:
     """What rank 0 says of a peer that never starts its rounds."""
     rank = Rank(world, transport, "method=stores;blocks=2", timeout=0.05)
     program = rank.program(both_ways(world.size))
@@ -240,7 +240,7 @@ def nobody_comes(world: World, transport: str) -> str:
     return said
 
 
-def progress(world: World, transport: str) -> int:
+def progress(world: Communicator, transport: str) -> int:
     """How often rank 0's page was told, in one sample of more than 12 GiB, that the rank goes on."""
     rank = Rank(world, transport, "method=stores;blocks=2")
     there, back = Message(0, 0, 1, 0, 0, LARGE), Message(1, 1, 0, 0, 0, LARGE)
@@ -257,7 +257,7 @@ def progress(world: World, transport: str) -> int:
 def main() -> None:
     library, ranks, transport, *options = sys.argv[1:]
     die_with_parent()
-    world = World(Promise(size=int(ranks), library=library))
+    world = Communicator(ExpectedJob(size=int(ranks), library=library))
     core().check(core().lib.ws_mpi_open(world.library.encode(), world.handle()))
     found: object
     if options == ["nobody"]:

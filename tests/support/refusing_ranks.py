@@ -13,12 +13,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from wirespeed.host.core import NativeError
-from wirespeed.job.step_spec import Promise
-from wirespeed.rank.communicator import World
-from wirespeed.rank.context import Setting, Unusable
+from wirespeed.job.step_spec import ExpectedJob
+from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.context import RankContext, Unusable
 
 
-def known(world: World, fails: tuple[str, bool] | None) -> list[Any]:
+def known(world: Communicator, fails: tuple[str, bool] | None) -> list[Any]:
     """[what is told of the path, its kind, was it undone here]; empty where nothing failed."""
     undone: list[int] = []
 
@@ -27,16 +27,16 @@ def known(world: World, fails: tuple[str, bool] | None) -> list[Any]:
             raise NativeError(*fails)
         return 7
 
-    setting: Any = SimpleNamespace(world=world)
+    context: Any = SimpleNamespace(comm=world)
     try:
-        assert Setting.together(setting, call, undone.append) == 7
+        assert RankContext.collectively(context, call, undone.append) == 7
     except Unusable as error:
         return [str(error), error.what, undone == [7]]
     return []
 
 
 def main() -> None:
-    world = World(Promise(library=os.environ["MPI4PY_LIBMPI"]))
+    world = Communicator(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
     said = json.dumps([known(world, case[world.rank]) for case in json.loads(sys.argv[1])])
     for rank, line in enumerate(world.gather(said) or ()):
         print(f"{rank} {line}", flush=True)

@@ -13,8 +13,8 @@ from typing import Any
 
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.tether import die_with_parent
-from wirespeed.job.step_spec import Promise
-from wirespeed.rank.communicator import World
+from wirespeed.job.step_spec import ExpectedJob
+from wirespeed.rank.communicator import Communicator
 
 
 class Rank:
@@ -23,7 +23,7 @@ class Rank:
     def __init__(self, library: str) -> None:
         self.core = core()
         self.lib, self.ffi, self.check = self.core.lib, self.core.ffi, self.core.check
-        self.world = World(Promise(size=2, library=library))
+        self.world = Communicator(ExpectedJob(size=2, library=library))
         self.check(self.lib.ws_mpi_open(self.world.library.encode(), self.world.handle()))
         self.device = self.core.open_device("emulated", self.world.rank)
         self.page = self.check(self.lib.ws_page_open(b"", self.world.rank))

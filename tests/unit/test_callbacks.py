@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from wirespeed.host.core import NativeError, core
-from wirespeed.rank.communicator import World
+from wirespeed.rank.communicator import Communicator
 
 Open = Callable[[BaseException], Any]
 
@@ -26,7 +26,7 @@ def open_transport(tmp_path: Path) -> Iterator[Open]:
         def fail(*_: Any) -> None:
             raise raised
 
-        world = World.__new__(World)
+        world = Communicator.__new__(Communicator)
         world.rank, world.size = 0, 1
         ranks: Any = SimpleNamespace(size=1, Allgather=fail, Bcast=fail, Barrier=fail)
         world.comm = ranks

@@ -97,14 +97,14 @@ def test_every_row_is_simulated() -> None:
     assert set(documented()) == {*MODELS, *FEW}
 
 
-def play(rounds: Floats, stopping: Stopping, round_s: float) -> tuple[Samples, str, float]:
-    """The rule on one row of rounds, as measure.py runs it; each value is a round over round_s."""
+def play(rounds: Floats, stopping: Stopping, iteration_s: float) -> tuple[Samples, str, float]:
+    """The rule on one row of rounds, as measure.py runs it; each value is a round over iteration_s."""
     rule, samples = StoppingRule(stopping, 25e-9, 1e-9), Samples()
     at, elapsed = 0, 0.0
     while (reason := rule.decide(samples, elapsed)) is None:
-        per_sample, count = rule.next_batch(round_s, samples, elapsed)
+        per_sample, count = rule.next_batch(iteration_s, samples, elapsed)
         assert per_sample == 1
-        batch = rounds[at : at + count] * round_s
+        batch = rounds[at : at + count] * iteration_s
         assert len(batch) == count
         samples.add(batch.tolist())
         at, elapsed = at + count, elapsed + float(batch.sum())
@@ -167,11 +167,11 @@ def test_noise_runs_to_the_end_of_the_time_and_not_past_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("round_s", "batches_taken", "interval"),
+    ("iteration_s", "batches_taken", "interval"),
     [(0.7, 3, True), (4.5, 3, True), (5.1, 1, False), (0.19, 3, True)],
 )
-def test_long_rounds(round_s: float, batches_taken: int, interval: bool) -> None:
-    samples, reason, _ = play(1 + 0.1 * fast(np.random.default_rng(1), 1)[0], Stopping(), round_s)
+def test_long_rounds(iteration_s: float, batches_taken: int, interval: bool) -> None:
+    samples, reason, _ = play(1 + 0.1 * fast(np.random.default_rng(1), 1)[0], Stopping(), iteration_s)
     assert reason == "max-time" and samples.count == samples.batches == batches_taken
     assert (samples.interval() is not None) == interval == (samples.precision() is not None)
 

@@ -33,8 +33,8 @@ def plan(rank: int, shape: Shape) -> list[tuple[list[Any], list[Any]]]:
     """(sends, receives) of each step: peer, bytes, place here, place there."""
     return [
         (
-            [(t.peer, t.bytes, t.offset, t.there) for t in step.sends],
-            [(t.peer, t.bytes, t.offset, t.there) for t in step.receives],
+            [(t.peer, t.bytes, t.offset, t.remote_offset) for t in step.sends],
+            [(t.peer, t.bytes, t.offset, t.remote_offset) for t in step.receives],
         )
         for step in find_pattern("custom").steps(rank, shape, 0)
     ]
@@ -63,7 +63,7 @@ def test_a_file_of_two_steps(tmp_path: Path) -> None:
     assert custom.fixed_sizes(shape) == (100,)
     figure = custom.figure(shape, 0)
     assert (figure.divisor, figure.bytes) == (1, 165)
-    text = "whole round: 4 transfers, 165 B, in 2 steps, and an empty answer; GB/s of all bytes"
+    text = "iteration: 4 transfers, 165 B, in 2 steps, and an empty answer; GB/s of all bytes"
     assert figure.definition == text
     assert [(one.name, one.amount, one.unit) for one in figure.derived] == [("messages", 4, "messages/s")]
 
@@ -76,14 +76,14 @@ def test_the_highest_rank_says_how_many_are_needed(tmp_path: Path) -> None:
 
 def test_one_transfer_each_way(tmp_path: Path) -> None:
     file = written(tmp_path, f"{HEAD}0,0,1,8\n0,1,0,8\n")
-    text = "whole round: 2 transfers, 16 B, in 1 step; GB/s of all bytes"
+    text = "iteration: 2 transfers, 16 B, in 1 step; GB/s of all bytes"
     assert find_pattern("custom").figure(Shape(2, {"file": file}), 0).definition == text
     assert len(plan(0, Shape(2, {"file": file}))) == 1
 
 
 def test_one_transfer(tmp_path: Path) -> None:
     file = written(tmp_path, f"{HEAD}0,0,1,8\n")
-    text = "whole round: 1 transfer, 8 B, in 1 step, and an empty answer; GB/s of all bytes"
+    text = "iteration: 1 transfer, 8 B, in 1 step, and an empty answer; GB/s of all bytes"
     assert find_pattern("custom").figure(Shape(2, {"file": file}), 0).definition == text
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wirespeed.evidence.verdict import Claim, Counted, Sharing, judge, more_would_help, shares
-from wirespeed.rank.wire_counting import Expected, Place, Traffic
+from wirespeed.rank.expected_traffic import ExpectedTraffic, Location
 
 PAYLOAD = 1 << 30
 AWARE = Claim("aware", on_device=True, direct=True, hosts=1, devices=2)
@@ -175,7 +175,7 @@ def test_one_foreign_packet_is_no_traffic_of_ours() -> None:
 
 def test_copies_inside_a_rank() -> None:
     """Protects the verdict of copies: over the slot where it counts, by the driver's own count elsewhere."""
-    inside = replace(AWARE, path="d2h", within=True, direct=False)
+    inside = replace(AWARE, path="d2h", intra_rank=True, direct=False)
     slot = [Counted("pcie", "GPU 0", "n1", int(PAYLOAD * 1.09), 0, 0, 1, "GPU-0", PAYLOAD, 0)]
     assert judge(inside, slot, [], PAYLOAD).text == "over PCIe (109 % of the bytes)"
     found = judge(inside, [], copies(device_to_host=1), PAYLOAD)
@@ -186,7 +186,7 @@ def test_copies_inside_a_rank() -> None:
 
 def test_a_copy_that_never_left_the_gpu_is_found_out() -> None:
     """Protects from managed memory that has moved to the GPU: its "copies" are 30 times as fast."""
-    managed = replace(AWARE, path="h2d-managed", within=True, direct=False, crosses=True)
+    managed = replace(AWARE, path="h2d-managed", intra_rank=True, direct=False, crosses=True)
     silent = [Counted("pcie", "GPU 0", "n1", 0, 0, 0, 1, "GPU-0", 0, PAYLOAD)]
     found = judge(managed, silent, copies(on_device=1), PAYLOAD)
     assert found.verdict == "copied" and "copied on the GPU by the driver" in found.text
@@ -276,9 +276,9 @@ def test_any_counts_have_a_verdict(counts: list[tuple[int, int, int]], on_device
 
 def test_what_must_cross_an_edge() -> None:
     """Protects the expectation: bytes inside a GPU cross no link, bytes inside a host no network."""
-    places = [Place("a", "G0"), Place("a", "G0"), Place("a", "G1"), Place("b", "G0")]
-    each = [Traffic(tuple((peer, 10) for peer in range(4) if peer != rank)) for rank in range(4)]
-    found = Expected.of(places, each)
+    places = [Location("a", "G0"), Location("a", "G0"), Location("a", "G1"), Location("b", "G0")]
+    each = [{peer: 10 for peer in range(4) if peer != rank} for rank in range(4)]
+    found = ExpectedTraffic.of(places, each)
     assert found.total == 120
     assert found.sent[places[0]] == found.received[places[0]] == 2 * 20
     assert found.sent[places[2]] == 30 and found.sent["a"] == 30 and found.received["b"] == 30

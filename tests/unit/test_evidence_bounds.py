@@ -14,7 +14,7 @@ STAGED = replace(AWARE, path="staged", direct=False)
 HOST = Claim("host", on_device=False, direct=False, hosts=1, devices=0)
 FAR = replace(HOST, hosts=2)
 FAR_AWARE = replace(AWARE, hosts=2)
-INSIDE = replace(AWARE, path="d2h", within=True, direct=False)
+INSIDE = replace(AWARE, path="d2h", intra_rank=True, direct=False)
 
 
 def driver(down: int = 0, up: int = 0, peer: int = 0, on_device: int = 0) -> list[dict[str, object]]:

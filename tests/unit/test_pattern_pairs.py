@@ -15,7 +15,7 @@ def teams(shape: Shape) -> list[set[tuple[int, ...]]]:
     pairs = find_pattern("pairs")
     return [
         {tuple(team.ranks) for rank in range(shape.ranks) if (team := pairs.team(rank, shape, part))}
-        for part in range(pairs.parts(shape))
+        for part in range(pairs.phases(shape))
     ]
 
 

@@ -15,7 +15,7 @@ Place = tuple[int, int, int, int]
 
 
 def places(transfers: tuple[Transfer, ...]) -> list[Place]:
-    return [(one.peer, one.bytes, one.offset, one.there) for one in transfers]
+    return [(one.peer, one.bytes, one.offset, one.remote_offset) for one in transfers]
 
 
 def plan(name: str, rank: int, shape: Shape, size: int, *part: int) -> list[tuple[list[Place], list[Place]]]:
@@ -133,7 +133,7 @@ def test_ring() -> None:
     adds = [(add.bytes, add.offset, add.value) for step in ring.steps(1, shape, 20) for add in step.adds]
     assert adds == [(16, 16, 2.0), (16, 0, 2.0)] * 2
     assert ring.extent(1, shape, 20) == 32
-    text = "whole round: 4 steps of send, receive and add on 4 ranks, slowest rank; GB/s sent by each rank"
+    text = "iteration: 4 steps of send, receive and add on 4 ranks, slowest rank; GB/s sent by each rank"
     assert said("ring", shape, 20) == (1, 64, text, [("a step", 0.25, "s")])
 
 
@@ -226,7 +226,7 @@ def test_grids_that_cannot_be() -> None:
 def test_copies_alone_and_all_at_once() -> None:
     """Protects the reported part: the last one, in which all ranks copy; before it each has one to itself."""
     copy, shape = find_pattern("copy"), Shape(3)
-    assert copy.parts(shape) == 4 and copy.headline(shape) == 3
+    assert copy.phases(shape) == 4 and copy.reported_phase(shape) == 3
     own = [(1, 100, 0, 0)]
     assert [plan("copy", 1, shape, 100, part) for part in range(4)] == [[], [(own, own)], [], [(own, own)]]
     teams = [copy.team(1, shape, part) for part in range(4)]
@@ -243,14 +243,14 @@ def test_copies_alone_and_all_at_once() -> None:
 
 def test_two_ranks_copy_alone_before_they_copy_together() -> None:
     copy, shape = find_pattern("copy"), Shape(2)
-    teams = [copy.team(0, shape, part) for part in range(copy.parts(shape))]
+    teams = [copy.team(0, shape, part) for part in range(copy.phases(shape))]
     assert [team and team.name for team in teams] == ["rank 0 alone", None, "rank 0 with all"]
 
 
 def test_one_rank_copies_once() -> None:
     copy, shape = find_pattern("copy"), Shape(1)
     assert copy.refuse(shape) is None
-    assert copy.parts(shape) == 1 and copy.headline(shape) == 0
+    assert copy.phases(shape) == 1 and copy.reported_phase(shape) == 0
     team = copy.team(0, shape)
     assert team and team.name == "rank 0 with all"
     assert said("copy", shape, 100) == (1, 100, "one copy: until it is done", [])

@@ -25,10 +25,10 @@ from wirespeed.patterns import (
 @pytest.mark.parametrize(
     ("trait", "those"),
     [
-        ("together", ("copy", "custom", "groups", "halo")),
+        ("barrier_per_sample", ("copy", "custom", "groups", "halo")),
         ("slowest_counts", ("custom", "groups", "halo", "ring")),
         ("in_place", ("ring",)),
-        ("within", ("copy",)),
+        ("intra_rank", ("copy",)),
         ("one_buffer", ("exchange", "pingpong")),
         ("published", ("pingpong",)),
         ("by_host", ("groups",)),
@@ -80,13 +80,13 @@ def test_options() -> None:
     assert Option("both-ways", "", default=False).key == "both_ways"
 
 
-def test_part_left_out_is_the_first_one() -> None:
-    """Of every method that takes a part, the one that all patterns are written after among them."""
+def test_phase_left_out_is_the_first_one() -> None:
+    """Of every method that takes a phase, the one that all patterns are written after among them."""
     patterns = all_patterns().values()
     methods: list[Callable[..., Any]] = [Pattern.steps, Pattern.team]
     methods += [method for one in patterns for method in (one.steps, one.team)]
     for method in methods:
-        assert inspect.signature(method).parameters["part"].default == 0
+        assert inspect.signature(method).parameters["phase"].default == 0
 
 
 class Relay(Pattern):
@@ -96,7 +96,7 @@ class Relay(Pattern):
     summary = "Three ranks."
     ranks = 3
 
-    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         return [Step((Transfer(1, size, 10),), (Transfer(2, size, 30),))] if rank == 0 else []
 
     def figure(self, shape: Shape, size: int) -> Figure:
@@ -104,11 +104,11 @@ class Relay(Pattern):
 
 
 def test_what_a_pattern_says_that_says_nothing() -> None:
-    """Protects a new pattern's plain answers: one part, one team of all, buffers up to the last byte."""
+    """Protects a new pattern's plain answers: one phase, one team of all, buffers up to the last byte."""
     relay, shape = Relay(), Shape(3)
     assert relay.refuse(shape) is None
     assert relay.refuse(Shape(2)) == "relay takes exactly 3 ranks, not 2: start it with -n 3"
-    assert (relay.parts(shape), relay.headline(shape), relay.sums(0, shape, 8)) == (1, None, None)
+    assert (relay.phases(shape), relay.reported_phase(shape), relay.sums(0, shape, 8)) == (1, None, None)
     assert relay.fixed_sizes(shape) is None and relay.wanted_ranks(shape) == 3
     assert relay.team(2, shape) == Team("", range(3))
     assert relay.extent(0, shape, 100) == 130 and relay.extent(1, shape, 100) == 0

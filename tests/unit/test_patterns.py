@@ -52,9 +52,9 @@ def flows(steps: list[Step], rank: int) -> Iterator[tuple[bool, int, tuple[int, 
     """(sends?, peer, (bytes, place at the sender, place at the receiver)) in order."""
     for step in steps:
         for out in step.sends:
-            yield True, out.peer, (out.bytes, out.offset, out.there)
+            yield True, out.peer, (out.bytes, out.offset, out.remote_offset)
         for into in step.receives:
-            yield False, into.peer, (into.bytes, into.there, into.offset)
+            yield False, into.peer, (into.bytes, into.remote_offset, into.offset)
 
 
 def all_flows(pattern: Pattern, shape: Shape, size: int, part: int) -> int:
@@ -65,7 +65,7 @@ def all_flows(pattern: Pattern, shape: Shape, size: int, part: int) -> int:
         steps = pattern.steps(rank, shape, size, part)
         for sends, peer, what in flows(steps, rank):
             assert 0 <= peer < shape.ranks
-            assert (peer == rank) == pattern.within, "no rank sends to itself"
+            assert (peer == rank) == pattern.intra_rank, "no rank sends to itself"
             key = (rank, peer) if sends else (peer, rank)
             (sent if sends else received).setdefault(key, []).append(what)
         extent = pattern.extent(rank, shape, size)
@@ -93,7 +93,7 @@ def test_every_send_has_its_receive(name: str, custom_file: str, data: st.DataOb
     )
     assert pattern.refuse(shape) is None
     size = data.draw(SIZES)
-    part = data.draw(st.integers(0, pattern.parts(shape) - 1))
+    part = data.draw(st.integers(0, pattern.phases(shape) - 1))
     total = all_flows(pattern, shape, size, part)
     figure = pattern.figure(shape, size)
     teams = {team.name: team for r in range(ranks) if (team := pattern.team(r, shape, part))}
@@ -140,7 +140,7 @@ def test_no_rank_can_run_ahead_of_its_receivers(name: str, custom_file: str, dat
     pattern = find_pattern(name)
     ranks = pattern.ranks or data.draw(st.integers(2, 9))
     shape = Shape(ranks, options_of(name, data.draw, ranks, custom_file), None)
-    part = data.draw(st.integers(0, pattern.parts(shape) - 1))
+    part = data.draw(st.integers(0, pattern.phases(shape) - 1))
     assert not heard_of_nobody(pattern, shape, data.draw(SIZES), part)
 
 
@@ -177,8 +177,8 @@ def test_rounds_of_pairs_are_disjoint_and_complete(ranks: int) -> None:
     """Protects the matrix: everybody meets everybody, once, and nobody is in two pairs of a round."""
     pairs = find_pattern("pairs")
     shape, met = Shape(ranks), Counter[tuple[int, int]]()
-    assert pairs.parts(shape) == (ranks - 1 if ranks % 2 == 0 else ranks)
-    for number in range(pairs.parts(shape)):
+    assert pairs.phases(shape) == (ranks - 1 if ranks % 2 == 0 else ranks)
+    for number in range(pairs.phases(shape)):
         idle = 0
         for rank in range(ranks):
             other = meets(rank, number, ranks)
@@ -192,11 +192,11 @@ def test_rounds_of_pairs_are_disjoint_and_complete(ranks: int) -> None:
     alone = Shape(ranks, {"alone": True})
     found = {
         tuple(team.ranks)
-        for part in range(pairs.parts(alone))
+        for part in range(pairs.phases(alone))
         for rank in range(ranks)
         if (team := pairs.team(rank, alone, part))
     }
-    assert len(found) == pairs.parts(alone) == ranks * (ranks - 1) // 2
+    assert len(found) == pairs.phases(alone) == ranks * (ranks - 1) // 2
 
 
 @given(count=st.integers(1, 300), seed=st.integers(0, 1000))
@@ -215,7 +215,7 @@ def test_the_closed_form_of_the_ring(ranks: int, steps: int | None, size: int) -
     slots: list[dict[int, float]] = [{0: s.before} for s in sums if s]
     for number in range(len(plans[0])):
         moved = [(rank, t) for rank in range(ranks) for t in plans[rank][number].sends]
-        arrived = [(t.peer, t.there, slots[rank][t.offset]) for rank, t in moved]
+        arrived = [(t.peer, t.remote_offset, slots[rank][t.offset]) for rank, t in moved]
         for peer, place, value in arrived:
             slots[peer][place] = value
         for rank in range(ranks):
@@ -233,7 +233,7 @@ def cost_of(pattern: Pattern, shape: Shape) -> int:
     try:
         rank = shape.ranks // 2
         held = (
-            pattern.steps(rank, shape, 8, pattern.parts(shape) - 1),
+            pattern.steps(rank, shape, 8, pattern.phases(shape) - 1),
             pattern.team(rank, shape, 0),
             pattern.figure(shape, 8),
             pattern.extent(rank, shape, 8),

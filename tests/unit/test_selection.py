@@ -74,20 +74,20 @@ class TestSelect:
 
 def test_real_paths_are_selected() -> None:
     """Protects the selection from being right for made-up paths alone."""
-    assert select(["all"]) == [path for path in all_paths() if not path.within]
-    assert select(["all"], within=True) == [path for path in all_paths() if path.within]
+    assert select(["all"]) == [path for path in all_paths() if not path.intra_rank]
+    assert select(["all"], intra_rank=True) == [path for path in all_paths() if path.intra_rank]
     assert [path.name for path in select(["host*"])] == [
         path.name for path in all_paths() if path.name.startswith("host")
     ]
 
 
 @pytest.mark.parametrize(
-    ("name", "within", "text"), [("h2d-pinned", False, "wirespeed copy"), ("host", True, "between ranks")]
+    ("name", "intra_rank", "text"), [("h2d-pinned", False, "wirespeed copy"), ("host", True, "between ranks")]
 )
-def test_a_path_of_the_other_kind_is_refused(name: str, within: bool, text: str) -> None:
+def test_a_path_of_the_other_kind_is_refused(name: str, intra_rank: bool, text: str) -> None:
     """Protects from a copy that is taken for a path between ranks, and the other way round."""
     with pytest.raises(WirespeedError, match=text):
-        select([name], within=within)
+        select([name], intra_rank=intra_rank)
 
 
 class TestCommand:

@@ -207,7 +207,7 @@ def test_groups_are_few_and_lose_at_most_one_batch(n: int) -> None:
 def test_a_fixed_count_is_one_sample_of_all_loops() -> None:
     rule, samples = StoppingRule(Stopping(loops=50, warmup=5), 25e-9, 1e-9), Samples()
     assert rule.decide(samples, 0.0) is None
-    assert rule.next_batch(1e-3, samples, 0.0) == (50, 1) and rule.rounds_per_sample == 50
+    assert rule.next_batch(1e-3, samples, 0.0) == (50, 1) and rule.iterations_per_sample == 50
     samples.add([1e-3])
     assert rule.decide(samples, 9.0) == "fixed"
     assert samples.summary()["seconds"]["low"] is None
@@ -215,7 +215,7 @@ def test_a_fixed_count_is_one_sample_of_all_loops() -> None:
 
 @settings(max_examples=300)
 @given(
-    round_s=st.floats(1e-8, 20),
+    iteration_s=st.floats(1e-8, 20),
     cost=st.floats(1e-9, 1e-6),
     resolution=st.floats(1e-10, 1e-5),
     max_time=st.floats(1e-3, 100),
@@ -224,7 +224,7 @@ def test_a_fixed_count_is_one_sample_of_all_loops() -> None:
     divisor=st.sampled_from([1.0, 2.0]),
 )
 def test_batches_keep_their_promises(
-    round_s: float,
+    iteration_s: float,
     cost: float,
     resolution: float,
     max_time: float,
@@ -234,20 +234,20 @@ def test_batches_keep_their_promises(
 ) -> None:
     rule = StoppingRule(Stopping(precision=precision, max_time=max_time), cost, resolution, divisor)
     samples = Samples()
-    rounds, count = rule.next_batch(round_s, samples, elapsed)
-    sample_s = rounds * round_s
+    rounds, count = rule.next_batch(iteration_s, samples, elapsed)
+    sample_s = rounds * iteration_s
     assert sample_s >= 100 * cost * (1 - 1e-9) and sample_s >= 50 * resolution * (1 - 1e-9)
     # What the clock can tell at this precision, but no sample so long that it takes the time of ten.
     assert sample_s >= min(resolution / precision, max_time / stopping.FEWEST_FOR_PRECISION) * (1 - 1e-9)
     assert 1 <= count <= stopping.MOST_SAMPLES_A_BATCH
     assert (count - 1) * sample_s <= max(max_time - elapsed, 0) * (1 + 1e-9)
     assert (count - 1) * sample_s <= max(stopping.BATCH_S, elapsed * stopping.BATCH_SHARE) * (1 + 1e-9)
-    if round_s > 0.005 and elapsed < 1:
-        assert (rounds, count) == (1, 1) or sample_s > round_s
+    if iteration_s > 0.005 and elapsed < 1:
+        assert (rounds, count) == (1, 1) or sample_s > iteration_s
     if sample_s <= 2.4e-4 and max_time > 0.1 and elapsed < max_time - 0.01:
         assert count >= 20
-    samples.add([round_s / divisor / 3] * count)
-    assert rule.next_batch(round_s, samples, elapsed)[0] == rounds == rule.rounds_per_sample
+    samples.add([iteration_s / divisor / 3] * count)
+    assert rule.next_batch(iteration_s, samples, elapsed)[0] == rounds == rule.iterations_per_sample
 
 
 def test_the_pace_of_the_latest_batch_sizes_the_next() -> None:
@@ -259,9 +259,9 @@ def test_the_pace_of_the_latest_batch_sizes_the_next() -> None:
 
 def test_only_short_rounds_are_calibrated() -> None:
     rule = StoppingRule(Stopping(), 25e-9, 1e-9)
-    assert rule.calibration_rounds(0.5e-6) == 2_000
-    assert rule.calibration_rounds(1e-3) == 0
-    assert StoppingRule(Stopping(loops=50), 25e-9, 1e-9).calibration_rounds(0.5e-6) == 0
+    assert rule.calibration_iterations(0.5e-6) == 2_000
+    assert rule.calibration_iterations(1e-3) == 0
+    assert StoppingRule(Stopping(loops=50), 25e-9, 1e-9).calibration_iterations(0.5e-6) == 0
 
 
 def test_a_rank_imports_little() -> None:

@@ -227,9 +227,9 @@ NONE = Seen()
 
 
 def first_batch(
-    stopping: Stopping, cost_s: float, resolution_s: float, round_s: float, elapsed_s: float = 0.0
+    stopping: Stopping, cost_s: float, resolution_s: float, iteration_s: float, elapsed_s: float = 0.0
 ) -> tuple[int, int]:
-    return StoppingRule(stopping, cost_s, resolution_s).next_batch(round_s, NONE, elapsed_s)
+    return StoppingRule(stopping, cost_s, resolution_s).next_batch(iteration_s, NONE, elapsed_s)
 
 
 def test_a_sample_is_500_clock_readings_long() -> None:
@@ -266,15 +266,15 @@ def test_there_are_never_too_many() -> None:
     """100,000 samples in a batch, 100 million rounds in a sample, whatever the clock shows."""
     assert first_batch(Stopping(max_time=1000), 1e-9, 1e-12, 1e-6, elapsed_s=500) == (1, 100_000)
     assert first_batch(Stopping(), 1e-6, 1e-9, 0.0)[0] == 100_000_000
-    assert StoppingRule(Stopping(), 1e-6, 1e-9).calibration_rounds(0.0) == 100_000_000
+    assert StoppingRule(Stopping(), 1e-6, 1e-9).calibration_iterations(0.0) == 100_000_000
 
 
 def test_an_untimed_run_of_a_millisecond() -> None:
     """Where a round is shorter than ten samples of 12.5 us."""
     rule = StoppingRule(Stopping(), 25e-9, 1e-9)
-    assert rule.calibration_rounds(124e-6) == 8 and rule.calibration_rounds(126e-6) == 0
+    assert rule.calibration_iterations(124e-6) == 8 and rule.calibration_iterations(126e-6) == 0
     # Ten samples of 500 us are longer than a millisecond: one round then.
-    assert StoppingRule(Stopping(), 1e-6, 1e-9).calibration_rounds(3e-3) == 1
+    assert StoppingRule(Stopping(), 1e-6, 1e-9).calibration_iterations(3e-3) == 1
 
 
 def test_the_first_look_comes_after_14_batches_the_next_after_21() -> None:
@@ -322,13 +322,13 @@ def test_rounds_of_more_than_five_seconds_need_not_be_repeated(seconds: float, b
 
 def test_a_fixed_count_never_looks_at_the_precision() -> None:
     rule = StoppingRule(Stopping(loops=7), 25e-9, 1e-9)
-    assert not rule.due(Seen(99, 0.0), 99.0) and rule.calibration_rounds(1e-9) == 0
+    assert not rule.due(Seen(99, 0.0), 99.0) and rule.calibration_iterations(1e-9) == 0
 
 
 def test_a_clock_step_is_shared_by_the_rounds_of_a_sample() -> None:
     rule = StoppingRule(Stopping(), 25e-9, 1e-9, divisor=2.0)
     assert rule.step_s == pytest.approx(0.5e-9)
-    assert rule.next_batch(1e-6, NONE, 0.0)[0] == 13 == rule.rounds_per_sample
+    assert rule.next_batch(1e-6, NONE, 0.0)[0] == 13 == rule.iterations_per_sample
     assert rule.step_s == pytest.approx(1e-9 / 13 / 2)
     # Halves again where nobody says otherwise: none.
     assert StoppingRule(Stopping(), 25e-9, 1e-9).step_s == 1e-9

@@ -8,10 +8,10 @@ import sys
 SCRIPT = """
 import gc, time
 from wirespeed.host.core import Core
-from wirespeed.rank.watchdog import Watched
+from wirespeed.rank.watchdog import Watchdog
 
 core = Core()
-Watched(core, "test-unload", 0, reports=-1, give_up=True).close()
+Watchdog(core, "test-unload", 0, reports=-1, give_up=True).close()
 del core
 gc.collect()
 time.sleep(0.5)  # five times what the thread sleeps

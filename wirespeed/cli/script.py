@@ -150,7 +150,7 @@ def _job(options: Options, pattern: Pattern, plan: Plan, given: Any, system: Sys
     if refusal:
         raise WirespeedError(refusal)
     on_gpus = plan.device != "cpu" and gpus > 0
-    paths = select(plan.paths, on_gpus, pattern.within)
+    paths = select(plan.paths, on_gpus, pattern.intra_rank)
     if not paths:
         raise WirespeedError("--paths: none of them can be measured without a GPU")
     return Job(

@@ -99,7 +99,7 @@ class Claim:
     hosts: int
     devices: int
     """GPUs that take part; ranks may share one."""
-    within: bool = False
+    intra_rank: bool = False
     """Does it move bytes inside a rank only?"""
     crosses: bool = False
     """From the host's memory to a GPU's, or back, inside a rank?"""
@@ -205,7 +205,7 @@ class _Copies:
 
 
 def _judge(claim: Claim, found: Mapping[str, Sharing], copies: _Copies) -> Verdict:
-    if claim.within:
+    if claim.intra_rank:
         return _within(found, copies)
     network = next((found[kind] for kind in NETWORKS if kind in found and found[kind].carried), None)
     if claim.hosts > 1 or network:
@@ -298,7 +298,7 @@ def _in_memory(found: Mapping[str, Sharing]) -> Verdict:
 
 def _suspicion(claim: Claim, verdict: Verdict, found: Mapping[str, Sharing]) -> str | None:
     """What a path promises, and its wires deny."""
-    if claim.within:
+    if claim.intra_rank:
         return _stayed(claim, found)
     if not claim.direct or claim.devices < 2 or claim.hosts > 1:
         return None

@@ -1,4 +1,4 @@
-"""A second pattern that runs beside a measurement, on the same machine, to see what they cost each other."""
+"""A second pattern that runs during a measurement (--with): what do they cost each other?"""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wirespeed.errors import WirespeedError
 from wirespeed.host.process import end, last_line
 from wirespeed.job.path_selection import select
-from wirespeed.job.plan import Plan
+from wirespeed.job.plan import Plan, encode
 from wirespeed.job.status_page import process_state
 from wirespeed.paths import find_path
 from wirespeed.patterns import find_pattern
+from wirespeed.statistics.stopping import Stopping
 from wirespeed.units import format_size, parse_size
 
 DEFAULT_SIZE = 16 << 20
-FOLDER = "wirespeed-beside-"
+FOLDER = "wirespeed-background-"
 START_SECONDS = 120.0
 """It must move bytes by then."""
 
@@ -52,27 +53,30 @@ def parse(word: str) -> Beside:
     if any(option.metavar == "FILE" for option in found.options):
         raise WirespeedError(f"--with {pattern}: it takes a file, which cannot be given here")
     find_path(path)
-    select([path], within=found.within)
+    select([path], intra_rank=found.intra_rank)
     return Beside(pattern, path, parse_size(size) if size else DEFAULT_SIZE)
 
 
-def command(beside: Beside, plan: Plan, out: Path) -> list[str]:
-    """The other job: the same MPI, device and ranks, and no end."""
-    command_line = Path(__file__).parents[1] / "cli"
-    words = [sys.executable, str(command_line), beside.pattern, "--paths", beside.path]
-    words += ["--sizes", str(beside.size), "--out", str(out), "--max-time", "86399", "--precision", "0.0001%"]
-    # One part for ever: of a pattern of several, that which its figure is of.
-    words += ["--test", "headline=1", "--device", plan.device, "--launcher", plan.launcher]
-    if plan.mpi:
-        words += ["--mpi", plan.mpi]
-    if plan.hosts:
-        words += ["--hosts", ",".join(plan.hosts)]
+def background_plan(beside: Beside, plan: Plan, out: Path) -> Plan:
+    """The other job: the same MPI, device and ranks, one phase of one size, and no end."""
     pattern = find_pattern(beside.pattern)
-    if pattern.ranks is None:
-        words += ["--ranks", str(plan.ranks)]
-    if plan.between and (pattern.ranks is None or pattern.ranks == plan.ranks):
-        words += ["--between", ",".join(map(str, plan.between))]
-    return words
+    ranks = pattern.ranks or plan.ranks
+    return replace(
+        plan,
+        pattern=beside.pattern,
+        paths=(beside.path,),
+        sizes=(beside.size,),
+        options=tuple((option.key, option.default) for option in pattern.options),
+        ranks=ranks,
+        between=plan.between if ranks == plan.ranks else (),
+        stopping=Stopping(precision=1e-6, max_time=86399),
+        reported_phase_only=True,
+        evidence=False,
+        beside=None,
+        out=str(out),
+        resume=False,
+        test=(),
+    )
 
 
 @contextmanager
@@ -83,10 +87,11 @@ def running(plan: Plan) -> Iterator[None]:
         return
     _sweep()
     with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
-        out, log = Path(folder, "beside.jsonl"), Path(folder, "log")
+        out, log = Path(folder, "background.jsonl"), Path(folder, "log")
+        background = background_plan(parse(plan.beside), plan, out)
         with log.open("wb") as written:
             process = subprocess.Popen(
-                command(parse(plan.beside), plan, out),
+                [sys.executable, str(Path(__file__).parent), encode(background.to_dict())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=written,

@@ -29,13 +29,13 @@ from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import select
 from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder, read_pages, sweep
-from wirespeed.job.step_spec import Promise, startup_limit
+from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.launch import Place
 from wirespeed.paths import Path
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.rank.communicator import World
-from wirespeed.rank.startup import carry, describe_self, open_device
-from wirespeed.rank.watchdog import Watched
+from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.startup import describe_self, open_device, set_environment
+from wirespeed.rank.watchdog import Watchdog
 from wirespeed.results import record
 from wirespeed.results.store import Store, default_name
 
@@ -52,7 +52,7 @@ _DAEMONS = {
 
 
 def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
-    """Measures as one rank of the world that a launcher started."""
+    """Measures as one rank of the comm that a launcher started."""
     place = launch.place()
     assert place is not None
     try:
@@ -66,20 +66,20 @@ def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
         os._exit(int(code))
 
 
-def promised(plan: Plan, place: Place) -> tuple[Promise, dict[str, str]]:
+def expected_job(plan: Plan, place: Place) -> tuple[ExpectedJob, dict[str, str]]:
     """The MPI that the launcher belongs to, and the environment its library needs."""
     if plan.mpi:
         found: mpi.Mpi | None = mpi.choose(plan.mpi)
     elif given := os.environ.get("MPI4PY_LIBMPI"):
         starter = _of_ancestors()
         if starter:
-            return Promise(starter.vendor, starter.version, place.size, given), {}
-        return Promise("openmpi" if place.launcher == "openmpi" else None, None, place.size, given), {}
+            return ExpectedJob(starter.vendor, starter.version, place.size, given), {}
+        return ExpectedJob("openmpi" if place.launcher == "openmpi" else None, None, place.size, given), {}
     else:
         found = _of_ancestors() or _of_environment(place)
     if found is None:
-        return Promise(size=place.size), {}
-    return Promise(found.vendor, found.version, place.size, str(found.library)), found.environment()
+        return ExpectedJob(size=place.size), {}
+    return ExpectedJob(found.vendor, found.version, place.size, str(found.library)), found.environment()
 
 
 def _of_ancestors() -> mpi.Mpi | None:
@@ -142,7 +142,7 @@ class _Voice:
 
 
 def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
-    from wirespeed.rank.path_run import Measurement
+    from wirespeed.rank.path_run import PathRunner
 
     if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks is None:
         raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
@@ -152,8 +152,8 @@ def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
     refusal = find_pattern(plan.pattern).refuse(shape)
     if refusal:
         raise WirespeedError(refusal)
-    promise, variables = promised(plan, place)
-    carry(variables)
+    expected, variables = expected_job(plan, place)
+    set_environment(variables)
     opened = core()
     kind = devices.resolve(opened, plan.device)
     paths = _in_order(plan, kind)
@@ -162,34 +162,34 @@ def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
         sweep()
     run = f"job-{os.getppid()}"
     voice = _Voice(own_folder(run), recorder.heard if recorder else _ignore)
-    watched = Watched(opened, run, place.rank, reports=voice.descriptor, give_up=True)
-    watched.stage("start", 0, startup_limit(plan))
+    watchdog = Watchdog(opened, run, place.rank, reports=voice.descriptor, give_up=True)
+    watchdog.stage("start", 0, startup_limit(plan))
     try:
         device = open_device(opened, kind, plan.between, place.rank, max(place.local_rank, 0))
-        world = World(promise)
+        comm = Communicator(expected)
     except (WirespeedError, NativeError):
-        watched.close()
+        watchdog.close()
         raise
-    watched.catch()
-    if refused := world.share(problem):
+    watchdog.catch()
+    if refused := comm.share(problem):
         # Rank 0 alone knows of its file; the others would wait for it for ever.
-        watched.close()
-        world.leave()
+        watchdog.close()
+        comm.leave()
         raise WirespeedError(refused[0], ExitCode(refused[1]))
-    opened.check(opened.lib.ws_mpi_open(world.library.encode(), world.handle()))
-    ranks = world.gather(describe_self(opened, device, world.rank, kind))
+    opened.check(opened.lib.ws_mpi_open(comm.library.encode(), comm.handle()))
+    ranks = comm.gather(describe_self(opened, device, comm.rank, kind))
     if recorder:
-        recorder.begin(opened, world, place, ranks or [], variables)
-    measurement = Measurement(opened, world, device, watched, plan, recorder.take if recorder else _ignore)
+        recorder.begin(opened, comm, place, ranks or [], variables)
+    runner = PathRunner(opened, comm, device, watchdog, plan, recorder.take if recorder else _ignore)
     for step, path in enumerate(paths):
-        sizes = world.share(recorder.sizes(path) if recorder else None)
+        sizes = comm.share(recorder.sizes(path) if recorder else None)
         if recorder:
             recorder.start(step, path, len(paths))
-        measurement.run(path.name, step, sizes)
-    # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
-    watched.stage("end", 0, 0.0)
-    atexit.register(world.leave)
-    atexit.register(watched.close)
+        runner.run(path.name, step, sizes)
+    # Rank 0 has still to print: the others wait, unwatchdog, until it is at its end too.
+    watchdog.stage("end", 0, 0.0)
+    atexit.register(comm.leave)
+    atexit.register(watchdog.close)
     return recorder.finish() if recorder else ExitCode.OK
 
 
@@ -207,8 +207,8 @@ def _ignore(message: Message) -> None:
 
 def _in_order(plan: Plan, kind: str) -> list[Path]:
     """The plan's paths, those that may end the whole job last."""
-    within = find_pattern(plan.pattern).within
-    chosen = select(plan.paths, kind != "host", within) or select(plan.paths, within=within)
+    intra_rank = find_pattern(plan.pattern).intra_rank
+    chosen = select(plan.paths, kind != "host", intra_rank) or select(plan.paths, intra_rank=intra_rank)
     usable = [path for path in chosen if kind != "host" or not path.needs_device]
     if not usable:
         raise WirespeedError(f"{chosen[0].name}: no GPU on this machine", ExitCode.UNAVAILABLE)
@@ -230,9 +230,9 @@ class _Recorder:
         self._accepted = False
 
     def begin(
-        self, opened: Core, world: World, place: Place, ranks: list[Any], variables: dict[str, str]
+        self, opened: Core, comm: Communicator, place: Place, ranks: list[Any], variables: dict[str, str]
     ) -> None:
-        self._where, self._ranks = (opened, world, place, ranks, variables), ranks
+        self._where, self._ranks = (opened, comm, place, ranks, variables), ranks
         clock = {"cost_s": opened.lib.ws_clock_cost(), "resolution_s": opened.lib.ws_clock_resolution()}
         found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
         self._write(record.run(self._id, self._plan, sys.argv, list(found.values()), clock))
@@ -242,14 +242,14 @@ class _Recorder:
         return tuple(size for size in self._plan.sizes if (pattern, path.name, size) not in self._done)
 
     def start(self, step: int, path: Path, total: int) -> None:
-        _, world, place, ranks, variables = self._where
+        _, comm, place, ranks, variables = self._where
         self._step, self._path = step, path
         self._observe({"kind": "step-start", "path": path.name, "steps_done": step, "steps_total": total})
         library = {
-            "vendor": world.vendor,
-            "version": world.version,
-            "string": world.string.splitlines()[0],
-            "library": world.library,
+            "vendor": comm.vendor,
+            "version": comm.version,
+            "string": comm.string.splitlines()[0],
+            "library": comm.library,
             "source": "launcher",
         }
         self._begun = partial(

@@ -28,7 +28,7 @@ from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import select
 from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder, sweep
-from wirespeed.job.step_spec import Orders, Promise, startup_limit, stuck_after
+from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
 from wirespeed.paths import Path, all_paths
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.results import record
@@ -58,8 +58,8 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
     refusal = find_pattern(plan.pattern).refuse(Shape(plan.ranks, dict(plan.options)))
     if refusal:
         raise WirespeedError(refusal)
-    within = find_pattern(plan.pattern).within
-    paths = select(plan.paths, found.kind != "host", within) or select(plan.paths, within=within)
+    intra_rank = find_pattern(plan.pattern).intra_rank
+    paths = select(plan.paths, found.kind != "host", intra_rank) or select(plan.paths, intra_rank=intra_rank)
     if not any(found.availability(path) is None for path in paths):
         path = paths[0]
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
@@ -216,19 +216,19 @@ class Run:
             step.variables = mpi.one_host_environment(library) | step.variables
         if path.gpu_aware_mpi:
             step.variables |= mpi.aware_environment(library, ucx_folder())
-        orders = Orders(
+        spec = StepSpec(
             plan=self._plan,
             path=path.name,
             run=f"{self._id}-{step.number}",
             step=step.number,
-            promise=Promise(library.vendor, library.version, self._plan.ranks, str(library.library)),
+            expected=ExpectedJob(library.vendor, library.version, self._plan.ranks, str(library.library)),
             device=self._found.kind,
             sizes=sizes,
             variables=step.variables,
         )
         entry = File(__file__).parents[1] / "rank"
         job = launch.Job(
-            command=(sys.executable, str(entry), orders.encode()),
+            command=(sys.executable, str(entry), spec.encode()),
             ranks=self._plan.ranks,
             hosts=self._plan.hosts,
             variables=step.variables,
@@ -236,7 +236,7 @@ class Run:
         watched = JobStep(
             launcher.command(library, job),
             {**os.environ, **step.variables},
-            own_folder(orders.run),
+            own_folder(spec.run),
             self._plan.ranks,
             max(startup_limit(self._plan), stuck_after(self._plan, max(sizes))),
         )

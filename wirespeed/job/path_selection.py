@@ -16,14 +16,14 @@ def is_pattern(word: str) -> bool:
     return word == ALL or any(letter in word for letter in "*?[")
 
 
-def select(words: Sequence[str], gpus: bool = True, within: bool = False) -> list[Path]:
+def select(words: Sequence[str], gpus: bool = True, intra_rank: bool = False) -> list[Path]:
     """The paths meant, none twice; without words every default one. Raises WirespeedError.
 
     A path called by its name is always among them: that it cannot be measured is worth a line. Patterns
-    and defaults leave out what needs a GPU where `gpus` is False. `within`: paths that move bytes inside a
-    rank are meant, else those between ranks.
+    and defaults leave out what needs a GPU where `gpus` is False. `intra_rank`: paths
+    that move bytes inside a rank are meant, else those between ranks.
     """
-    fitting = [path for path in all_paths() if path.within == within]
+    fitting = [path for path in all_paths() if path.intra_rank == intra_rank]
     here = [path for path in fitting if gpus or not path.needs_device]
     if not words:
         return [path for path in here if path.default]
@@ -36,13 +36,13 @@ def select(words: Sequence[str], gpus: bool = True, within: bool = False) -> lis
             found += [path for path in here if fnmatchcase(path.name, word)]
         else:
             if not any(path.name == word for path in fitting):
-                raise WirespeedError(_other_kind(word, within))
+                raise WirespeedError(_other_kind(word, intra_rank))
             found += [path for path in fitting if path.name == word]
     return list(dict.fromkeys(found))
 
 
-def _other_kind(word: str, within: bool) -> str:
-    if within:
+def _other_kind(word: str, intra_rank: bool) -> str:
+    if intra_rank:
         return f"--paths {word}: it moves bytes between ranks, and this command copies inside each of them"
     return f"--paths {word}: it copies inside a rank, which 'wirespeed copy' measures"
 

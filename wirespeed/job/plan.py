@@ -46,7 +46,9 @@ class Plan:
     links: tuple[tuple[str, float], ...] = ()
     """(wire, bytes per second one way) as the user states them: ("eth0", 125e6)."""
     evidence: bool = True
-    """Read the wires' counters around counted rounds, after the figures."""
+    """Read the wires' counters around counted iterations, after the figures."""
+    reported_phase_only: bool = False
+    """Of a pattern with several phases, measure the one that the figure is of, and no other."""
     debug: bool = False
     test: tuple[tuple[str, str], ...] = ()
     """For the project's tests alone: ("lie", "drop-byte"), ("offset", "3"), ..."""

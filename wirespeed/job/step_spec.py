@@ -1,4 +1,4 @@
-"""What a front end tells the ranks of one job step."""
+"""What the front end tells the ranks of one job step, in one word of their command line."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from wirespeed.job.plan import Plan, decode, encode
 
 
 @dataclass(frozen=True)
-class Orders:
+class StepSpec:
     """One path, in one job step."""
 
     plan: Plan
     path: str
     run: str
     step: int
-    promise: Promise
+    expected: ExpectedJob
     device: str
     """Kind of device: host, cuda, hip or emulated."""
     sizes: tuple[int, ...]
@@ -33,16 +33,16 @@ class Orders:
         return encode(data)
 
     @staticmethod
-    def decode(word: str) -> Orders:
+    def decode(word: str) -> StepSpec:
         data: dict[str, Any] = decode(word)
         data["plan"] = Plan.from_dict(data["plan"])
-        data["promise"] = Promise(**data["promise"])
+        data["expected"] = ExpectedJob(**data["expected"])
         data["sizes"] = tuple(data["sizes"])
-        return Orders(**data)
+        return StepSpec(**data)
 
 
 def stuck_after(plan: Plan, size: int) -> float:
-    """Seconds without progress that count as a hang: a round at 50 MB/s, and ten seconds more."""
+    """Seconds without progress that count as a hang: an iteration at 50 MB/s, and ten seconds more."""
     if plan.timeout is not None:
         return plan.timeout
     return 10.0 + 2 * size / 50e6
@@ -54,8 +54,8 @@ def startup_limit(plan: Plan) -> float:
 
 
 @dataclass(frozen=True)
-class Promise:
-    """What the launcher said of the world that it starts; None and 0: it said nothing."""
+class ExpectedJob:
+    """The MPI and the number of ranks that the launcher was told to start; None and 0: not known."""
 
     vendor: str | None = None
     version: str | None = None

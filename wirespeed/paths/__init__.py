@@ -28,7 +28,7 @@ class Path:
     """Where the receive buffer lies, if elsewhere than the send buffer."""
     options: tuple[tuple[str, str], ...] = ()
     """Given to the transport."""
-    within: bool = False
+    intra_rank: bool = False
     """True: moves bytes inside one rank, and none between ranks."""
     library: str = ""
     """The vendor's library that carries the bytes, as wirespeed/host/libraries.py calls it."""

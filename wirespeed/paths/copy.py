@@ -14,7 +14,7 @@ def _way(name: str, source: str, into: str, summary: str, order: int) -> Path:
         into=into,
         options=(("into", into),),
         needs_device=True,
-        within=True,
+        intra_rank=True,
         order=order,
     )
 
@@ -34,7 +34,7 @@ PATHS = (
         memory="pageable",
         into="pageable",
         options=(("into", "pageable"),),
-        within=True,
+        intra_rank=True,
         order=207,
     ),
 )

@@ -12,14 +12,13 @@ from typing import Any
 class Transfer:
     """`bytes` to or from `peer`, at `offset` in this rank's send or receive buffer.
 
-    `there`: where they lie at the peer: in its receive buffer for what is sent, in its send buffer for what
-    is received.
+    `remote_offset`: where they lie in the peer's receive buffer (of a send) or send buffer (of a receive).
     """
 
     peer: int
     bytes: int
     offset: int = 0
-    there: int = 0
+    remote_offset: int = 0
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Add:
 
 @dataclass(frozen=True)
 class Step:
-    """Transfers under way at once; when all are done the device adds, then the next step starts."""
+    """Transfers that run concurrently. When all are done the device adds, then the next step starts."""
 
     sends: tuple[Transfer, ...] = ()
     receives: tuple[Transfer, ...] = ()
@@ -42,9 +41,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Sums:
-    """Doubles that a round changes: they begin as `before`, `before` + 1, ... + 1023, `before`, ...
+    """Doubles that an iteration changes: `before`, `before` + 1, ... `before` + 1023, `before`, ...
 
-    After one round those at `offset` begin with `after`.
+    After one iteration those at `offset` begin with `after`.
     """
 
     bytes: int
@@ -55,8 +54,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Derived:
-    """Another figure of the same samples: `amount` / seconds, in GB/s or messages/s; with unit s, the
-    seconds times `amount`."""
+    """Another figure of the same samples: `amount` / seconds in GB/s or messages/s, or seconds * `amount`."""
 
     name: str
     amount: float
@@ -65,7 +63,7 @@ class Derived:
 
 @dataclass(frozen=True)
 class Figure:
-    """What a sample means: seconds = sample / divisor, for `bytes` bytes.
+    """What a sample means: a time of sample / divisor seconds, in which `bytes` bytes were moved.
 
     `definition` begins with what the seconds are called, then a colon: "one way: half of a round trip".
     """
@@ -78,7 +76,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Team:
-    """Ranks whose work is one figure of its own; a pattern's teams have no rank in common."""
+    """Ranks whose work is one figure. The teams of a phase have no rank in common."""
 
     name: str
     ranks: Sequence[int]
@@ -86,7 +84,7 @@ class Team:
 
 @dataclass(frozen=True)
 class Option:
-    """A pattern's own option on the command line: with a whole number, a choice, or nothing (a flag)."""
+    """A pattern's own option on the command line: a whole number, a choice, or a flag."""
 
     name: str
     help: str
@@ -96,11 +94,11 @@ class Option:
     choices: tuple[str, ...] = ()
     metavar: str = "N"
     many: bool = False
-    """Does it take a list, each of which is measured?"""
+    """The option takes a list; each of its values is measured."""
     for_transport: bool = False
-    """Is it the transport that heeds it, not the pattern?"""
+    """The transport reads the option, not the pattern."""
     each_node: bool = False
-    """Not given: measured once more for each NUMA node, where there are several."""
+    """If it is not given, the pattern is measured again for each NUMA node, where there are several."""
 
     @property
     def key(self) -> str:
@@ -109,51 +107,51 @@ class Option:
 
 @dataclass(frozen=True)
 class Shape:
-    """The world as a pattern sees it."""
+    """The job as a pattern sees it."""
 
     ranks: int
     options: Mapping[str, Any] = field(default_factory=dict)
     memory: int | None = None
-    """Bytes that each of a rank's two buffers may have; None: as many as are asked for."""
+    """Limit of bytes for each of a rank's two buffers; None: no limit."""
 
 
 class Pattern(ABC):
-    """One way of moving data between ranks: pure functions of one rank's view.
+    """Who sends what to whom: pure functions of one rank's number, so that no rank stores global state.
 
-    A subclass names itself, and gives `steps` and `figure`; all else has an answer that suits two ranks.
+    A subclass names itself and defines `steps` and `figure`; the rest has defaults that suit two ranks.
     """
 
     name: str
     summary: str
     """One line, for the list of commands."""
     help: str = ""
-    """What stands below it in --help: what is measured, and examples."""
+    """The rest of --help: what is measured, and examples."""
     options: tuple[Option, ...] = ()
     ranks: int | None = 2
-    """It takes so many ranks; None: --ranks says, else there is one for each processor."""
+    """Number of ranks it takes; None: --ranks, or one per processor."""
     sizes: str | None = None
-    """Sizes measured when none are given; None: those of every command."""
-    together = False
-    """Does every sample begin with a barrier of all ranks?"""
+    """Default sizes; None: the default of all commands."""
+    barrier_per_sample = False
+    """Every sample begins with a barrier of all ranks."""
     slowest_counts = False
-    """Is a team's time that of its slowest rank? Else that of its first one."""
+    """A team's time is that of its slowest rank, not of its first one."""
     in_place = False
-    """Is one buffer both sent from and received into, always?"""
-    within = False
-    """Do ranks move bytes inside themselves only? Else between each other."""
+    """Each rank sends from and receives into the same buffer."""
+    intra_rank = False
+    """Ranks move bytes between their own buffers, not between each other."""
     one_buffer = False
-    """With --loops, is one buffer both sent from and received into, as in the ping-pong tutorial?"""
+    """With --loops, each rank sends from and receives into the same buffer, as in the ping-pong tutorial."""
     followed_by: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """(pattern, paths) measured after it, into the same file."""
     published = False
-    """Are published curves, and the ping-pong tutorial's lines, figures of this pattern?"""
+    """Published curves, and the ping-pong tutorial's lines, are figures of this pattern."""
     by_host = False
-    """Does it take it that ranks are placed host by host? A report says so where they are not."""
+    """The pattern assumes that ranks are placed host by host; a report says where they are not."""
     view = "sizes"
-    """How a report shows it: a row a size ("sizes"), a "matrix" of pairs, or "copies" alone and together."""
+    """How a report shows it: rows by size ("sizes"), a "matrix" of pairs, or "copies" alone and at once."""
 
     def refuse(self, shape: Shape) -> str | None:
-        """Why this world cannot run the pattern, in one line; None if it can."""
+        """Why this job cannot run the pattern, in one line; None if it can."""
         if self.ranks is None or shape.ranks == self.ranks:
             return None
         return (
@@ -162,35 +160,35 @@ class Pattern(ABC):
         )
 
     def wanted_ranks(self, shape: Shape) -> int | None:
-        """Ranks to start when nobody says how many; None: one for each processor."""
+        """Ranks to start without --ranks; None: one per processor."""
         return self.ranks
 
     def fixed_sizes(self, shape: Shape) -> tuple[int, ...] | None:
-        """The sizes, where the pattern itself knows them."""
+        """The sizes, where the pattern itself defines them."""
         return None
 
-    def parts(self, shape: Shape) -> int:
-        """So many rounds of different transfers are measured one after the other."""
+    def phases(self, shape: Shape) -> int:
+        """Number of phases: different sets of transfers that are measured one after the other."""
         return 1
 
     @abstractmethod
-    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
-        """What `rank` does in one round, in order."""
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+        """What `rank` does in one iteration of a phase, in order."""
 
-    def team(self, rank: int, shape: Shape, part: int = 0) -> Team | None:
-        """The team of `rank`; None where it has nothing to do."""
+    def team(self, rank: int, shape: Shape, phase: int = 0) -> Team | None:
+        """The team of `rank` in a phase; None where it has nothing to do."""
         return Team("", range(shape.ranks))
 
     def sums(self, rank: int, shape: Shape, size: int) -> Sums | None:
-        """What a round must make of the numbers it adds to; None: it moves bytes as they are."""
+        """What an iteration must make of the numbers it adds to; None: it moves bytes unchanged."""
         return None
 
-    def headline(self, shape: Shape) -> int | None:
-        """The part whose slowest team is the figure; None: the slowest team of all parts."""
+    def reported_phase(self, shape: Shape) -> int | None:
+        """The phase whose slowest team is the figure; None: the slowest team of all phases."""
         return None
 
     def extent(self, rank: int, shape: Shape, size: int) -> int:
-        """Bytes that each of this rank's two buffers needs, in every part; those of the first one here."""
+        """Bytes that each of this rank's two buffers needs in any phase (here: in the first one)."""
         ends = [
             transfer.offset + transfer.bytes
             for step in self.steps(rank, shape, size)
@@ -200,4 +198,4 @@ class Pattern(ABC):
 
     @abstractmethod
     def figure(self, shape: Shape, size: int) -> Figure:
-        """Which bytes over which time, for one team."""
+        """Which bytes over which time, for one team of the reported phase."""

@@ -39,25 +39,25 @@ class Copy(Pattern):
     )
     ranks = None
     sizes = "4K,64K,1M,16M,256M"
-    within = True
+    intra_rank = True
     view = "copies"
-    together = True
+    barrier_per_sample = True
     followed_by = (("pingpong", ("host", "host-pinned")),)
 
     def refuse(self, shape: Shape) -> str | None:
         return None
 
-    def parts(self, shape: Shape) -> int:
+    def phases(self, shape: Shape) -> int:
         return shape.ranks + 1 if shape.ranks > 1 else 1
 
-    def headline(self, shape: Shape) -> int:
-        return self.parts(shape) - 1
+    def reported_phase(self, shape: Shape) -> int:
+        return self.phases(shape) - 1
 
-    def _copies(self, rank: int, shape: Shape, part: int) -> bool:
-        return part in (rank, self.headline(shape))
+    def _copies(self, rank: int, shape: Shape, phase: int) -> bool:
+        return phase in (rank, self.reported_phase(shape))
 
-    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
-        if not self._copies(rank, shape, part):
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+        if not self._copies(rank, shape, phase):
             return []
         own = (Transfer(rank, size),)
         return [Step(sends=own, receives=own)]
@@ -65,10 +65,10 @@ class Copy(Pattern):
     def extent(self, rank: int, shape: Shape, size: int) -> int:
         return size
 
-    def team(self, rank: int, shape: Shape, part: int = 0) -> Team | None:
-        if not self._copies(rank, shape, part):
+    def team(self, rank: int, shape: Shape, phase: int = 0) -> Team | None:
+        if not self._copies(rank, shape, phase):
             return None
-        how = "alone" if shape.ranks > 1 and part < shape.ranks else "with all"
+        how = "alone" if shape.ranks > 1 and phase < shape.ranks else "with all"
         return Team(f"rank {rank} {how}", (rank,))
 
     def figure(self, shape: Shape, size: int) -> Figure:

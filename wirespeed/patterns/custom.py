@@ -31,7 +31,7 @@ class Line:
 
 
 class Custom(Pattern):
-    """A round is all of the file's steps, in order; inside a step all transfers are under way at once."""
+    """An iteration is all of the file's steps, in order; the transfers of a step run concurrently."""
 
     name = "custom"
     summary = "Measure your own transfers, from a CSV or JSON file."
@@ -46,10 +46,10 @@ class Custom(Pattern):
       0,1,0,1M
       1,0,2,64K
 
-    A round is over when its last transfer has arrived; each sample begins with a barrier, and the time is
-    that of the slowest rank. GB/s are all bytes of the round over that time. Where no message leads from a
-    receiver back to the sender, the receiver ends the round with an empty answer: else the sender would run
-    ahead, and the time would be the gap between messages. (wirespeed stream measures that: message rate.)
+    An iteration ends when its last transfer has arrived; each sample begins with a barrier, and the time is
+    that of the slowest rank. GB/s are all bytes of the iteration over that time. Where no message leads
+    from a receiver back to the sender, the receiver ends the iteration with an empty answer: else the sender
+    would run ahead, and the time would be the gap between messages (wirespeed stream measures that).
 
     \b
     Examples:
@@ -58,7 +58,7 @@ class Custom(Pattern):
     """
     options = (Option("file", "The transfers: FILE.csv or FILE.json.", None, metavar="FILE"),)
     ranks = None
-    together = True
+    barrier_per_sample = True
     slowest_counts = True
 
     def lines(self, shape: Shape) -> tuple[Line, ...]:
@@ -82,7 +82,7 @@ class Custom(Pattern):
     def fixed_sizes(self, shape: Shape) -> tuple[int, ...]:
         return (max(line.bytes for line in self.lines(shape)),)
 
-    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         lines = self.lines(shape)
         sends: dict[int, list[Transfer]] = {}
         receives: dict[int, list[Transfer]] = {}
@@ -112,7 +112,7 @@ class Custom(Pattern):
         total = sum(line.bytes for line in lines)
         steps = max(line.step for line in lines) + 1
         text = (
-            f"whole round: {_several(len(lines), 'transfer')}, {format_size(total)}, in "
+            f"iteration: {_several(len(lines), 'transfer')}, {format_size(total)}, in "
             f"{_several(steps, 'step')}"
         )
         if answers := len(_answers(lines)):

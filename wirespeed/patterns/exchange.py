@@ -21,7 +21,7 @@ class Exchange(Pattern):
     """
     one_buffer = True
 
-    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         other = (Transfer(1 - rank, size),)
         return [Step(sends=other, receives=other)]
 

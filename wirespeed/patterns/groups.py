@@ -35,7 +35,7 @@ class Groups(Pattern):
         Option("count", "Words of 32 bytes in a message, instead of --sizes, as other testers count.", None),
     )
     ranks = None
-    together = True
+    barrier_per_sample = True
     by_host = True
     slowest_counts = True
 
@@ -55,7 +55,7 @@ class Groups(Pattern):
         count = shape.options.get("count")
         return None if count is None else (WORD * int(count),)
 
-    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         width = self.group(shape)
         mine, member = divmod(rank, width)
         count = shape.ranks // width
@@ -68,7 +68,7 @@ class Groups(Pattern):
             receives.append(Transfer(source * width + member, size, place, place))
         return [Step(tuple(sends), tuple(receives))]
 
-    def team(self, rank: int, shape: Shape, part: int = 0) -> Team | None:
+    def team(self, rank: int, shape: Shape, phase: int = 0) -> Team | None:
         width = self.group(shape)
         first = rank // width * width
         return Team(f"group {rank // width}", range(first, first + width))

@@ -15,7 +15,7 @@ class Halo(Pattern):
     name = "halo"
     summary = "Measure a halo exchange: ranks in a plane, 2 to 4 neighbours each."
     help = """
-    Ranks stand in a grid as square as their number allows (or --columns wide). In each round every rank
+    Ranks stand in a grid as square as their number allows (or --columns wide). In each iteration every rank
     sends a message to each of its neighbours, and receives one; nothing goes round the edges unless
     --periodic. Each sample begins with a barrier; the time is that of the slowest rank.
 
@@ -29,7 +29,7 @@ class Halo(Pattern):
         Option("periodic", "The edges of the grid are neighbours, too.", default=False),
     )
     ranks = None
-    together = True
+    barrier_per_sample = True
     slowest_counts = True
 
     def grid(self, shape: Shape) -> tuple[int, int]:
@@ -59,7 +59,7 @@ class Halo(Pattern):
                 found.append((way, there_y * columns + there_x))
         return found
 
-    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         around = self.neighbours(rank, shape)
         # What goes east lands at the western edge there. Two neighbours may be one rank (two columns,
         # periodic): messages between two ranks match in order, so the receives follow their senders' order.

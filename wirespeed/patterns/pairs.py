@@ -1,4 +1,4 @@
-"""Every pair of ranks, in rounds of disjoint pairs: the matrix of all links."""
+"""Every pair of ranks, in phases of disjoint pairs: the matrix of all links."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class Pairs(Pattern):
     name = "pairs"
     summary = "Measure every pair of ranks: the matrix, and its slowest links."
     help = """
-    In each round ranks stand in disjoint pairs, and all pairs do a ping-pong at the same time; after p - 1
-    rounds (p, if p is odd) every rank has met every other one. The times are one-way times.
+    In each phase ranks stand in disjoint pairs, and all pairs do a ping-pong at the same time; after p - 1
+    phases (p, if p is odd) every rank has met every other one. The times are one-way times.
 
     With --alone one pair at a time is measured, p x (p - 1) / 2 of them: nobody else is on the wires then.
-    With --sample N only N of the rounds are measured, chosen at random (--seed).
+    With --sample N only N of the phases are measured, chosen at random (--seed).
 
     \b
     Examples:
@@ -26,8 +26,8 @@ class Pairs(Pattern):
     """
     options = (
         Option("alone", "One pair at a time.", default=False),
-        Option("sample", "Measure so many random rounds instead of all.", None),
-        Option("seed", "Which random rounds.", 1, least=0),
+        Option("sample", "Measure only N random phases.", None),
+        Option("seed", "Seed of the random choice of phases.", 1, least=0),
     )
     ranks = None
     sizes = "8,16M"
@@ -37,35 +37,35 @@ class Pairs(Pattern):
         return None if shape.ranks >= 2 else "pairs takes two ranks or more"
 
     @staticmethod
-    def rounds(ranks: int) -> int:
-        """Rounds until every rank has met every other one."""
+    def round_robin_phases(ranks: int) -> int:
+        """Phases until every rank has met every other one."""
         return ranks - 1 + ranks % 2
 
-    def parts(self, shape: Shape) -> int:
-        every = (
-            shape.ranks * (shape.ranks - 1) // 2 if shape.options.get("alone") else self.rounds(shape.ranks)
-        )
+    def _all_phases(self, shape: Shape) -> int:
+        alone = shape.options.get("alone")
+        return shape.ranks * (shape.ranks - 1) // 2 if alone else self.round_robin_phases(shape.ranks)
+
+    def phases(self, shape: Shape) -> int:
+        every = self._all_phases(shape)
         sample = shape.options.get("sample")
         return every if sample is None else min(int(sample), every)
 
-    def partner(self, rank: int, shape: Shape, part: int) -> int | None:
-        """Who `rank` meets in this round; None: it pauses."""
-        number = self._chosen(shape, part)
+    def partner(self, rank: int, shape: Shape, phase: int) -> int | None:
+        """The partner of `rank` in this phase; None: it pauses."""
+        number = self._chosen(shape, phase)
         if not shape.options.get("alone"):
             return meets(rank, number, shape.ranks)
         first, second = nth_pair(number, shape.ranks)
         return {first: second, second: first}.get(rank)
 
-    def _chosen(self, shape: Shape, part: int) -> int:
+    def _chosen(self, shape: Shape, phase: int) -> int:
         if shape.options.get("sample") is None:
-            return part
-        every = (
-            shape.ranks * (shape.ranks - 1) // 2 if shape.options.get("alone") else self.rounds(shape.ranks)
-        )
-        return shuffled(part, every, int(shape.options.get("seed", 1)))
+            return phase
+        every = self._all_phases(shape)
+        return shuffled(phase, every, int(shape.options.get("seed", 1)))
 
-    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
-        partner = self.partner(rank, shape, part)
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+        partner = self.partner(rank, shape, phase)
         if partner is None:
             return []
         other = (Transfer(partner, size),)
@@ -75,8 +75,8 @@ class Pairs(Pattern):
     def extent(self, rank: int, shape: Shape, size: int) -> int:
         return size
 
-    def team(self, rank: int, shape: Shape, part: int = 0) -> Team | None:
-        partner = self.partner(rank, shape, part)
+    def team(self, rank: int, shape: Shape, phase: int = 0) -> Team | None:
+        partner = self.partner(rank, shape, phase)
         if partner is None:
             return None
         low, high = min(rank, partner), max(rank, partner)
@@ -88,7 +88,7 @@ class Pairs(Pattern):
 
 
 def meets(rank: int, number: int, ranks: int) -> int | None:
-    """Round robin (the circle method): who meets `rank` in round `number`; None: nobody.
+    """Round robin (the circle method): the partner of `rank` in phase `number`; None: it pauses.
 
     The last of an even number of ranks stays where it is, the others go round; with an odd number the
     place that stays is empty.

@@ -26,7 +26,7 @@ class PingPong(Pattern):
     one_buffer = True
     published = True
 
-    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         other = (Transfer(1 - rank, size),)
         send, receive = Step(sends=other), Step(receives=other)
         return [send, receive] if rank == 0 else [receive, send]

@@ -5,19 +5,19 @@ from __future__ import annotations
 from wirespeed.patterns.base import Add, Derived, Figure, Option, Pattern, Shape, Step, Sums, Transfer
 
 MOST_STEPS = 128
-"""Of a round, when nobody says how many: a rank of a large ring need not know them all."""
+"""Default limit per iteration: a rank of a large ring need not know all of them."""
 
 
 class Ring(Pattern):
-    """What programs do that hand partial results on: receive, add on the device, send."""
+    """As programs do that pass partial results on: receive, add on the device, send."""
 
     name = "ring"
     summary = "Measure buffers that rotate through all ranks, with a sum on the device at each step."
     help = """
     In each step every rank sends its buffer of doubles to the next rank, receives that of the one before,
     and adds its own number (rank + 1) to each double of it, where the buffer lies: on the GPU for device
-    memory. A round is --steps steps: once round the ring (twice where the number of ranks is odd), but at
-    most 128.
+    memory. An iteration is --steps steps: once round the ring (twice where the number of ranks is odd), but
+    at most 128.
 
     What comes out is checked against the closed form: after once round p ranks a double has grown by
     p x (p + 1) / 2.
@@ -27,7 +27,7 @@ class Ring(Pattern):
       wirespeed ring --ranks 8 --sizes 8,1M,64M
       wirespeed ring --paths aware,staged      # device pointers against staging
     """
-    options = (Option("steps", "Steps of a round, an even number.", None, 2),)
+    options = (Option("steps", "Steps per iteration, an even number.", None, 2),)
     ranks = None
     sizes = "8,4K,64K,1M,16M,256M"
     in_place = True
@@ -39,7 +39,7 @@ class Ring(Pattern):
         return None if shape.ranks >= 2 else "ring takes two ranks or more"
 
     def steps_of(self, shape: Shape) -> int:
-        """Steps in a round."""
+        """Steps per iteration."""
         given = shape.options.get("steps")
         if given is not None:
             return int(given)
@@ -50,15 +50,15 @@ class Ring(Pattern):
         """Bytes of whole doubles, one at least."""
         return max(size // 8, 1) * 8
 
-    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         after, before, bytes_ = (rank + 1) % shape.ranks, (rank - 1) % shape.ranks, self.whole(size)
         found = []
         for number in range(self.steps_of(shape)):
             out, into = number % 2 * bytes_, (1 - number % 2) * bytes_
             found.append(
                 Step(
-                    (Transfer(after, bytes_, out, there=into),),
-                    (Transfer(before, bytes_, into, there=out),),
+                    (Transfer(after, bytes_, out, remote_offset=into),),
+                    (Transfer(before, bytes_, into, remote_offset=out),),
                     (Add(bytes_, into, rank + 1.0),),
                 )
             )
@@ -77,13 +77,13 @@ class Ring(Pattern):
 
     @staticmethod
     def start(rank: int) -> float:
-        """The first double of a rank's buffer before a round."""
+        """The first double of a rank's buffer before an iteration."""
         return 1e6 * rank
 
     def figure(self, shape: Shape, size: int) -> Figure:
         steps = self.steps_of(shape)
         definition = (
-            f"whole round: {steps} steps of send, receive and add on {shape.ranks} ranks, slowest rank; "
+            f"iteration: {steps} steps of send, receive and add on {shape.ranks} ranks, slowest rank; "
             "GB/s sent by each rank"
         )
         return Figure(1, steps * self.whole(size), definition, (Derived("a step", 1 / steps, "s"),))

@@ -33,7 +33,7 @@ class Stream(Pattern):
         asked = int(shape.options.get("window", 64))
         return asked if not size or shape.memory is None else max(1, min(asked, shape.memory // size))
 
-    def steps(self, rank: int, shape: Shape, size: int, part: int = 0) -> list[Step]:
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         places = [number * size for number in range(self.window(shape, size))]
         window = tuple(Transfer(1 - rank, size, place, place) for place in places)
         if shape.options.get("both_ways"):

@@ -9,28 +9,31 @@ from typing import Any
 
 from wirespeed.host.core import Core
 from wirespeed.host.memory import free_memory
-from wirespeed.rank.communicator import World
-from wirespeed.rank.context import Setting, Unusable
+from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.context import RankContext, Unusable
 from wirespeed.units import format_size
 
 SMALL = (1 << 20, 1 << 26)
 """Buffers are allocated in these steps, then for the largest size, so that small sizes do not wait long."""
 
+DEVICE_SHARE = 0.4
+"""Of a device's memory, for each of two buffers; the libraries' own buffers need some, too."""
+
 
 class Buffers:
-    """Of one open transport; all ranks call the same methods in the same order."""
+    """The buffers of one open transport. All methods but abandon() are collective."""
 
-    def __init__(self, setting: Setting, transport: Any, memory: str, offset: int) -> None:
-        self._set, self._transport, self._memory, self._offset = setting, transport, memory, offset
-        self._lib = setting.core.lib
+    def __init__(self, context: RankContext, transport: Any, memory: str) -> None:
+        self._context, self._transport, self._memory = context, transport, memory
+        self._lib = context.core.lib
         self._handle: Any = None
         self._capacity = -1
 
     def needed(self, size: int) -> int:
         """Bytes of each buffer for this message size, the same on all ranks."""
-        world = self._set.world
-        mine = self._set.pattern.extent(world.rank, self._set.shape, size)
-        return int(world.maximum(mine)) + self._offset
+        comm = self._context.comm
+        mine = self._context.pattern.extent(comm.rank, self._context.shape, size)
+        return int(comm.maximum(mine)) + self._context.offset
 
     def hold(self, needed: int, needs: Sequence[int], waits: Callable[[int], None]) -> Any:
         """The native buffers, with room for `needed` bytes each, and for what follows where that can be had.
@@ -45,9 +48,9 @@ class Buffers:
         return self._handle
 
     def close(self) -> None:
-        """Frees them, together with all ranks."""
+        """Frees them."""
         if handle := self._forget():
-            self._set.core.check(self._lib.ws_buffers_close(handle))
+            self._context.core.check(self._lib.ws_buffers_close(handle))
 
     def abandon(self) -> None:
         """Ends them on this rank alone: others may be gone."""
@@ -60,7 +63,7 @@ class Buffers:
 
     def _capacities(self, needed: int, needs: Sequence[int]) -> list[int]:
         """What to try to allocate: room for what follows, else for this size alone. Raises Unusable."""
-        limit = self._set.shape.memory
+        limit = self._context.shape.memory
         if limit is not None and needed > limit:
             raise Unusable(
                 f"it takes two buffers of {format_size(needed)} on each rank; the memory that is free holds "
@@ -76,31 +79,27 @@ class Buffers:
         undo = self._lib.ws_buffers_abandon
         for capacity in larger:
             with suppress(Unusable):
-                return self._set.together(partial(self._open, capacity), undo), capacity
-        return self._set.together(partial(self._open, least), undo), least
+                return self._context.collectively(partial(self._open, capacity), undo), capacity
+        return self._context.collectively(partial(self._open, least), undo), least
 
     def _open(self, capacity: int) -> Any:
-        return self._set.core.check(
+        return self._context.core.check(
             self._lib.ws_buffers_open(self._transport, self._memory.encode(), max(capacity, 1))
         )
 
 
-DEVICE_SHARE = 0.4
-"""Of a device's memory, for each of two buffers; the libraries' own buffers need some, too."""
-
-
-def buffer_room(core: Core, world: World, device: Any) -> int | None:
+def buffer_room(core: Core, comm: Communicator, device: Any) -> int | None:
     """Bytes for each of a rank's two buffers, the least of all ranks; None if nobody knows.
 
     Host memory is shared by the ranks of a host, and a path may stage device memory in it.
     """
     rooms = []
     if (free := free_memory()) is not None:
-        rooms.append(free // (2 * world.neighbours()))
+        rooms.append(free // (2 * comm.neighbours()))
     else:
-        world.neighbours()
+        comm.neighbours()
     if size := int(core.identity(device).get("bytes") or 0):
         rooms.append(int(size * DEVICE_SHARE))
     unknown = 1 << 62
-    least = world.minimum(min(rooms, default=unknown))
+    least = comm.minimum(min(rooms, default=unknown))
     return None if least == unknown else least

@@ -1,4 +1,4 @@
-"""The ranks' world: joined through mpi4py, proven to be the launcher's, used for set-up traffic."""
+"""The ranks' communicator: joined through mpi4py, checked against the launcher, used for set-up traffic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import Core
 from wirespeed.host.mpi import NAMES, parse_library_string
-from wirespeed.job.step_spec import Promise
+from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.launch import global_rank
 from wirespeed.launch.srun import may_end_in_init, other_kind
 
@@ -21,13 +21,13 @@ def _wrong(text: str) -> WirespeedError:
     return WirespeedError(text, ExitCode.WRONG_WORLD)
 
 
-class World:
+class Communicator:
     """MPI_COMM_WORLD, and the same as the core sees it."""
 
-    def __init__(self, promise: Promise) -> None:
-        """Joins. Raises WirespeedError when the library or the size is not what was promised."""
-        if promise.library:
-            os.environ["MPI4PY_LIBMPI"] = promise.library
+    def __init__(self, expected: ExpectedJob) -> None:
+        """Joins. Raises WirespeedError when the library or the size is not the expected one."""
+        if expected.library:
+            os.environ["MPI4PY_LIBMPI"] = expected.library
         import mpi4py
 
         # A library that is not the launcher's may end the process in MPI_Init: it is asked before.
@@ -42,8 +42,8 @@ class World:
         self._mpi = MPI
         self.string: str = MPI.Get_library_version().strip("\0 \n")
         self.vendor, self.version = parse_library_string(self.string)
-        self.library = promise.library or loaded_library()
-        self._check_library(promise)
+        self.library = expected.library or loaded_library()
+        self._check_library(expected)
         # Only one thread calls MPI, and locks for more would be measured.
         if global_rank() == 0 and (warning := may_end_in_init(self.vendor, self.version, os.environ)):
             os.write(2, f"wirespeed: {warning}\n".encode())
@@ -51,33 +51,33 @@ class World:
         self.comm = MPI.COMM_WORLD.Dup()
         self.rank: int = self.comm.rank
         self.size: int = self.comm.size
-        self._check_size(promise)
+        self._check_size(expected)
         self.timed = MPI.COMM_WORLD.Dup()
 
     @property
     def title(self) -> str:
         return f"{NAMES.get(self.vendor, self.vendor)} {self.version}"
 
-    def _check_library(self, promise: Promise) -> None:
-        if promise.vendor and self.vendor != promise.vendor:
-            launcher = f"{NAMES.get(promise.vendor, promise.vendor)} {promise.version or ''}".strip()
+    def _check_library(self, expected: ExpectedJob) -> None:
+        if expected.vendor and self.vendor != expected.vendor:
+            launcher = f"{NAMES.get(expected.vendor, expected.vendor)} {expected.version or ''}".strip()
             raise _wrong(
                 f"the launcher is {launcher}'s but the ranks loaded {self.title} ({self.library}); "
                 "use launcher and library of one MPI (--mpi PREFIX)"
             )
-        if promise.version and self.version.split(".")[:2] != promise.version.split(".")[:2]:
+        if expected.version and self.version.split(".")[:2] != expected.version.split(".")[:2]:
             raise _wrong(
-                f"the launcher is {NAMES.get(self.vendor, self.vendor)} {promise.version} but the ranks "
+                f"the launcher is {NAMES.get(self.vendor, self.vendor)} {expected.version} but the ranks "
                 f"loaded {self.title} ({self.library}); use launcher and library of one installation "
                 "(--mpi PREFIX)"
             )
 
-    def _check_size(self, promise: Promise) -> None:
-        if promise.size and self.size != promise.size:
+    def _check_size(self, expected: ExpectedJob) -> None:
+        if expected.size and self.size != expected.size:
             if self.size == 1:
                 self._mpi.Finalize()  # it leaves its shared memory behind else
             raise _wrong(
-                f"the launcher started {promise.size} ranks but {self.title} ({self.library}) sees a world "
+                f"the launcher started {expected.size} ranks but {self.title} ({self.library}) sees a world "
                 f"of {self.size}: they do not belong together{other_kind(self.vendor, os.environ)}"
             )
 
@@ -116,14 +116,14 @@ class World:
         near.Free()
         return count
 
-    def of_ranks(self, ranks: Sequence[int]) -> Inner:
+    def of_ranks(self, ranks: Sequence[int]) -> SubCommunicator:
         """A world of these ranks alone, which all of them (and nobody else) ask for."""
         if isinstance(ranks, range):
             last = ranks[-1]
             group = self.comm.group.Range_incl([(ranks[0], last, ranks.step)])
         else:
             group = self.comm.group.Incl(list(ranks))
-        return Inner(self._mpi, self.comm.Create_group(group))
+        return SubCommunicator(self._mpi, self.comm.Create_group(group))
 
     def everyone(self, value: Any) -> list[Any]:
         values: list[Any] = self.comm.allgather(value)
@@ -131,9 +131,6 @@ class World:
 
     def barrier(self) -> None:
         self.comm.Barrier()
-
-    def abort(self, code: int) -> None:
-        self._mpi.COMM_WORLD.Abort(code)
 
     def leave(self) -> None:
         """Ends MPI, together. Nothing may be left to do: Hydra kills whoever is slower to exit."""
@@ -177,7 +174,7 @@ class World:
         return struct
 
 
-class Inner:
+class SubCommunicator:
     """Some of the ranks."""
 
     def __init__(self, mpi: Any, comm: Any) -> None:

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wirespeed.host.core import Core, NativeError
 from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Pattern, Shape
-from wirespeed.rank.payload_check import Wrong
-
-if TYPE_CHECKING:
-    from wirespeed.rank.communicator import World
+from wirespeed.rank.communicator import Communicator
 
 
 class Unusable(Exception):
-    """Some rank cannot go on with this path; every rank knows."""
+    """Some rank cannot continue with this path; raised on every rank."""
 
     def __init__(self, text: str, lack: bool = False) -> None:
         super().__init__(text)
         self.what = "unavailable" if lack else "error"
 
 
-class Mismatch(Exception):
-    """Some rank received wrong bytes; every rank knows."""
-
-    def __init__(self, wrong: Wrong) -> None:
-        super().__init__(str(wrong))
-        self.rank = wrong.rank
-
-
 @dataclass(frozen=True)
-class Setting:
+class RankContext:
     """What stays the same for all sizes and paths of a rank."""
 
     core: Core
-    world: World
+    comm: Communicator
     device: Any
     plan: Plan
     pattern: Pattern
@@ -45,26 +34,24 @@ class Setting:
     tell: Callable[[Message], None]
     offset: int = 0
     """For tests: every transfer starts so many bytes into its buffer."""
-    lie: str | None = None
-    """For tests: what each program lies about."""
-    headline_only: bool = False
-    """Beside another pattern: only the part that the figure is of, for as long as it takes."""
+    fault: str | None = None
+    """For tests: the fault injected into each program."""
 
-    def together(self, call: Callable[[], Any], undo: Callable[[Any], None]) -> Any:
-        """Runs something that may fail on some ranks only; raises Unusable on all if it failed on one."""
+    def collectively(self, call: Callable[[], Any], undo: Callable[[Any], None]) -> Any:
+        """Collective. Runs what may fail on some ranks only; raises Unusable on all if it failed on one."""
         result, error = None, None
         try:
             result = call()
         except NativeError as caught:
             error = (str(caught), caught.lack)
-        first = self.world.first(error)
+        first = self.comm.first(error)
         if first is None:
             return result
         rank, found = first
         text, lack = found
         # Where all ranks failed together, the core has already said whose fault it was; what all of them
         # lack is nobody's.
-        alike = self.world.minimum(int(error == found)) == 1
+        alike = self.comm.minimum(int(error == found)) == 1
         if error is None:
             undo(result)
         whose = "" if (lack and alike) or text.startswith("rank ") else f"rank {rank}: "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wirespeed.host.core import Core
 from wirespeed.job.messages import Message
@@ -13,33 +13,32 @@ from wirespeed.job.step_spec import startup_limit, stuck_after
 from wirespeed.paths import Path, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.buffers import Buffers, buffer_room
-from wirespeed.rank.context import Mismatch, Setting, Unusable
+from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.context import RankContext, Unusable
 from wirespeed.rank.env_check import without_effect
-from wirespeed.rank.size_run import OneSize
-from wirespeed.rank.wire_counting import CountedRuns
+from wirespeed.rank.payload_check import PayloadMismatch
+from wirespeed.rank.size_run import SizeRun
+from wirespeed.rank.watchdog import Watchdog
+from wirespeed.rank.wire_counting import WireCounting
 from wirespeed.results import record
-
-if TYPE_CHECKING:
-    from wirespeed.rank.communicator import World
-    from wirespeed.rank.watchdog import Watched
 
 Tell = Callable[[Message], None]
 
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
 
-OWN_TEST_KEYS = ("lie", "offset", "instead", "headline")
+OWN_TEST_KEYS = ("lie", "offset", "instead")
 """Of `--test`; all others are options of the transport, for tests and sweeps."""
 
 
-class Measurement:
-    """What one rank does; all ranks call the same methods in the same order."""
+class PathRunner:
+    """Measures paths on one rank; all ranks call run() with the same arguments, in the same order."""
 
     def __init__(
-        self, core: Core, world: World, device: Any, watched: Watched, plan: Plan, tell: Tell
+        self, core: Core, comm: Communicator, device: Any, watchdog: Watchdog, plan: Plan, tell: Tell
     ) -> None:
-        self._core, self._watched, self._plan, self._tell = core, watched, plan, tell
-        self._control = world.control(core)
+        self._core, self._comm, self._watchdog, self._plan, self._tell = core, comm, watchdog, plan, tell
+        self._control = comm.control(core)
         test = dict(plan.test)
         pattern, options = find_pattern(plan.pattern), dict(plan.options)
         given = {k: v for k, v in test.items() if k not in OWN_TEST_KEYS}
@@ -47,41 +46,39 @@ class Measurement:
             if option.for_transport and options.get(option.key) is not None:
                 given[option.key] = options[option.key]
         self._transport_options = ";".join(f"{k}={v}" for k, v in given.items())
-        self._offset = int(test.get("offset", "0"))
-        self._setting = Setting(
+        self._context = RankContext(
             core=core,
-            world=world,
+            comm=comm,
             device=device,
             plan=plan,
             pattern=pattern,
-            shape=Shape(world.size, options, buffer_room(core, world, device)),
+            shape=Shape(comm.size, options, buffer_room(core, comm, device)),
             tell=tell,
-            offset=self._offset,
-            lie=test.get("lie"),
-            headline_only="headline" in test,
+            offset=int(test.get("offset", "0")),
+            fault=test.get("lie"),
         )
 
     def run(self, name: str, step: int, sizes: Sequence[int]) -> None:
-        """Measures the path at every size; failures are told, not raised.
+        """Collective. Measures the path at every size; failures are told, not raised.
 
         A path that may not work at all is tried first; "accepted" is told once it has moved bytes.
         """
         path = find_path(name)
         # Some transports join the ranks once more, and that takes its time.
-        self._watched.stage(name, 0, self._plan.timeout or startup_limit(self._plan))
-        if why := next(filter(None, self._setting.world.everyone(without_effect(path))), None):
+        self._watchdog.stage(name, 0, self._plan.timeout or startup_limit(self._plan))
+        if why := next(filter(None, self._comm.everyone(without_effect(path))), None):
             self._failure("unavailable", why, None, fatal=True)
             return
         try:
-            transport = self._setting.together(
+            transport = self._context.collectively(
                 partial(self._open_transport, path), self._core.lib.ws_transport_abandon
             )
         except Unusable as error:
             self._failure(error.what, str(error), None, fatal=True)
             return
-        buffers = Buffers(self._setting, transport, path.memory, self._offset)
+        buffers = Buffers(self._context, transport, path.memory)
         try:
-            self._try_and_measure(path, transport, buffers, step, sizes)
+            _OpenPath(self._context, self._watchdog, path, transport, buffers, step).run(sizes)
         except BaseException:
             # What fails on this rank alone must not wait for the others.
             buffers.abandon()
@@ -89,21 +86,6 @@ class Measurement:
             raise
         buffers.close()
         self._core.check(self._core.lib.ws_transport_close(transport))
-
-    def _try_and_measure(
-        self, path: Path, transport: Any, buffers: Buffers, step: int, sizes: Sequence[int]
-    ) -> None:
-        pattern, shape = self._setting.pattern, self._setting.shape
-        fixed = pattern.fixed_sizes(shape)
-        trial = TRIAL_SIZES if fixed is None else fixed
-        if path.tried_first and not self._all_sizes(path, transport, buffers, step, trial, trial=True):
-            return
-        details = self._core.described(self._core.lib.ws_transport_describe(transport))
-        self._tell({"kind": "accepted", "details": details})
-        # A library may set up more for buffers that it has seen in a trial.
-        buffers.close()
-        self._all_sizes(path, transport, buffers, step, sizes)
-        self._count_all(path, transport, buffers, step, sizes)
 
     def _open_transport(self, path: Path) -> Any:
         instead = dict(self._plan.test).get("instead")
@@ -114,78 +96,109 @@ class Measurement:
                 (instead or path.transport).encode(),
                 options.encode(),
                 self._control,
-                self._setting.device,
-                self._watched.page,
+                self._context.device,
+                self._watchdog.page,
             )
         )
 
-    def _count_all(
-        self, path: Path, transport: Any, buffers: Buffers, step: int, sizes: Sequence[int]
-    ) -> None:
-        """Which wires carry it: after all figures, so that none of them can suffer from the counting.
+    def _failure(self, what: str, text: str, size: int | None, fatal: bool = False) -> None:
+        _tell_failure(self._tell, what, text, size, fatal=fatal)
 
-        What another pattern moves at the same time would be counted as ours.
-        """
-        # Inside a launcher each rank reads its own command line and environment.
-        if not self._setting.world.share(self._plan.evidence and not self._plan.beside):
-            return
-        runs = CountedRuns(self._setting, path)
-        try:
-            if runs.able:
-                self._tell({**record.wires(path.name, runs.wires()), "step": step})
-                self._all_sizes(path, transport, buffers, step, sizes, runs=runs)
-        finally:
-            runs.close()
 
-    def _all_sizes(
+class _OpenPath:
+    """A path whose transport is open: tried, measured, counted. All methods are collective."""
+
+    def __init__(
         self,
+        context: RankContext,
+        watchdog: Watchdog,
         path: Path,
         transport: Any,
         buffers: Buffers,
         step: int,
-        sizes: Sequence[int],
-        trial: bool = False,
-        runs: CountedRuns | None = None,
-    ) -> bool:
-        """Goes through the sizes; False if one failed. A trial ends there, and its failure is the path's.
-
-        `runs`: bytes are counted and nothing is measured; what fails then has no figure to spoil.
-        """
-        good = True
-        needs = [buffers.needed(size) for size in sizes]
-        for index, (size, needed) in enumerate(zip(sizes, needs, strict=True)):
-            patience = stuck_after(self._plan, max(size, needed))
-            self._watched.stage(path.name, size, patience)
-            if not trial and not runs:
-                self._tell(
-                    {"kind": "progress", "path": path.name, "bytes": size, "index": index, "of": len(sizes)}
-                )
-            try:
-                held = buffers.hold(needed, needs, partial(self._allocating, path, size))
-                self._watched.stage(path.name, size, patience)
-                one = OneSize(self._setting, path, transport, held, size, step, (index, len(sizes)))
-                if runs:
-                    one.count(runs)
-                else:
-                    one.try_only() if trial else one.measure()
-            except Unusable as error:
-                good = False
-                if not runs:
-                    self._failure(error.what, str(error), size, fatal=trial)
-            except Mismatch as error:
-                good = False
-                self._failure("mismatch", str(error), size, rank=error.rank, fatal=trial)
-            if trial and not good:
-                break
-        return good
-
-    def _allocating(self, path: Path, size: int, most: int) -> None:
-        """The watchdog waits as long as this many bytes may take."""
-        self._watched.stage(path.name, size, stuck_after(self._plan, most))
-
-    def _failure(
-        self, what: str, text: str, size: int | None, rank: int | None = None, fatal: bool = False
     ) -> None:
-        self._tell(
-            {"kind": "failure", "what": what, "text": text, "bytes": size, "rank": rank, "fatal": fatal}
-        )
+        self._context, self._watchdog, self._path, self._step = context, watchdog, path, step
+        self._transport, self._buffers = transport, buffers
+
+    def run(self, sizes: Sequence[int]) -> None:
+        context, core = self._context, self._context.core
+        fixed = context.pattern.fixed_sizes(context.shape)
+        if self._path.tried_first and not self._try(TRIAL_SIZES if fixed is None else fixed):
+            return
+        details = core.described(core.lib.ws_transport_describe(self._transport))
+        context.tell({"kind": "accepted", "details": details})
+        # A library may set up more for buffers that it has seen in a trial.
+        self._buffers.close()
+        self._measure(sizes)
+        # Counting comes after all figures, so that none of them can suffer from it. What another pattern
+        # moves at the same time would be counted as ours. Inside a launcher each rank reads its own options.
+        if context.comm.share(context.plan.evidence and not context.plan.beside):
+            self._count(sizes)
+
+    def _try(self, sizes: Sequence[int]) -> bool:
+        """Does the path move bytes at all? Its first failure is the whole path's."""
+        needs = self._needs(sizes)
+        for index, size in enumerate(sizes):
+            try:
+                self._size_run(sizes, needs, index).trial()
+            except (Unusable, PayloadMismatch) as error:
+                self._failure(error, size, fatal=True)
+                return False
+        return True
+
+    def _measure(self, sizes: Sequence[int]) -> None:
+        needs = self._needs(sizes)
+        for index, size in enumerate(sizes):
+            try:
+                progress = {"kind": "progress", "path": self._path.name, "bytes": size}
+                self._context.tell({**progress, "index": index, "of": len(sizes)})
+                self._size_run(sizes, needs, index).measure()
+            except (Unusable, PayloadMismatch) as error:
+                self._failure(error, size)
+
+    def _count(self, sizes: Sequence[int]) -> None:
+        """Which wires the bytes travel over. What is unusable now has no figure to spoil."""
+        counting = WireCounting(self._context, self._path)
+        try:
+            if not counting.able:
+                return
+            self._context.tell({**record.wires(self._path.name, counting.wires()), "step": self._step})
+            needs = self._needs(sizes)
+            for index, size in enumerate(sizes):
+                try:
+                    self._size_run(sizes, needs, index).count(counting)
+                except Unusable:
+                    continue
+                except PayloadMismatch as error:
+                    self._failure(error, size)
+        finally:
+            counting.close()
+
+    def _needs(self, sizes: Sequence[int]) -> list[int]:
+        """Bytes of each buffer, for each size."""
+        return [self._buffers.needed(size) for size in sizes]
+
+    def _size_run(self, sizes: Sequence[int], needs: Sequence[int], index: int) -> SizeRun:
+        """One size with its buffers. Raises Unusable."""
+        size = sizes[index]
+        patience = stuck_after(self._context.plan, max(size, needs[index]))
+        self._watchdog.stage(self._path.name, size, patience)
+        held = self._buffers.hold(needs[index], needs, partial(self._allocating, size))
+        self._watchdog.stage(self._path.name, size, patience)
+        place = (index, len(sizes))
+        return SizeRun(self._context, self._path, self._transport, held, size, self._step, place)
+
+    def _allocating(self, size: int, most: int) -> None:
+        """The watchdog waits as long as this many bytes may take."""
+        self._watchdog.stage(self._path.name, size, stuck_after(self._context.plan, most))
+
+    def _failure(self, error: Unusable | PayloadMismatch, size: int, fatal: bool = False) -> None:
+        rank = error.rank if isinstance(error, PayloadMismatch) else None
+        what = "mismatch" if isinstance(error, PayloadMismatch) else error.what
+        _tell_failure(self._context.tell, what, str(error), size, rank, fatal)
+
+
+def _tell_failure(
+    tell: Tell, what: str, text: str, size: int | None, rank: int | None = None, fatal: bool = False
+) -> None:
+    tell({"kind": "failure", "what": what, "text": text, "bytes": size, "rank": rank, "fatal": fatal})

@@ -1,19 +1,18 @@
-"""The payload check: content that depends on sender, place, size and round, into poisoned buffers."""
+"""The payload check: content that depends on sender, place, size and iteration, into poisoned buffers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wirespeed.host.core import Core
 from wirespeed.patterns import Step, Sums
-
-if TYPE_CHECKING:
-    from wirespeed.rank.communicator import World
+from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.program import Program
 
 _MASK = (1 << 64) - 1
 POISON = 0x80
-"""Flips one bit of the round's tag: a poisoned buffer differs from the content in every byte."""
+"""Flips one bit of the iteration's tag: a poisoned buffer differs from the content in every byte."""
 
 
 @dataclass(frozen=True)
@@ -24,18 +23,18 @@ class Wrong:
     sender: int
     offset: int
     bytes: int
-    round: int
+    iteration: int
     summed: bool = False
 
     def __str__(self) -> str:
         if self.summed:
             return (
                 f"wrong sum: double {self.offset // 8} of {self.bytes // 8} on rank {self.rank} is not what "
-                f"the closed form gives, in checked round {self.round}"
+                f"the closed form gives, in checked iteration {self.iteration}"
             )
         return (
             f"wrong data: byte {self.offset} of {self.bytes} from rank {self.sender} to rank {self.rank} "
-            f"differs in checked round {self.round}"
+            f"differs in checked iteration {self.iteration}"
         )
 
 
@@ -51,78 +50,92 @@ def seed(sender: int, size: int, place: int = 0) -> int:
     return word ^ (word >> 31)
 
 
-class Payload:
-    """Runs untimed rounds of a program and checks every byte that arrives."""
+class PayloadMismatch(Exception):
+    """Some rank received wrong bytes; raised on every rank."""
 
-    def __init__(self, core: Core, world: World, device: Any, memory: str, into: str = "") -> None:
+    def __init__(self, wrong: Wrong) -> None:
+        super().__init__(str(wrong))
+        self.rank = wrong.rank
+
+
+class PayloadCheck:
+    """Runs untimed iterations of programs and checks every byte that arrives."""
+
+    def __init__(self, core: Core, comm: Communicator, device: Any, memory: str, into: str = "") -> None:
         """`memory`: where the send buffer lies; `into`: where the receive buffer does, if elsewhere."""
-        self._core, self._world, self._device = core, world, device
+        self._core, self._comm, self._device = core, comm, device
         self._from, self._into = memory.encode(), (into or memory).encode()
-        self.rounds = 0
+        self.iterations = 0
         self.bytes = 0
 
+    def checked_iteration(self, program: Program) -> float:
+        """Collective. One iteration with fresh content; its seconds. Raises PayloadMismatch on every rank."""
+        buffers, sums = program.buffers, program.sums
+        if sums:
+            self.prepare_sums(sums, buffers)
+        else:
+            self.prepare(program.steps, buffers, program.size)
+        self._comm.barrier()
+        seconds = program.run(1)[0]
+        wrong = self.verify_sums(sums, buffers) if sums else self.verify(program.steps, buffers, program.size)
+        if found := self._comm.first(wrong):
+            raise PayloadMismatch(found[1])
+        return seconds
+
     def prepare(self, steps: list[Step], buffers: Any, size: int) -> None:
-        """Fills what will be sent with the next round's content and poisons what will be received."""
-        lib = self._core.lib
-        send, receive = lib.ws_buffers_send(buffers), lib.ws_buffers_receive(buffers)
-        tag = self.rounds & 0xFF
+        """Fills what will be sent with the next iteration's content, and poisons what will be received."""
+        send, receive = self._addresses(buffers)
+        tag, rank = self.iterations & 0xFF, self._comm.rank
         for step in steps:
-            for out in step.sends:
-                self._fill(
-                    self._from, send, out.offset, out.bytes, seed(self._world.rank, size, out.offset), tag
-                )
-            for into in step.receives:
-                content = seed(into.peer, size, into.there)
-                self._fill(self._into, receive, into.offset, into.bytes, content, tag ^ POISON)
+            for one in step.sends:
+                content = seed(rank, size, one.offset)
+                self._fill(self._from, send + one.offset, one.bytes, content, tag)
+            for one in step.receives:
+                content = seed(one.peer, size, one.remote_offset)
+                self._fill(self._into, receive + one.offset, one.bytes, content, tag ^ POISON)
 
     def verify(self, steps: list[Step], buffers: Any, size: int) -> Wrong | None:
-        """Checks what this rank received in the round that prepare() made ready."""
-        receive = self._core.lib.ws_buffers_receive(buffers)
-        tag = self.rounds & 0xFF
+        """Checks what this rank received in the iteration that prepare() made ready."""
+        _, receive = self._addresses(buffers)
+        lib, first = self._core.lib, self._core.ffi.new("uint64_t *")
+        tag = self.iterations & 0xFF
         found = None
-        for step in steps:
-            for into in step.receives:
-                content = seed(into.peer, size, into.there)
-                wrong = self._check(receive, into.offset, into.bytes, content, tag)
-                if wrong < into.bytes and found is None:
-                    found = Wrong(self._world.rank, into.peer, wrong, into.bytes, self.rounds)
-                self.bytes += into.bytes
-        self.rounds += 1
+        for one in (one for step in steps for one in step.receives):
+            content = seed(one.peer, size, one.remote_offset)
+            at = receive + one.offset
+            self._core.check(
+                lib.ws_device_check(self._device, self._into, at, one.bytes, content, tag, first)
+            )
+            if first[0] < one.bytes and found is None:
+                found = Wrong(self._comm.rank, one.peer, int(first[0]), one.bytes, self.iterations)
+            self.bytes += one.bytes
+        self.iterations += 1
         return found
 
-    def prepare_sums(self, sums: Sums, buffers: Any, shift: int) -> None:
-        """Fills the numbers that the round will add to. The buffer is sent from and received into."""
+    def prepare_sums(self, sums: Sums, buffers: Any) -> None:
+        """Fills the numbers that the iteration adds to. One buffer is sent from and received into."""
+        send, _ = self._addresses(buffers)
+        at, start = send + sums.offset, sums.before + self.iterations
         lib = self._core.lib
-        at = self._core.ffi.cast("char *", lib.ws_buffers_send(buffers)) + sums.offset + shift
-        self._core.check(
-            lib.ws_device_fill_sums(self._device, self._from, at, sums.bytes, sums.before + self.rounds)
-        )
+        self._core.check(lib.ws_device_fill_sums(self._device, self._from, at, sums.bytes, start))
 
-    def verify_sums(self, sums: Sums, buffers: Any, shift: int) -> Wrong | None:
-        """Holds the numbers against the closed form."""
+    def verify_sums(self, sums: Sums, buffers: Any) -> Wrong | None:
+        """Compares the numbers with the closed form."""
+        send, _ = self._addresses(buffers)
+        at, start = send + sums.offset, sums.after + self.iterations
         lib, first = self._core.lib, self._core.ffi.new("uint64_t *")
-        at = self._core.ffi.cast("char *", lib.ws_buffers_send(buffers)) + sums.offset + shift
-        self._core.check(
-            lib.ws_device_check_sums(
-                self._device, self._from, at, sums.bytes, sums.after + self.rounds, first
-            )
-        )
+        self._core.check(lib.ws_device_check_sums(self._device, self._from, at, sums.bytes, start, first))
         self.bytes += sums.bytes
-        self.rounds += 1
+        self.iterations += 1
         if first[0] >= sums.bytes // 8:
             return None
-        return Wrong(
-            self._world.rank, self._world.rank, int(first[0]) * 8, sums.bytes, self.rounds - 1, summed=True
-        )
+        rank = self._comm.rank
+        return Wrong(rank, rank, int(first[0]) * 8, sums.bytes, self.iterations - 1, summed=True)
 
-    def _fill(self, memory: bytes, base: Any, offset: int, size: int, content: int, tag: int) -> None:
-        address = self._core.ffi.cast("char *", base) + offset
-        lib = self._core.lib
-        self._core.check(lib.ws_device_fill(self._device, memory, address, size, content, tag))
+    def _addresses(self, buffers: Any) -> tuple[Any, Any]:
+        """The send and the receive buffer's first byte."""
+        lib, cast = self._core.lib, self._core.ffi.cast
+        return cast("char *", lib.ws_buffers_send(buffers)), cast("char *", lib.ws_buffers_receive(buffers))
 
-    def _check(self, base: Any, offset: int, size: int, content: int, tag: int) -> int:
-        address = self._core.ffi.cast("char *", base) + offset
-        first = self._core.ffi.new("uint64_t *")
-        lib = self._core.lib
-        self._core.check(lib.ws_device_check(self._device, self._into, address, size, content, tag, first))
-        return int(first[0])
+    def _fill(self, memory: bytes, at: Any, size: int, content: int, tag: int) -> None:
+        self._core.check(self._core.lib.ws_device_fill(self._device, memory, at, size, content, tag))

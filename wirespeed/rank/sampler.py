@@ -1,6 +1,7 @@
-"""One part of a pattern at one size: checked, warmed up, sampled until the figure is good enough.
+"""The timed loop: batches of samples of one program, until the figure is good enough.
 
-Rank 0 alone decides when to stop, between batches; nothing but ws_program_run is ever timed.
+Rank 0 alone decides when to stop, between batches. Nothing but Program.run is ever timed: inside it, no
+Python runs.
 """
 
 from __future__ import annotations
@@ -8,276 +9,143 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from wirespeed.job.messages import Message
-from wirespeed.patterns import Step, Transfer
-from wirespeed.rank.context import Mismatch, Setting
-from wirespeed.rank.payload_check import Payload
-from wirespeed.rank.teams import Squad
-from wirespeed.rank.wire_counting import CountedRuns
+from wirespeed.rank.context import RankContext
+from wirespeed.rank.payload_check import PayloadCheck
+from wirespeed.rank.program import Program
+from wirespeed.rank.teams import TeamSamples
 from wirespeed.statistics.samples import Samples
 from wirespeed.statistics.stopping import StoppingRule
 
 CHECK_SHARE = 0.2
-"""Untimed checked rounds between batches may take this share of the time spent on a size."""
-WARM_UP_ROUNDS, WARM_UP_SECONDS = 5, 0.2
-LONG_ROUND_SECONDS = 0.05
-"""Sizes whose rounds take longer are checked before the samples only, others after them too."""
-IN_PLACE, TOGETHER = 1, 2
-"""Flags of ws_program_open (native/wirespeed.h)."""
+"""Limit of the time for checked iterations between batches, as a share of all time spent on the phase."""
+WARM_UP_ITERATIONS, WARM_UP_SECONDS = 5, 0.2
+LONG_ITERATION_SECONDS = 0.05
+"""Longer iterations are checked before the samples only, shorter ones after them too."""
+PROGRESS_SECONDS = 0.5
+
+Progress = Callable[[int, float | None, float], None]
+"""Is told samples, precision and elapsed seconds."""
 
 
 @dataclass
-class _Seen:
+class _AllTeams:
     """All teams' samples as rank 0 knows them, for the stopping rule."""
 
     count: int = 0
     batches: int = 0
     latest: float = 0.0
-    worst: float | None = None
+    widest: float | None = None
+    """Relative half-width of the widest team interval."""
 
     def precision(self) -> float | None:
-        return self.worst
+        return self.widest
 
 
 @dataclass(frozen=True)
-class Sampled:
-    """What came of it, on this rank."""
+class PhaseSamples:
+    """A phase's samples on this rank, how they were taken, and what the transport chose."""
 
     samples: Samples
-    rounds_per_sample: int
+    iterations_per_sample: int
     stopped: str
     details: dict[str, Any]
 
 
-class OnePart:
-    """The transfers of one part, compiled, checked and sampled by all ranks together."""
+class Sampler:
+    """Checks, warms up, samples and checks again. All methods are collective."""
 
     def __init__(
         self,
-        setting: Setting,
-        transport: Any,
-        buffers: Any,
-        size: int,
-        part: int,
-        payload: Payload,
-        progress: Callable[[int, float | None, float], None],
+        context: RankContext,
+        program: Program,
+        check: PayloadCheck,
+        team: TeamSamples,
+        progress: Progress,
     ) -> None:
-        self._set, self._size, self._payload, self._progress = setting, size, payload, progress
-        self._core, self._world, self._plan = setting.core, setting.world, setting.plan
-        self._transport, self._buffers = transport, buffers
-        self._steps = setting.pattern.steps(setting.world.rank, setting.shape, size, part)
-        self._adds = any(step.adds for step in self._steps)
-        self._sums = setting.pattern.sums(setting.world.rank, setting.shape, size)
-        self._programs: list[Any] = []
-        """All that are open, in the order made: a chain comes after its links."""
-        self._divisor = setting.pattern.figure(setting.shape, size).divisor
+        self._context, self._comm, self._stopping = context, context.comm, context.plan.stopping
+        self._program, self._payload, self._team, self._progress = program, check, team, progress
+        self._divisor = context.pattern.figure(context.shape, program.size).divisor
+        self._samples = Samples()
         self._checking = 0.0
 
-    def try_only(self) -> None:
-        """Two checked rounds: does this path move these bytes at all?"""
-        try:
-            program = self._open(in_place=False)
-            self._check(program)
-            self._check(program)
-        finally:
-            self._close()
+    def measure(self, timed: Program) -> PhaseSamples:
+        """`timed`: the program whose time counts, which with --loops may use one buffer only.
 
-    def counted(self, runs: CountedRuns) -> Message | None:
-        """Rounds between two readings of the wires' counters: what was counted, on rank 0."""
-        try:
-            program = self._open(in_place=False)
-            pace = runs.foreseen(self._size)
-            if pace < LONG_ROUND_SECONDS:
-                # A program is new to a library at first; what it sets up then crosses wires, too.
-                seconds = [self._run(program, 0, 1, 1)[0] for _ in range(2)]
-                pace = self._world.maximum(min(seconds))
+        Raises PayloadMismatch on every rank.
+        """
+        first = self._comm.maximum(self._check())
+        if self._stopping.loops is not None:
+            per_sample, stopped = self._fixed(timed, self._stopping.loops), "fixed"
+        else:
+            per_sample, stopped = self._sample(first)
+        # The median decides, because a first iteration may be long on a busy machine.
+        if self._team.slowest_latest(self._samples) * self._divisor < LONG_ITERATION_SECONDS:
+            self._check()
+        return PhaseSamples(self._samples, per_sample, stopped, timed.described())
 
-            def run(rounds: int) -> None:
-                self._run(program, 0, rounds, 1)
-
-            return runs.evidence(self._size, self._steps, pace, run)
-        finally:
-            self._close()
-
-    def _close(self) -> None:
-        while self._programs:
-            self._core.lib.ws_program_close(self._programs.pop())
-
-    def measure(self, squad: Squad) -> Sampled:
-        """Checks, samples until the figure is good enough, checks again."""
-        fixed = self._plan.stopping.loops is not None
-        samples = Samples()
-        try:
-            program = self._open(in_place=False)
-            timed = self._open(in_place=True) if fixed and self._set.pattern.one_buffer else program
-            first = self._world.maximum(self._check(program))
-            if fixed:
-                rounds, stopped = self._fixed(timed, samples, squad)
-            else:
-                rounds, stopped = self._sampled(program, samples, squad, first)
-            # By their usual pace: a first round may be long on a busy machine.
-            if squad.pace(samples) * self._divisor < LONG_ROUND_SECONDS:
-                self._check(program)
-            details = self._core.described(self._core.lib.ws_program_describe(timed))
-        finally:
-            self._close()
-        return Sampled(samples, rounds, stopped, details)
-
-    def _open(self, in_place: bool) -> Any:
-        """The part's program; a chain of several where the device works between steps."""
-        in_place = in_place or self._set.pattern.in_place
-        if not self._adds:
-            return self._compile(self._steps, in_place)
-        links: dict[tuple[Step, ...], Any] = {}
-        order: list[Any] = []
-        adds: list[tuple[int, int, int, int, float]] = []
-        segment: list[Step] = []
-        for step in self._steps:
-            segment.append(Step(step.sends, step.receives))
-            if step.adds or step is self._steps[-1]:
-                key = tuple(segment)
-                if key not in links:
-                    links[key] = self._compile(segment, in_place)
-                shift = self._set.offset
-                adds += [(len(order), 0, add.offset + shift, add.bytes, add.value) for add in step.adds]
-                order.append(links[key])
-                segment = []
-        ffi, lib = self._core.ffi, self._core.lib
-        chain = lib.ws_chain_open(
-            ffi.new("ws_program *[]", order), len(order), ffi.new("ws_add[]", adds), len(adds)
-        )
-        self._programs.append(self._core.check(chain))
-        return self._lying(chain)
-
-    def _lying(self, program: Any) -> Any:
-        if lie := self._set.lie:
-            self._core.check(self._core.lib.ws_program_lie(program, lie.encode()))
-        return program
-
-    def _compile(self, steps: list[Step], in_place: bool) -> Any:
-        shift = self._set.offset
-        flat = [
-            (number, receives, part.peer, 0, part.offset + shift, part.bytes, part.there + shift)
-            for number, step in enumerate(steps)
-            for receives, parts in ((0, step.sends), (1, step.receives))
-            for part in parts
-        ]
-        lib = self._core.lib
-        transfers = self._core.ffi.new("ws_transfer[]", flat)
-        flags = IN_PLACE * in_place | TOGETHER * self._set.pattern.together
-
-        def compile_it() -> Any:
-            program = self._core.check(
-                lib.ws_program_open(self._transport, self._buffers, transfers, len(flat), flags)
-            )
-            return program if self._adds else self._lying(program)
-
-        program = self._set.together(compile_it, lib.ws_program_close)
-        self._programs.append(program)
-        return program
-
-    def _run(self, program: Any, lead_in: int, rounds_per_sample: int, samples: int) -> list[float]:
-        seconds = self._core.ffi.new("double[]", max(samples, 1))
-        self._core.check(self._core.lib.ws_program_run(program, lead_in, rounds_per_sample, samples, seconds))
-        return list(self._core.ffi.unpack(seconds, samples)) if samples else []
-
-    def _check(self, program: Any) -> float:
-        """One round with fresh content, every byte checked; its seconds. Raises Mismatch on every rank."""
+    def _check(self) -> float:
+        """Seconds of one checked iteration."""
         began = time.monotonic()
-        steps, shift = self._shifted(), self._set.offset
-        if self._sums:
-            self._payload.prepare_sums(self._sums, self._buffers, shift)
-        else:
-            self._payload.prepare(steps, self._buffers, self._size)
-        self._world.barrier()
-        seconds = self._run(program, 0, 1, 1)[0]
-        if self._sums:
-            wrong = self._payload.verify_sums(self._sums, self._buffers, shift)
-        else:
-            wrong = self._payload.verify(steps, self._buffers, self._size)
-        if found := self._world.first(wrong):
-            raise Mismatch(found[1])
+        seconds = self._payload.checked_iteration(self._program)
         self._checking += time.monotonic() - began
         return seconds
 
-    def _shifted(self) -> list[Step]:
-        """The steps as they lie in the buffers: tests move them off their alignment."""
-        shift = self._set.offset
-        if not shift:
-            return self._steps
-        return [
-            Step(_moved(step.sends, shift), _moved(step.receives, shift), step.adds) for step in self._steps
-        ]
-
-    def _warm_up(self, program: Any, first: float) -> float:
-        """Five rounds or 0.2 s, whichever comes first, or --warmup's; the seconds of one.
-
-        The checked round is the first of the five.
-        """
-        rest = min(WARM_UP_ROUNDS - 1, math.ceil((WARM_UP_SECONDS - first) / max(first, 1e-9)))
-        if self._plan.stopping.warmup is not None:
-            rest = self._plan.stopping.warmup
-        if rest > 0:
-            first = self._world.maximum(min(self._run(program, 0, 1, rest)))
-        return first
-
-    def _fixed(self, program: Any, samples: Samples, squad: Squad) -> tuple[int, str]:
+    def _fixed(self, timed: Program, loops: int) -> int:
         """As the ping-pong tutorial: one elapsed time over all loops."""
-        stopping = self._plan.stopping
-        loops = stopping.loops or 1
-        warm_up = WARM_UP_ROUNDS if stopping.warmup is None else stopping.warmup
-        self._keep(samples, squad, self._run(program, warm_up, loops, 1))
-        return loops, "fixed"
+        warm_up = WARM_UP_ITERATIONS if self._stopping.warmup is None else self._stopping.warmup
+        self._keep(timed.run(loops, untimed=warm_up))
+        return loops
 
-    def _sampled(self, program: Any, samples: Samples, squad: Squad, first: float) -> tuple[int, str]:
-        """Batch after batch, until rank 0 says that it is enough: rounds per sample, and why it stopped."""
-        estimate = self._warm_up(program, first)
-        rule = StoppingRule(self._plan.stopping, *self._clock(program), divisor=self._divisor)
-        if more := self._world.share(rule.calibration_rounds(estimate)):
-            estimate = self._world.maximum(self._run(program, 0, more, 1)[0])
-        began = last_told = time.monotonic()
-        seen = _Seen()
+    def _warm_up(self, first: float) -> float:
+        """Five iterations or 0.2 s, whichever comes first, or --warmup's; the seconds of one.
+
+        The checked iteration is the first of the five.
+        """
+        rest = min(WARM_UP_ITERATIONS - 1, math.ceil((WARM_UP_SECONDS - first) / max(first, 1e-9)))
+        if self._stopping.warmup is not None:
+            rest = self._stopping.warmup
+        return self._comm.maximum(min(self._program.run(1, samples=rest))) if rest > 0 else first
+
+    def _sample(self, first: float) -> tuple[int, str]:
+        """Batch after batch, until rank 0 decides to stop: iterations per sample, and the reason."""
+        estimate = self._warm_up(first)
+        rule = StoppingRule(self._stopping, *self._program.clock(), divisor=self._divisor)
+        if more := self._comm.share(rule.calibration_iterations(estimate)):
+            estimate = self._comm.maximum(self._program.run(more)[0])
+        began = last_progress = time.monotonic()
+        teams = _AllTeams()
         reason: str | None = None
         while True:
-            batch = (0, 0, 0, False)
             elapsed = time.monotonic() - began
-            if self._world.share(rule.due(seen, elapsed)):
-                seen.worst = squad.precision(samples)
-            if self._world.rank == 0:
-                reason = rule.decide(seen, elapsed)
+            if self._comm.share(rule.due(teams, elapsed)):
+                teams.widest = self._team.widest(self._samples)
+            batch = (0, 0, 0, False)
+            if self._comm.rank == 0:
+                reason = rule.decide(teams, elapsed)
                 if reason is None:
-                    rounds, count = rule.next_batch(estimate, seen, elapsed)
-                    lead_in = rounds if estimate * rounds < 1e-3 else 0
-                    batch = (lead_in, rounds, count, seen.count > 0 and self._may_check(elapsed))
-            lead_in, rounds, count, check = self._world.share(batch)
+                    per_sample, count = rule.next_batch(estimate, teams, elapsed)
+                    untimed = per_sample if estimate * per_sample < 1e-3 else 0
+                    batch = (untimed, per_sample, count, teams.count > 0 and self._may_check(elapsed))
+            untimed, per_sample, count, check = self._comm.share(batch)
             if count == 0:
-                break
-            rule.rounds_per_sample = rounds
-            samples.step_s = rule.step_s
+                return rule.iterations_per_sample, self._comm.share(str(reason))
+            rule.iterations_per_sample = per_sample
+            self._samples.step_s = rule.step_s
             if check:
-                self._check(program)
-            self._keep(samples, squad, self._run(program, lead_in, rounds, count))
-            seen.count, seen.batches, seen.latest = seen.count + count, seen.batches + 1, squad.pace(samples)
-            if self._world.rank == 0 and time.monotonic() - last_told > 0.5:
-                last_told = time.monotonic()
-                self._progress(seen.count, samples.precision() if samples.count else None, last_told - began)
-        return rule.rounds_per_sample, self._world.share(str(reason))
+                self._check()
+            self._keep(self._program.run(per_sample, count, untimed))
+            teams.count, teams.batches = teams.count + count, teams.batches + 1
+            teams.latest = self._team.slowest_latest(self._samples)
+            if self._comm.rank == 0 and time.monotonic() - last_progress > PROGRESS_SECONDS:
+                last_progress = time.monotonic()
+                precision = self._samples.precision() if self._samples.count else None
+                self._progress(teams.count, precision, last_progress - began)
 
-    def _keep(self, samples: Samples, squad: Squad, seconds: list[float]) -> None:
-        samples.add([value / self._divisor for value in squad.gathered(seconds)])
-
-    def _clock(self, program: Any) -> tuple[float, float]:
-        """Cost and resolution of the clock that stamps the program's samples, in seconds."""
-        cost, resolution = self._core.ffi.new("double *"), self._core.ffi.new("double *")
-        self._core.check(self._core.lib.ws_program_clock(program, cost, resolution))
-        return cost[0], resolution[0]
+    def _keep(self, seconds: list[float]) -> None:
+        self._samples.add([value / self._divisor for value in self._team.gathered(seconds)])
 
     def _may_check(self, elapsed: float) -> bool:
         return self._checking <= CHECK_SHARE * (elapsed + self._checking)
-
-
-def _moved(transfers: tuple[Transfer, ...], shift: int) -> tuple[Transfer, ...]:
-    return tuple(replace(t, offset=t.offset + shift, there=t.there + shift) for t in transfers)

@@ -1,4 +1,4 @@
-"""One message size on one path: every part of the pattern, and the entry that comes of them."""
+"""One message size on one path: every phase of the pattern, and the entry that comes of them."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from typing import Any
 
 from wirespeed.job.messages import Message
 from wirespeed.paths import Path
-from wirespeed.rank.context import Setting
-from wirespeed.rank.payload_check import Payload
-from wirespeed.rank.sampler import OnePart, Sampled
-from wirespeed.rank.teams import Member, Squad
-from wirespeed.rank.wire_counting import CountedRuns
+from wirespeed.rank.context import RankContext
+from wirespeed.rank.payload_check import PayloadCheck
+from wirespeed.rank.program import Program
+from wirespeed.rank.sampler import LONG_ITERATION_SECONDS, PhaseSamples, Sampler
+from wirespeed.rank.teams import TeamFigure, TeamSamples
+from wirespeed.rank.wire_counting import WireCounting
 from wirespeed.results import record
 
 
-class OneSize:
-    """One message size: all parts one after the other; the slowest team of all is the figure."""
+class SizeRun:
+    """One message size: all phases one after the other. All public methods are collective."""
 
     def __init__(
         self,
-        setting: Setting,
+        context: RankContext,
         path: Path,
         transport: Any,
         buffers: Any,
@@ -29,84 +30,86 @@ class OneSize:
         place: tuple[int, int],
     ) -> None:
         """`place`: (index, number) of this size among all."""
-        self._set, self._path, self._size, self._step, self._place = setting, path, size, step, place
+        self._context, self._path, self._size, self._step, self._place = context, path, size, step, place
         self._transport, self._buffers = transport, buffers
-        self._payload = Payload(setting.core, setting.world, setting.device, path.memory, path.into)
-        self._parts = setting.pattern.parts(setting.shape)
-        self._part = 0
-        self._members: list[Member] = []
-        self._slowest: tuple[Sampled, dict[str, Any]] | None = None
+        self._payload = PayloadCheck(context.core, context.comm, context.device, path.memory, path.into)
+        self._phases = context.pattern.phases(context.shape)
+        self._reported = context.pattern.reported_phase(context.shape)
+        self._phase = 0
+        self._teams: list[TeamFigure] = []
+        self._slowest: tuple[PhaseSamples, dict[str, Any]] | None = None
         self._began = time.monotonic()
 
-    def try_only(self) -> None:
-        """Two checked rounds of the first part: does this path move these bytes at all?"""
-        self._open(0).try_only()
+    def trial(self) -> None:
+        """Two checked iterations of the first phase: does this path move these bytes at all?"""
+        with self._program(0) as program:
+            for _ in range(2):
+                self._payload.checked_iteration(program)
 
-    def count(self, runs: CountedRuns) -> None:
-        """Tells which wires carry the bytes of the part that the figure is of, or of the first one."""
-        part = self._set.pattern.headline(self._set.shape) or 0
-        if found := self._open(part).counted(runs):
-            self._set.tell({**found, "step": self._step})
+    def count(self, counting: WireCounting) -> None:
+        """Tells which wires the bytes of the reported phase, or of the first one, travelled over."""
+        with self._program(self._reported or 0) as program:
+            seconds = counting.foreseen(self._size)
+            if seconds < LONG_ITERATION_SECONDS:
+                # A program is new to a library at first; what it sets up then crosses wires, too.
+                seconds = self._context.comm.maximum(min(program.run(1)[0] for _ in range(2)))
+            if found := counting.evidence(program, seconds):
+                self._context.tell({**found, "step": self._step})
 
     def measure(self) -> None:
-        """Measures every part; rank 0 tells the entry."""
-        parts = range(self._parts)
-        headline = self._set.pattern.headline(self._set.shape)
-        if self._set.headline_only and headline is not None:
-            parts = range(headline, headline + 1)
-        for part in parts:
-            self._part = part
-            world, set_ = self._set.world, self._set
-            if part:
+        """Measures every phase; rank 0 tells the entry."""
+        context = self._context
+        phases = range(self._phases)
+        if context.plan.reported_phase_only and self._reported is not None:
+            phases = range(self._reported, self._reported + 1)
+        for self._phase in phases:
+            if self._phase:
                 self._progress(0, None, 0.0)
-            squad = Squad(world, set_.pattern, set_.shape, part)
+            team = TeamSamples(context.comm, context.pattern, context.shape, self._phase)
             try:
-                sampled = self._open(part).measure(squad)
-                self._take(squad, sampled)
+                self._take(team, self._sampled(team))
             finally:
-                squad.close()
-        if self._set.world.rank == 0:
-            self._set.tell(self._entry())
+                team.close()
+        if context.comm.rank == 0:
+            context.tell(self._entry())
 
-    def _open(self, part: int) -> OnePart:
-        return OnePart(
-            self._set,
-            self._transport,
-            self._buffers,
-            self._size,
-            part,
-            self._payload,
-            self._progress,
-        )
+    def _program(self, phase: int, in_place: bool = False) -> Program:
+        return Program(self._context, self._transport, self._buffers, self._size, phase, in_place)
 
-    def _take(self, squad: Squad, sampled: Sampled) -> None:
-        """Adds the part's teams; keeps the summary of the slowest one so far. All ranks together."""
-        found = squad.members(sampled.samples)
+    def _sampled(self, team: TeamSamples) -> PhaseSamples:
+        one_buffer = self._context.plan.stopping.loops is not None and self._context.pattern.one_buffer
+        with self._program(self._phase) as program:
+            sampler = Sampler(self._context, program, self._payload, team, self._progress)
+            if not one_buffer:
+                return sampler.measure(program)
+            with self._program(self._phase, in_place=True) as timed:
+                return sampler.measure(timed)
+
+    def _take(self, team: TeamSamples, sampled: PhaseSamples) -> None:
+        """Adds the phase's teams; keeps the summary of the slowest one so far. Collective."""
+        found = team.figures(sampled.samples)
         leader = -1
         if found:
-            slowest = max(found, key=lambda member: member.time)
-            headline = self._set.pattern.headline(self._set.shape)
-            if headline is None:
-                before = max((member.time for member in self._members), default=-1.0)
-                leader = slowest.first if slowest.time > before else -1
-            elif headline == self._part:
-                leader = slowest.first
-            self._members += found
-        leader = self._set.world.share(leader)
+            slowest = max(found, key=lambda figure: figure.time)
+            before = max((figure.time for figure in self._teams), default=-1.0)
+            counts = slowest.time > before if self._reported is None else self._reported == self._phase
+            leader = slowest.first if counts else -1
+            self._teams += found
+        leader = self._context.comm.share(leader)
         if leader >= 0:
-            self._slowest = sampled, squad.summary_of(sampled.samples, leader)
+            self._slowest = sampled, team.summary_of(sampled.samples, leader)
 
     def _progress(self, samples: int, precision: float | None, elapsed: float) -> None:
         index, total = self._place
-        self._set.tell(
+        self._context.tell(
             {
                 "kind": "progress",
                 "path": self._path.name,
                 "bytes": self._size,
                 "index": index,
                 "of": total,
-                "part": self._part,
-                "parts": self._parts,
+                "phase": self._phase,
+                "phases": self._phases,
                 "samples": samples,
                 "precision": precision,
                 "elapsed_s": elapsed,
@@ -116,19 +119,19 @@ class OneSize:
     def _entry(self) -> Message:
         assert self._slowest
         sampled, summary = self._slowest
-        several = len(self._members) > 1
+        several = len(self._teams) > 1
         return record.entry(
             run="",  # whoever writes the file knows it
             step=self._step,
-            pattern=self._set.pattern.name,
+            pattern=self._context.pattern.name,
             path=self._path,
             size=self._size,
-            figure=self._set.pattern.figure(self._set.shape, self._size),
+            figure=self._context.pattern.figure(self._context.shape, self._size),
             summary=summary,
-            rounds_per_sample=sampled.rounds_per_sample,
+            rounds_per_sample=sampled.iterations_per_sample,
             stopped=sampled.stopped,
-            checked={"rounds": self._payload.rounds, "bytes": self._payload.bytes},
+            checked={"rounds": self._payload.iterations, "bytes": self._payload.bytes},
             details=sampled.details,
-            members=[member.to_dict() for member in self._members] if several else [],
+            members=[figure.to_dict() for figure in self._teams] if several else [],
             elapsed_s=time.monotonic() - self._began,
         )

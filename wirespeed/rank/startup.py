@@ -13,8 +13,8 @@ from wirespeed.host.process import allowed_cpus, own_cpus
 _RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
 
-def carry(variables: dict[str, str]) -> None:
-    """Sets what the launcher did not carry; starts the process anew where only the loader reads it."""
+def set_environment(variables: dict[str, str]) -> None:
+    """Sets what the launcher did not pass on; starts the process anew where only the loader reads it."""
     reload_needed = any(
         name in _RELOAD and os.environ.get(name) != value for name, value in variables.items()
     )

@@ -1,7 +1,7 @@
-"""Ranks whose work is one figure: their samples come together, and rank 0 learns what it needs.
+"""Teams: ranks whose work is one figure.
 
-No rank holds another's samples: times go to a team's first rank sample by sample, as the slowest of its
-ranks; from there only medians, intervals and one team's summary go on.
+A team's first rank gets the time of its slowest rank, sample by sample. From there only medians, intervals
+and one team's summary go to rank 0.
 """
 
 from __future__ import annotations
@@ -10,17 +10,15 @@ import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wirespeed.patterns import Pattern, Shape, Team
+from wirespeed.rank.communicator import Communicator
 from wirespeed.statistics.samples import Samples
-
-if TYPE_CHECKING:
-    from wirespeed.rank.communicator import World
 
 
 @dataclass(frozen=True)
-class Member:
+class TeamFigure:
     """One team's figure."""
 
     name: str
@@ -43,16 +41,16 @@ class Member:
         }
 
 
-class Squad:
-    """This rank's team in one part of a pattern, as far as samples are concerned."""
+class TeamSamples:
+    """The samples of this rank's team in one phase of a pattern. All methods are collective."""
 
-    def __init__(self, world: World, pattern: Pattern, shape: Shape, part: int) -> None:
-        self._world = world
-        self.team: Team | None = pattern.team(world.rank, shape, part)
-        together = pattern.slowest_counts and self.team is not None and len(self.team.ranks) > 1
-        self._inner = world.of_ranks(self.team.ranks) if together and self.team else None
-        self.leads = self.team is not None and world.rank == self.team.ranks[0]
-        """Does this rank keep the team's samples?"""
+    def __init__(self, comm: Communicator, pattern: Pattern, shape: Shape, phase: int) -> None:
+        self._comm = comm
+        self.team: Team | None = pattern.team(comm.rank, shape, phase)
+        reduced = pattern.slowest_counts and self.team is not None and len(self.team.ranks) > 1
+        self._inner = comm.of_ranks(self.team.ranks) if reduced and self.team else None
+        self.leads = self.team is not None and comm.rank == self.team.ranks[0]
+        """This rank keeps the team's samples."""
 
     def gathered(self, seconds: Sequence[float]) -> list[float]:
         """The team's samples, on the rank that leads it: those of its slowest rank, one by one."""
@@ -61,34 +59,34 @@ class Squad:
         slowest = self._inner.largest(array("d", seconds))
         return list(slowest) if self.leads else []
 
-    def pace(self, samples: Samples) -> float:
+    def slowest_latest(self, samples: Samples) -> float:
         """The latest batch median of the slowest team, in seconds; on every rank."""
-        return self._world.maximum(samples.latest if self.leads and samples.count else 0.0)
+        return self._comm.maximum(samples.latest if self.leads and samples.count else 0.0)
 
-    def precision(self, samples: Samples) -> float | None:
-        """That of the team that knows least; None if one has no interval yet. On every rank."""
+    def widest(self, samples: Samples) -> float | None:
+        """Relative half-width of the widest team interval; None if a team has none yet. On every rank."""
         mine = 0.0
         if self.leads:
             found = samples.precision()
             mine = math.inf if found is None else found
-        worst = self._world.maximum(mine)
-        return None if math.isinf(worst) else worst
+        widest = self._comm.maximum(mine)
+        return None if math.isinf(widest) else widest
 
-    def members(self, samples: Samples) -> list[Member] | None:
+    def figures(self, samples: Samples) -> list[TeamFigure] | None:
         """All teams' figures on rank 0, by first rank."""
         mine = None
         if self.leads and self.team:
             found = samples.summary()
-            mine = Member(
-                self.team.name, self._world.rank, len(self.team.ranks), found["seconds"], found["precision"]
+            mine = TeamFigure(
+                self.team.name, self._comm.rank, len(self.team.ranks), found["seconds"], found["precision"]
             )
-        everyone = self._world.gather(mine)
-        return None if everyone is None else [member for member in everyone if member]
+        everyone = self._comm.gather(mine)
+        return None if everyone is None else [figure for figure in everyone if figure]
 
     def summary_of(self, samples: Samples, rank: int) -> dict[str, Any]:
         """The whole summary that the team led by `rank` has, on every rank."""
-        found: dict[str, Any] = self._world.share(
-            samples.summary() if self._world.rank == rank else None, root=rank
+        found: dict[str, Any] = self._comm.share(
+            samples.summary() if self._comm.rank == rank else None, root=rank
         )
         return found
 

@@ -9,7 +9,7 @@ from wirespeed.host.core import Core
 from wirespeed.job.status_page import own_folder
 
 
-class Watched:
+class Watchdog:
     """This rank's status page and watchdog."""
 
     def __init__(

@@ -1,119 +1,108 @@
-"""Counted runs: rounds of a pattern between two readings of the wires' counters, never timed for a figure."""
+"""Counted iterations: a pattern between two readings of the wires' counters, never timed for a figure."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from wirespeed.evidence.counters import CannotRead, Reading, Witness, find_witnesses
+from wirespeed.evidence.counters import CannotRead, Reading, Wire, Witness, find_witnesses
 from wirespeed.evidence.verdict import NETWORKS, Claim, Counted, judge, more_would_help, shares
 from wirespeed.host.core import NativeError
 from wirespeed.job.messages import Message
 from wirespeed.paths import Path
-from wirespeed.patterns import Step
-from wirespeed.rank.context import Setting
+from wirespeed.rank.context import RankContext
+from wirespeed.rank.expected_traffic import ExpectedTraffic, Location, sent_by
 from wirespeed.rank.memory_bandwidth import memory_rates
+from wirespeed.rank.program import Program
 from wirespeed.results import record
 
 MOST_RANKS = 1024
-"""Above this rank 0 would have to know too much of the others."""
+"""With more ranks, rank 0 would have to hold too much about the others."""
 ATTEMPTS = (0.02, 0.2)
-"""Seconds of rounds; the second where the first leaves too much doubt about what the verdict rests on."""
-MOST_ROUNDS = 200_000
+"""Seconds of iterations; the second where the first leaves too much uncertainty for a verdict."""
+MOST_ITERATIONS = 200_000
 IDLE = (0.005, 0.05)
-"""Seconds, least and most, in which nothing of ours moves: what passes then is background."""
-
-Run = Callable[[int], None]
+"""Least and most seconds without traffic of ours: what passes then is background."""
 
 
 @dataclass(frozen=True)
-class Traffic:
-    """What a rank sends in one round, and to whom, in bytes."""
+class WireDelta:
+    """What one wire's counters rose by during counted iterations, in bytes."""
 
-    sent: tuple[tuple[int, int], ...]
-
-    @staticmethod
-    def of(steps: Sequence[Step]) -> Traffic:
-        sums: dict[int, int] = {}
-        for step in steps:
-            for transfer in step.sends:
-                sums[transfer.peer] = sums.get(transfer.peer, 0) + transfer.bytes
-        return Traffic(tuple(sums.items()))
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a rank and its data are."""
-
+    wire: Wire
     host: str
-    device: str | None
-
-
-@dataclass
-class Expected:
-    """Bytes that a round must take across the edges of devices and of hosts."""
-
-    sent: dict[Place | str, int]
-    received: dict[Place | str, int]
-    total: int
+    sent: int
+    received: int
+    background: int
+    """Sent and received together: what would have passed in that time anyway."""
+    links: tuple[tuple[int, int], ...]
+    """(sent, received) of each link of a bundle."""
 
     @staticmethod
-    def of(places: Sequence[Place], traffic: Sequence[Traffic]) -> Expected:
-        """Of each GPU (a Place), and of each host (its name)."""
-        sent: dict[Place | str, int] = {}
-        received: dict[Place | str, int] = {}
-        total = 0
-        several = len({place.host for place in places}) > 1
-        for rank, mine in enumerate(traffic):
-            here = places[rank]
-            for peer, count in mine.sent:
-                there = places[peer]
-                total += count
-                if here != there:
-                    sent[here] = sent.get(here, 0) + count
-                    received[there] = received.get(there, 0) + count
-                if here.host != there.host or not several:
-                    sent[here.host] = sent.get(here.host, 0) + count
-                    received[there.host] = received.get(there.host, 0) + count
-        return Expected(sent, received, total)
+    def between(wire: Wire, before: Reading, start: Reading, end: Reading, share: float) -> WireDelta:
+        """`before` to `start` nothing of ours moved; `share`: how many times longer `start` to `end` took."""
+
+        def rise(first: int, last: int) -> int:
+            return (last - first) % wire.wraps if wire.wraps else max(0, last - first)
+
+        idle = rise(before.sent, start.sent) + rise(before.received, start.received)
+        links = zip(start.parts, end.parts, strict=False)
+        return WireDelta(
+            wire,
+            os.uname().nodename,
+            sent=rise(start.sent, end.sent),
+            received=rise(start.received, end.received),
+            background=round(share * idle),
+            links=tuple((max(0, b[0] - a[0]), max(0, b[1] - a[1])) for a, b in links),
+        )
 
 
-class CountedRuns:
-    """The witnesses of one path's job step; all ranks call the same methods in the same order."""
+@dataclass(frozen=True)
+class _Counts:
+    """What rank 0 knows after counted iterations; empty on other ranks."""
 
-    def __init__(self, setting: Setting, path: Path) -> None:
-        self._set, self._path = setting, path
-        self._world, self._core = setting.world, setting.core
-        self._witnesses: list[Witness] = []
-        self._silent: list[str] = []
+    iterations: int
+    seconds: float
+    wires: list[WireDelta]
+    copies: list[dict[str, Any]]
+    """Of each rank's GPU, by kind of copy."""
+
+
+class WireCounting:
+    """Reads the counter sources for one path's job step. All methods but close() are collective."""
+
+    def __init__(self, context: RankContext, path: Path) -> None:
+        self._context, self._path = context, path
+        self._comm, self._core = context.comm, context.core
+        self._sources: list[Witness] = []
+        self._unread: list[str] = []
         self._reads = False
-        self._places: list[Place] = []
+        self._locations: list[Location] = []
         self._last = (0, 0.0)
-        self.able = self._world.size <= MOST_RANKS
+        self.able = self._comm.size <= MOST_RANKS
         if self.able:
             self._find()
 
     def _find(self) -> None:
         """The first rank of each host reads that host's counters."""
-        identity = self._core.identity(self._set.device)
+        identity = self._core.identity(self._context.device)
         mine = None if identity["kind"] == "host" else identity
         host = os.uname().nodename
-        everyone = self._world.everyone((host, mine))
-        self._places = [Place(name, None if one is None else str(one["id"])) for name, one in everyone]
-        first = next(rank for rank, place in enumerate(self._places) if place.host == host)
-        self._reads = first == self._world.rank
+        everyone = self._comm.everyone((host, mine))
+        self._locations = [Location(name, None if one is None else str(one["id"])) for name, one in everyone]
+        first = next(rank for rank, one in enumerate(self._locations) if one.host == host)
+        self._reads = first == self._comm.rank
         if self._reads:
             devices = {str(one["id"]): one for name, one in everyone if name == host and one}
-            self._witnesses, self._silent = find_witnesses(list(devices.values()))
+            self._sources, self._unread = find_witnesses(list(devices.values()))
 
     def close(self) -> None:
-        for witness in self._witnesses:
-            witness.close()
-        self._witnesses = []
+        for source in self._sources:
+            source.close()
+        self._sources = []
 
     def wires(self) -> list[dict[str, Any]]:
         """What all hosts' drivers say of their wires, on rank 0."""
@@ -121,109 +110,88 @@ class CountedRuns:
         mine: list[dict[str, Any]] = [
             {"host": host, "kind": wire.kind, "name": wire.name, "device": wire.device}
             | {"rate": wire.rate, **wire.facts}
-            for witness in self._witnesses
-            for wire in witness.wires
+            for wire in self._all_wires()
         ]
         if self._reads and self._path.memory in ("pageable", "pinned") and (rates := memory_rates()):
             slower = min(rates, key=rates.__getitem__)
             memory = {"host": host, "kind": "memory", "name": "memory", "device": None}
             mine.append(memory | {"rate": rates[slower], "slower": slower, "rates": rates})
         for wire in mine:
-            for name, rate in self._set.plan.links:
+            for name, rate in self._context.plan.links:
                 if name in (wire["name"], wire["kind"], str(wire["name"]).split(" port ")[0]):
                     wire |= {"rate": rate, "stated": True}
-        return [wire for each in self._world.gather(mine) or () for wire in each]
+        return [wire for each in self._comm.gather(mine) or () for wire in each]
 
     def foreseen(self, size: int) -> float:
-        """Seconds that a round will take, by the size before; 0 where that was another kind of message."""
+        """Expected seconds per iteration, from the size before; 0 where that used another protocol."""
         before, seconds = self._last
         return seconds * size / before if 0 < before <= size <= 4 * before else 0.0
 
-    def evidence(self, size: int, steps: Sequence[Step], seconds: float, run: Run) -> Message | None:
-        """Counts; the record on rank 0. `seconds`: what a round takes; `run`: does so many of them."""
-        self._last = (size, seconds)
-        traffic = self._world.gather(Traffic.of(steps))
-        expected = Expected.of(self._places, traffic) if traffic is not None else None
+    def evidence(self, program: Program, seconds: float) -> Message | None:
+        """Counts; the record on rank 0. `seconds`: what an iteration of the program takes."""
+        self._last = (program.size, seconds)
+        sends = self._comm.gather(sent_by(program.steps))
+        expected = ExpectedTraffic.of(self._locations, sends) if sends is not None else None
         found: Message | None = None
         for lasts in ATTEMPTS:
-            rounds = max(1, min(int(lasts / max(seconds, 1e-9)), MOST_ROUNDS))
-            if expected:
-                rounds = self._within_counters(rounds, expected)
-            rounds = self._world.share(rounds)
-            idle = max(IDLE[0], min(rounds * seconds, IDLE[1]))
-            wires, copies, took = self._count(rounds, idle, run)
-            # One round alone, by which the first attempt was planned, may be far slower than one of many.
-            seconds = took / rounds
+            iterations = max(1, min(int(lasts / max(seconds, 1e-9)), MOST_ITERATIONS))
+            if expected and (most := expected.most()):
+                # Fewer, where a counter would wrap; what one iteration alone fills is not counted.
+                iterations = max(1, min(iterations, (1 << 31) // most))
+            iterations = self._comm.share(iterations)
+            counts = self._count(program, iterations, max(IDLE[0], min(iterations * seconds, IDLE[1])))
+            # One iteration alone, by which the first attempt was planned, may be far slower than one of many.
+            seconds = counts.seconds / iterations
             again = False
             if expected is not None:
-                found, again = self._judged(size, rounds, expected, wires, copies)
-            if not self._world.share(again):
+                found, again = self._judged(program.size, expected, counts)
+            if not self._comm.share(again):
                 break
         return found
 
-    def _within_counters(self, rounds: int, expected: Expected) -> int:
-        """Fewer, where a counter would begin again; what one round alone fills is not counted."""
-        most = max([*expected.sent.values(), *expected.received.values()], default=0)
-        return max(1, min(rounds, (1 << 31) // most)) if most else rounds
-
-    def _count(
-        self, rounds: int, idle: float, run: Run
-    ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], float]:
-        """Rank 0 gets every wire's readings and every rank's copies; and the seconds that the rounds took."""
-        self._world.barrier()
+    def _count(self, program: Program, iterations: int, idle: float) -> _Counts:
+        self._comm.barrier()
         before, began = self._read(), time.monotonic()
         time.sleep(idle)
-        middle, idled = self._read(), time.monotonic()
+        start, idled = self._read(), time.monotonic()
         watched = self._watch_copies(True)
-        self._world.barrier()
+        self._comm.barrier()
         started = time.monotonic()
-        run(rounds)
-        self._world.barrier()
+        program.run(iterations)
+        self._comm.barrier()
         took = time.monotonic() - started
         copies = self._copies() if watched else None
-        after, ended = self._read(), time.monotonic()
+        end, ended = self._read(), time.monotonic()
         share = (ended - idled) / max(idled - began, 1e-9)
         mine = [
-            {
-                "wire": wire,
-                "sent": _risen(wire.wraps, m.sent, a.sent),
-                "received": _risen(wire.wraps, m.received, a.received),
-                "background": round(
-                    share * (_risen(wire.wraps, b.sent, m.sent) + _risen(wire.wraps, b.received, m.received))
-                ),
-                "links": tuple(
-                    (_risen(None, x[0], y[0]), _risen(None, x[1], y[1]))
-                    for x, y in zip(m.parts, a.parts, strict=False)
-                ),
-                "host": os.uname().nodename,
-            }
-            for wire, b, m, a in zip(self._all_wires(), before, middle, after, strict=True)
-            if b and m and a
+            WireDelta.between(wire, first, second, last, share)
+            for wire, first, second, last in zip(self._all_wires(), before, start, end, strict=True)
+            if first and second and last
         ]
-        wires = [wire for each in self._world.gather(mine) or () for wire in each]
-        counted = [one for one in self._world.gather(copies) or () if one is not None]
-        return wires, counted, took
+        wires = [wire for each in self._comm.gather(mine) or () for wire in each]
+        counted = [one for one in self._comm.gather(copies) or () if one is not None]
+        return _Counts(iterations, took, wires, counted)
 
-    def _all_wires(self) -> list[Any]:
-        return [wire for witness in self._witnesses for wire in witness.wires]
+    def _all_wires(self) -> list[Wire]:
+        return [wire for source in self._sources for wire in source.wires]
 
     def _read(self) -> list[Reading | None]:
-        """None for the wires of a witness that has fallen silent."""
+        """A reading for each wire; None where its counter source does not answer any more."""
         found: list[Reading | None] = []
-        for witness in self._witnesses:
+        for source in self._sources:
             try:
-                found += witness.read()
+                found += source.read()
             except Exception as error:  # whatever is wrong with it, other ranks wait for this one
                 words = str(error) if isinstance(error, CannotRead) else f"{type(error).__name__}: {error}"
-                if words not in self._silent:
-                    self._silent.append(words)
-                found += [None] * len(witness.wires)
+                if words not in self._unread:
+                    self._unread.append(words)
+                found += [None] * len(source.wires)
         return found
 
     def _watch_copies(self, on: bool) -> bool:
-        """Does somebody count this rank's copies from now on?"""
+        """Starts or stops the driver's count of this rank's copies; False where there is none."""
         try:
-            self._core.check(self._core.lib.ws_device_watch_copies(self._set.device, int(on)))
+            self._core.check(self._core.lib.ws_device_watch_copies(self._context.device, int(on)))
         except NativeError:
             return False
         return True
@@ -231,91 +199,75 @@ class CountedRuns:
     def _copies(self) -> dict[str, Any] | None:
         found: dict[str, Any] | None = None
         with suppress(NativeError):
-            kinds = self._core.described(self._core.lib.ws_device_copies(self._set.device))
+            kinds = self._core.described(self._core.lib.ws_device_copies(self._context.device))
             counted = {kind: one for kind, one in kinds.items() if one["count"]}
-            found = {"rank": self._world.rank, **counted}
+            found = {"rank": self._comm.rank, **counted}
         self._watch_copies(False)
         return found
 
-    def _judged(
-        self,
-        size: int,
-        rounds: int,
-        expected: Expected,
-        wires: Sequence[Mapping[str, Any]],
-        copies: Sequence[Mapping[str, Any]],
-    ) -> tuple[Message, bool]:
-        """The record, and whether a longer run would leave less doubt."""
-        counted = [self._counted(one, rounds, expected) for one in wires]
-        usable = [one for one, raw in zip(counted, wires, strict=True) if _told(one, raw["wire"].wraps)]
-        devices = {place for place in self._places if place.device}
-        hosts = {place.host for place in self._places}
+    def _judged(self, size: int, expected: ExpectedTraffic, counts: _Counts) -> tuple[Message, bool]:
+        """The record, and whether a longer run would leave less uncertainty."""
+        path = self._path
+        counted = [self._counted(delta, counts.iterations, expected) for delta in counts.wires]
+        usable = [
+            one for one, delta in zip(counted, counts.wires, strict=True) if _in_range(one, delta.wire.wraps)
+        ]
         claim = Claim(
-            path=self._path.name,
-            on_device=self._path.memory in ("device", "managed"),
-            direct=self._path.claims_direct,
-            hosts=len(hosts),
-            devices=len(devices),
-            within=self._path.within,
-            crosses=self._crosses,
+            path=path.name,
+            on_device=path.memory in ("device", "managed"),
+            direct=path.claims_direct,
+            hosts=len({one.host for one in self._locations}),
+            devices=len({one for one in self._locations if one.device}),
+            intra_rank=path.intra_rank,
+            crosses=path.intra_rank and (path.memory == "device") != ((path.into or path.memory) == "device"),
         )
-        payload = rounds * expected.total
-        verdict = judge(claim, usable, copies, payload)
+        payload = counts.iterations * expected.total
+        verdict = judge(claim, usable, counts.copies, payload)
         doubts = {kind: share.doubt for kind, share in shares(usable).items()}
         message = record.evidence(
-            self._set.pattern.name,
-            self._path.name,
+            self._context.pattern.name,
+            path.name,
             size,
             verdict,
-            rounds,
+            counts.iterations,
             payload,
             doubts,
             usable,
-            copies,
-            self._silent,
+            counts.copies,
+            self._unread,
         )
         return message, more_would_help(verdict, doubts, ATTEMPTS[1] / ATTEMPTS[0])
 
-    def _counted(self, raw: Mapping[str, Any], rounds: int, expected: Expected) -> Counted:
-        wire, host = raw["wire"], raw["host"]
-        edge: Place | str = Place(host, wire.device) if wire.kind not in NETWORKS else host
+    def _counted(self, delta: WireDelta, iterations: int, expected: ExpectedTraffic) -> Counted:
+        wire = delta.wire
+        edge = delta.host if wire.kind in NETWORKS else Location(delta.host, wire.device)
         sent, received = expected.sent.get(edge, 0), expected.received.get(edge, 0)
-        if self._path.within and wire.kind == "pcie":
-            sent, received = self._inside(expected, edge)
+        if self._path.intra_rank and wire.kind == "pcie":
+            sent, received = self._within_ranks(expected, edge)
         return Counted(
             wire.kind,
             wire.name,
-            host,
-            raw["sent"],
-            raw["received"],
-            raw["background"],
+            delta.host,
+            delta.sent,
+            delta.received,
+            delta.background,
             wire.granularity,
             wire.device,
-            rounds * sent,
-            rounds * received,
-            raw["links"],
+            iterations * sent,
+            iterations * received,
+            delta.links,
         )
 
-    def _inside(self, expected: Expected, edge: Place | str) -> tuple[int, int]:
-        """What a copy inside a rank takes over the slot of its GPU: out of it, and into it."""
-        ranks = sum(place == edge for place in self._places)
-        each = expected.total // max(1, len(self._places)) * ranks
+    def _within_ranks(self, expected: ExpectedTraffic, edge: Location | str) -> tuple[int, int]:
+        """What copies inside ranks take over the slot of their GPU: out of it, and into it."""
+        ranks = sum(location == edge for location in self._locations)
+        each = expected.total // max(1, len(self._locations)) * ranks
         into = self._path.into or self._path.memory
         leaves = self._path.memory == "device" and into != "device"
         enters = self._path.memory != "device" and into == "device"
         return each * leaves, each * enters
 
-    @property
-    def _crosses(self) -> bool:
-        """Do a path's copies go from the host's memory to the GPU's, or back?"""
-        into = self._path.into or self._path.memory
-        return self._path.within and (self._path.memory == "device") != (into == "device")
 
-
-def _risen(wraps: int | None, before: int, after: int) -> int:
-    return (after - before) % wraps if wraps else max(0, after - before)
-
-
-def _told(one: Counted, wraps: int | None) -> bool:
-    """Can this wire's counters have kept up with what was to be counted?"""
+def _in_range(one: Counted, wraps: int | None) -> bool:
+    """Can this wire's counters hold what was to be counted?"""
     return wraps is None or max(one.expected_sent, one.expected_received) * 1.2 < wraps

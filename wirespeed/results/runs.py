@@ -333,7 +333,7 @@ class Run:
     @property
     def contested(self) -> list[str]:
         """Homes of data that several paths move; copies of different kinds are no rivals."""
-        if self._pattern and self._pattern.within:
+        if self._pattern and self._pattern.intra_rank:
             return []
         homes = {entry.path: entry.home for entry in self.entries.values()}
         return [home for home in ("CPU", "GPU") if list(homes.values()).count(home) > 1]

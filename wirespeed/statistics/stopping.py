@@ -14,7 +14,7 @@ BATCH_S = 0.005
 BATCH_SHARE = 1e-3
 """After 5 s, a batch lasts this share of the time spent: there are never too many."""
 MOST_SAMPLES_A_BATCH = 100_000
-MOST_ROUNDS_A_SAMPLE = 100_000_000
+MOST_ITERATIONS_A_SAMPLE = 100_000_000
 CLOCK_COSTS_A_SAMPLE = 500
 """A clock reading then adds 0.2 % to a sample."""
 RESOLUTIONS_A_SAMPLE = 50
@@ -22,8 +22,8 @@ FEWEST_FOR_PRECISION = 14
 """No stop for precision before so many batches: fewer agree by chance too often."""
 LOOK_AGAIN = 1.5
 """The next look at the precision comes with so many times the batches: each look is a chance to be fooled."""
-LONG_ROUND_S = 5.0
-"""Rounds longer than this need not be repeated to have an interval."""
+LONG_ITERATION_S = 5.0
+"""Iterations longer than this need not be repeated to have an interval."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Stopping:
 
     `precision`: half width of the 95 % interval of the median, as a share of the median.
     `max_time`: seconds per size after which to stop all the same.
-    `loops`, `warmup`: fixed counts of rounds instead, as the ping-pong tutorial has them.
+    `loops`, `warmup`: fixed counts of iterations instead, as the ping-pong tutorial has them.
     """
 
     precision: float = 0.01
@@ -69,7 +69,7 @@ class StoppingRule:
     def __init__(
         self, stopping: Stopping, clock_cost_s: float, clock_resolution_s: float, divisor: float = 1.0
     ) -> None:
-        """`divisor`: a round's seconds over those of the samples (2 where samples are half round trips)."""
+        """`divisor`: an iteration's seconds over a sample's (2 where samples are half round trips)."""
         self._stopping, self._divisor, self._resolution_s = stopping, divisor, clock_resolution_s
         # A precision beyond what the clock can tell must not make one sample last for ever.
         fine = min(2 * clock_resolution_s / stopping.precision, stopping.max_time / FEWEST_FOR_PRECISION)
@@ -77,23 +77,23 @@ class StoppingRule:
             CLOCK_COSTS_A_SAMPLE * clock_cost_s, RESOLUTIONS_A_SAMPLE * clock_resolution_s, fine
         )
         self._next_look = FEWEST_FOR_PRECISION
-        self._round_s = 0.0
-        self.rounds_per_sample = 0
+        self._iteration_s = 0.0
+        self.iterations_per_sample = 0
         """0 until the first batch is planned, then fixed."""
 
     @property
     def step_s(self) -> float:
         """What one step of the clock is in a sample, in seconds; once the first batch is planned."""
-        return self._resolution_s / max(self.rounds_per_sample, 1) / self._divisor
+        return self._resolution_s / max(self.iterations_per_sample, 1) / self._divisor
 
-    def calibration_rounds(self, round_s: float) -> int:
-        """Rounds of one more untimed run, 1 ms in all, that tell a short round's pace; 0: no need."""
-        if self._stopping.loops is not None or round_s >= 10 * self._shortest:
+    def calibration_iterations(self, iteration_s: float) -> int:
+        """Iterations of one more untimed run, 1 ms in all, that calibrate short ones; 0: none needed."""
+        if self._stopping.loops is not None or iteration_s >= 10 * self._shortest:
             return 0
-        return min(max(1, round(1e-3 / max(round_s, SHORTEST_S))), MOST_ROUNDS_A_SAMPLE)
+        return min(max(1, round(1e-3 / max(iteration_s, SHORTEST_S))), MOST_ITERATIONS_A_SAMPLE)
 
     def _over(self, samples: Sampled, elapsed_s: float) -> bool:
-        needed = 1 if self._round_s > LONG_ROUND_S else FEWEST_BATCHES
+        needed = 1 if self._iteration_s > LONG_ITERATION_S else FEWEST_BATCHES
         return elapsed_s >= self._stopping.max_time and samples.batches >= needed
 
     def due(self, samples: Sampled, elapsed_s: float) -> bool:
@@ -115,19 +115,19 @@ class StoppingRule:
             return "precision"
         return "max-time" if over else None
 
-    def next_batch(self, round_s: float, samples: Sampled, elapsed_s: float) -> tuple[int, int]:
-        """(rounds per sample, samples) of the next batch; `round_s` counts until there are samples."""
+    def next_batch(self, iteration_s: float, samples: Sampled, elapsed_s: float) -> tuple[int, int]:
+        """(iterations per sample, samples) of the next batch; `iteration_s` is used while there are none."""
         if self._stopping.loops is not None:
-            self.rounds_per_sample = self._stopping.loops
+            self.iterations_per_sample = self._stopping.loops
             return self._stopping.loops, 1
         if samples.count:
-            round_s = samples.latest * self._divisor
-        self._round_s = round_s = max(round_s, SHORTEST_S)
-        if not self.rounds_per_sample:
-            wanted = math.ceil(min(self._shortest / round_s, MOST_ROUNDS_A_SAMPLE))
-            self.rounds_per_sample = max(1, wanted)
-        sample_s = round_s * self.rounds_per_sample
+            iteration_s = samples.latest * self._divisor
+        self._iteration_s = iteration_s = max(iteration_s, SHORTEST_S)
+        if not self.iterations_per_sample:
+            wanted = math.ceil(min(self._shortest / iteration_s, MOST_ITERATIONS_A_SAMPLE))
+            self.iterations_per_sample = max(1, wanted)
+        sample_s = iteration_s * self.iterations_per_sample
         limit = self._stopping.max_time
         batch_s = max(min(BATCH_S, limit / FEWEST_FOR_PRECISION), BATCH_SHARE * elapsed_s)
         count = min(batch_s, max(limit - elapsed_s, 0.0)) / sample_s
-        return self.rounds_per_sample, max(1, min(int(count), MOST_SAMPLES_A_BATCH))
+        return self.iterations_per_sample, max(1, min(int(count), MOST_SAMPLES_A_BATCH))

@@ -115,7 +115,6 @@ TEST_KEYS = (
         "call",
         "chunk",
         "copy",
-        "headline",
         "instead",
         "largest-count",
         "lie",

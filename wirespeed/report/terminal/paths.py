@@ -32,7 +32,7 @@ _OWN, _STAGED = ("gpu", "ipc"), ("pipelined", "staged")
 
 def group(path: Path) -> str:
     """Where the data lie, and who moves them."""
-    if path.within:
+    if path.intra_rank:
         return GROUPS[4]
     if path.memory in ("pageable", "pinned"):
         return GROUPS[0]
@@ -59,7 +59,7 @@ def print_paths(console: Console, rows: Iterable[Row]) -> None:
         if row.path.without:
             settings = " ".join(f"{name}={value}" for name, value in row.path.variables.items())
             line.append(f"; {row.path.without} with {settings}", style="dim")
-        if not row.path.default and not row.path.within:
+        if not row.path.default and not row.path.intra_rank:
             line.append("; only when named", style="dim")
         say(console, line, indent=width + 17)
         if row.lacks is not None:

@@ -1,0 +1,72 @@
+"""What the programs of a phase open they close, also where a later one cannot be made."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from wirespeed.job.plan import Plan
+from wirespeed.paths import find_path
+from wirespeed.patterns import Shape, find_pattern
+from wirespeed.rank.context import Unusable
+from wirespeed.rank.program import Program
+from wirespeed.rank.size_run import SizeRun
+from wirespeed.statistics.stopping import Stopping
+
+
+class Library:
+    """Programs by number, of which a given one cannot be made."""
+
+    def __init__(self, fails_at: int) -> None:
+        self.fails_at, self.opened, self.closed = fails_at, 0, list[int]()
+
+    def ws_program_open(self, *_: object) -> int:
+        self.opened += 1
+        if self.opened == self.fails_at:
+            raise Unusable("no room")
+        return self.opened
+
+    ws_chain_open = ws_program_open
+
+    def ws_program_close(self, program: int) -> None:
+        self.closed.append(program)
+
+
+def context_of(library: Library, pattern: str, plan: Plan) -> Any:
+    core = SimpleNamespace(
+        lib=library, ffi=SimpleNamespace(new=lambda _, given: given), check=lambda result: result
+    )
+    return SimpleNamespace(
+        core=core,
+        comm=SimpleNamespace(rank=0, size=2),
+        device=None,
+        plan=plan,
+        pattern=find_pattern(pattern),
+        shape=Shape(2, {"steps": 4}),
+        offset=0,
+        fault=None,
+        tell=None,
+        collectively=lambda call, undo: call(),
+    )
+
+
+@pytest.mark.parametrize("fails_at", [pytest.param(2, id="a later link"), pytest.param(3, id="the chain")])
+def test_what_was_opened_is_closed(fails_at: int) -> None:
+    """Protects memory and streams of a rank that continues with the next size."""
+    library = Library(fails_at)
+    with pytest.raises(Unusable):
+        Program(context_of(library, "ring", Plan()), None, None, 4096, 0)
+    # The last opened first: a chain uses its links.
+    assert library.closed == list(range(fails_at - 1, 0, -1))
+
+
+def test_the_first_program_is_closed_where_the_second_cannot_be_made() -> None:
+    """Protects the same where --loops wants a program of one buffer besides the checked one."""
+    library = Library(2)
+    context = context_of(library, "pingpong", Plan(stopping=Stopping(loops=5)))
+    run = SizeRun(context, find_path("host"), None, None, 4096, 0, (0, 1))
+    with pytest.raises(Unusable):
+        run._sampled(None)  # type: ignore[arg-type]
+    assert library.closed == [1]
