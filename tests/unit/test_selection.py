@@ -62,7 +62,7 @@ class TestSelect:
             ("rma-h", "did you mean rma-host"),
             ("al", "did you mean all?"),
             ("zebra", "there is no path called 'zebra'; 'wirespeed paths' lists them"),
-            ("rmb*", "no path's name fits 'rmb*'; 'wirespeed paths' lists them"),
+            ("rmb*", "no path's name matches 'rmb*'; 'wirespeed paths' lists them"),
         ],
     )
     def test_misspelt_words(self, word: str, says: str) -> None:

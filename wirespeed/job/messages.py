@@ -1,6 +1,6 @@
-"""How ranks talk to their front end: one JSON object a line on standard output, behind a mark.
+"""How ranks talk to their front end: one JSON object per line on standard output, after a mark.
 
-Launchers carry standard output from any host; the mark tells our lines from whatever a library prints.
+Launchers forward standard output from any host; the mark tells our lines from what a library prints.
 """
 
 from __future__ import annotations

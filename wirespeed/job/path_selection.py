@@ -12,16 +12,16 @@ ALL = "all"
 
 
 def is_pattern(word: str) -> bool:
-    """Does the word mean whatever fits it here, rather than one path by its name?"""
+    """Does the word match any number of paths, rather than name one?"""
     return word == ALL or any(letter in word for letter in "*?[")
 
 
 def select(words: Sequence[str], gpus: bool = True, intra_rank: bool = False) -> list[Path]:
-    """The paths meant, none twice; without words every default one. Raises WirespeedError.
+    """The selected paths, each once; without words the default ones. Raises WirespeedError.
 
-    A path called by its name is always among them: that it cannot be measured is worth a line. Patterns
-    and defaults leave out what needs a GPU where `gpus` is False. `intra_rank`: paths
-    that move bytes inside a rank are meant, else those between ranks.
+    A path given by its name is always among them, so that the reason why it cannot be measured is shown.
+    Patterns and defaults leave out what needs a GPU where `gpus` is False. `intra_rank`: select paths that
+    move bytes inside a rank, else those between ranks.
     """
     fitting = [path for path in all_paths() if path.intra_rank == intra_rank]
     here = [path for path in fitting if gpus or not path.needs_device]
@@ -54,7 +54,7 @@ def check(word: str) -> None:
         return
     if is_pattern(word):
         if not any(fnmatchcase(name, word) for name in names):
-            raise WirespeedError(f"no path's name fits '{word}'; 'wirespeed paths' lists them")
+            raise WirespeedError(f"no path's name matches '{word}'; 'wirespeed paths' lists them")
         return
     from difflib import get_close_matches
 

@@ -15,7 +15,7 @@ from wirespeed.errors import WirespeedError
 
 @dataclass(frozen=True)
 class Path:
-    """A way for bytes to go from one rank's buffer to another's."""
+    """How bytes go from one rank's buffer to another's: a transport over a kind of memory."""
 
     name: str
     summary: str
@@ -29,27 +29,27 @@ class Path:
     options: tuple[tuple[str, str], ...] = ()
     """Given to the transport."""
     intra_rank: bool = False
-    """True: moves bytes inside one rank, and none between ranks."""
+    """The path moves bytes inside one rank, none between ranks."""
     library: str = ""
-    """The vendor's library that carries the bytes, as wirespeed/host/libraries.py calls it."""
+    """The vendor's library that moves the bytes, as wirespeed/host/libraries.py names it."""
     needs_device: bool = False
-    """True: only with GPUs (or emulated ones)."""
+    """The path exists only with GPUs (or emulated ones)."""
     gpu_aware_mpi: bool = False
-    """True: hands device pointers to MPI, which may kill the process; tried first, measured last."""
+    """The path gives device pointers to MPI, which may kill the process: tried first, measured last."""
     trial: bool = False
-    """True: moves a few messages first, so that a path that does not work at all is one line."""
+    """The path moves a few messages first, so that one that does not work at all is one line."""
     default: bool = True
-    """Part of a run that names no paths."""
+    """The path is measured when no paths are named."""
     staged: bool = False
-    """True: takes device data through host memory, by intention."""
+    """The path copies device data through host memory by design."""
     without: str = ""
-    """The path that this one is with something switched off: what that is worth is their ratio."""
+    """The path that this one is with something switched off; their ratio says what that is worth."""
     order: int = 50
-    """Place in tables and in runs."""
+    """Position in tables and in runs."""
     variables: dict[str, str] = field(default_factory=dict, hash=False)
     """Environment variables that the path's job step needs; read when MPI starts."""
     switched: str = ""
-    """The library that reads them: where it is not loaded, they switch nothing."""
+    """The library that reads them: where it is not loaded, they have no effect."""
 
     @property
     def tried_first(self) -> bool:
@@ -57,7 +57,7 @@ class Path:
 
     @property
     def claims_direct(self) -> bool:
-        """Does it promise that bytes between GPUs of a host stay out of the host's memory?"""
+        """Is it declared direct: do bytes between GPUs of a host bypass the host's memory?"""
         on_device = self.memory == "device" and self.into in ("", "device")
         return on_device and not self.staged and not self.without
 

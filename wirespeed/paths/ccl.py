@@ -5,7 +5,7 @@ from wirespeed.paths import Path
 PATHS = (
     Path(
         "nccl",
-        "NCCL send and receive between device buffers; the CPU waits after each round",
+        "NCCL send and receive between device buffers; the CPU waits after each iteration",
         "ccl",
         "device",
         library="nccl",
@@ -16,7 +16,7 @@ PATHS = (
     ),
     Path(
         "nccl-stream",
-        "NCCL send and receive, round after round in the GPU's stream without the CPU",
+        "NCCL send and receive, iterations enqueued in the GPU's stream, without the CPU",
         "ccl",
         "device",
         library="nccl",

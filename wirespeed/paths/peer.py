@@ -37,7 +37,7 @@ PATHS = (
     ),
     Path(
         "gpu",
-        "kernels write the other GPU's memory and signal it, rounds played without the CPU",
+        "kernels write the other GPU's memory and signal it; iterations run without the CPU",
         "gpu",
         "device",
         needs_device=True,
