@@ -153,7 +153,7 @@ class OnePart:
 
     def _lying(self, program: Any) -> Any:
         if lie := self._set.lie:
-            self._core.check(self._core.lib.ws_program_lie(program, lie.encode()))
+            self._core.check(self._core.test_lib.ws_program_inject_fault(program, lie.encode()))
         return program
 
     def _compile(self, steps: list[Step], in_place: bool) -> Any:

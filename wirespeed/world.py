@@ -142,9 +142,6 @@ class World:
     def barrier(self) -> None:
         self.comm.Barrier()
 
-    def abort(self, code: int) -> None:
-        self._mpi.COMM_WORLD.Abort(code)
-
     def leave(self) -> None:
         """Ends MPI, together. Nothing may be left to do: Hydra kills whoever is slower to exit."""
         self.comm.Barrier()

@@ -148,8 +148,8 @@ def test_the_stream_s_own_stamps_are_true(measure: Measure, way: str) -> None:
     ("path", "device", "lie"),
     [
         ("nccl", "emulated", "drop-byte"),
-        ("nccl-stream", "emulated", "drop-round"),
-        ("nccl-stream", "cuda", "repeat-round"),
+        ("nccl-stream", "emulated", "drop-iteration"),
+        ("nccl-stream", "cuda", "repeat-iteration"),
     ],
 )
 def test_a_lie_is_found_out(measure: Measure, path: str, device: str, lie: str) -> None:

@@ -180,7 +180,7 @@ def test_one_buffer_for_both_ways(tmp_path: Path) -> None:
     assert {entry["details"]["method"] for entry in found["gpu"]} <= {"packets", "stores"}
 
 
-@pytest.mark.parametrize("lie", ["drop-byte", "drop-round", "repeat-round"])
+@pytest.mark.parametrize("lie", ["drop-byte", "drop-iteration", "repeat-iteration"])
 def test_a_lie_is_found_out(lie: str, tmp_path: Path) -> None:
     """Protects the check of these paths' bytes: each one's trial ends with the first wrong byte."""
     done = pingpong(

@@ -63,7 +63,7 @@ def test_every_pattern(ranks: Ranks, tmp_path: Path) -> None:
         assert all(entry["checked"]["bytes"] > 0 for entry in entries) or pattern == "stream"
 
 
-@pytest.mark.parametrize("fault", ["drop-byte", "drop-round", "repeat-round"])
+@pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration", "repeat-iteration"])
 def test_a_path_that_lies_is_found_out(fault: str, ranks: Ranks) -> None:
     """Protects the check itself, whose kernels run on the GPU."""
     told = ranks("all_patterns.py", "cuda", "8,65536", ",".join(ANY_PATTERN), f"lie={fault}")

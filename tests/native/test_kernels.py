@@ -18,7 +18,7 @@ def core() -> Core:
 
 
 def compile_for(core: Core, architecture: str) -> int:
-    return int(core.check(core.lib.ws_kernel_compile(architecture.encode())))
+    return int(core.check(core.test_lib.ws_kernel_compile(architecture.encode())))
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def nvidia(core: Core, nvrtc: Path) -> Core:
 def assembly(core: Core, nvrtc: Path) -> str:
     """The kernels as NVRTC compiles them, from their text alone."""
     library, program = ctypes.CDLL(str(nvrtc)), ctypes.c_void_p()
-    source = core.text(core.lib.ws_kernel_source()).encode()
+    source = core.text(core.test_lib.ws_kernel_source()).encode()
     assert library.nvrtcCreateProgram(ctypes.byref(program), source, None, 0, None, None) == 0
     options = (ctypes.c_char_p * 2)(b"--gpu-architecture=compute_90", b"-std=c++17")
     assert library.nvrtcCompileProgram(program, 2, options) == 0
