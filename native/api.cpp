@@ -114,7 +114,7 @@ ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
             steps.resize(std::max(steps.size(), static_cast<std::size_t>(each.step) + 1));
             auto& step = steps[static_cast<std::size_t>(each.step)];
             (each.receives ? step.receives : step.sends)
-                .push_back({each.peer, each.offset, each.bytes, each.there});
+                .push_back({each.peer, each.offset, each.bytes, each.remote_offset});
             if (each.receives) received = std::max(received, each.offset + each.bytes);
         }
         Buffers used = buffers->buffers;
@@ -131,7 +131,7 @@ ws_program* ws_chain_open(ws_program** links, uint64_t count, const ws_add* adds
         const Buffers& buffers = links[0]->buffers;
         std::vector<Link> chain;
         for (uint64_t i = 0; i < count; ++i) chain.push_back({links[i]->program.get(), {}});
-        // What the last link brings is what the round ends with.
+        // What the last link brings is what the iteration ends with.
         const std::size_t received = links[count - 1]->received;
         for (uint64_t i = 0; i < add_count; ++i) {
             const ws_add& each = adds[i];
@@ -147,11 +147,12 @@ ws_program* ws_chain_open(ws_program** links, uint64_t count, const ws_add* adds
         return new ws_program{owner, buffers, received, false, std::move(program)};
     });
 }
-int ws_program_run(ws_program* program, int lead_in, int rounds_per_sample, int samples,
+int ws_program_run(ws_program* program, int untimed, int iterations_per_sample, int samples,
                    double* seconds) {
     return succeeded([&] {
-        program->program->run({lead_in, rounds_per_sample, samples, program->barrier_per_sample},
-                              {seconds, static_cast<std::size_t>(samples)});
+        program->program->run(
+            {untimed, iterations_per_sample, samples, program->barrier_per_sample},
+            {seconds, static_cast<std::size_t>(samples)});
     });
 }
 int ws_program_clock(ws_program* program, double* cost, double* resolution) {
@@ -164,7 +165,7 @@ int ws_program_clock(ws_program* program, double* cost, double* resolution) {
 const char* ws_program_describe(ws_program* program) {
     return kept_text([&] {
         std::string text = program->program->describe();
-        if (program->barrier_per_sample && !program->program->can_begin_together())
+        if (program->barrier_per_sample && !program->program->has_barrier())
             text += std::string(text.empty() ? "" : ", ") + "\"samples\": \"back to back\"";
         return "{" + text + "}";
     });

@@ -88,7 +88,7 @@ const char* ws_device_copies(ws_device* device);
 
 /* ---- control ------------------------------------------------------------------------------------
  */
-/* Set-up traffic, carried by whoever started the ranks. Each function is collective, gets `user` as
+/* Set-up traffic, by whatever started the ranks. Each function is collective, gets `user` as
  * it was given, and returns 0, or another value to make the core's call fail. The core calls them
  * in the thread that called it, and only inside collective functions and ws_program_run. */
 typedef struct ws_control {
@@ -141,7 +141,7 @@ typedef struct ws_transfer {
     int32_t peer;
     int32_t reserved;
     uint64_t offset, bytes;
-    uint64_t there; /* where they lie in the peer's receive buffer (of a send) or send buffer */
+    uint64_t remote_offset; /* in the peer's receive buffer (of a send) or send buffer */
 } ws_transfer;
 
 typedef struct ws_program ws_program;
@@ -160,12 +160,13 @@ typedef struct ws_add {
     uint64_t offset, bytes;
     double value;
 } ws_add;
-/* A program whose round is one round of each link, in order; all links have the same buffers. */
+/* A program whose iteration is one iteration of each link, in order; all links have the same
+ * buffers. */
 ws_program* ws_chain_open(ws_program** links, uint64_t count, const ws_add* adds,
                           uint64_t add_count);
-/* Collective. Runs lead_in rounds, then samples x rounds_per_sample rounds; seconds[i]: sample i
- * per round. */
-int ws_program_run(ws_program* program, int lead_in, int rounds_per_sample, int samples,
+/* Collective. Runs untimed iterations, then samples x iterations_per_sample iterations; seconds[i]:
+ * sample i per iteration. */
+int ws_program_run(ws_program* program, int untimed, int iterations_per_sample, int samples,
                    double* seconds);
 /* The clock that stamps its samples, in seconds: what a reading costs, and its smallest step. */
 int ws_program_clock(ws_program* program, double* cost, double* resolution);

@@ -47,7 +47,7 @@ def test_gpus_have_every_kernel_that_the_cpu_has(
     """Protects GPUs from a kernel that ran in all other tests: they find it by name, with its arguments."""
     program = tmp_path / "names"
     own = Path(__file__).parent / "kernel_names.cpp"
-    sources = [own, native / "kernels/kernels.cpp", native / "kernels/bulk_model.cpp"]
+    sources = [own, native / "kernels/kernels.cpp", native / "kernels/tma_model.cpp"]
     command = [cxx, "-std=c++20", "-I", str(native), "-o", str(program), *map(str, sources), "-lpthread"]
     subprocess.run(command, check=True)
     said = subprocess.run([program], capture_output=True, text=True, check=True).stdout

@@ -115,15 +115,16 @@ TEST_KEYS = (
         "call",
         "chunk",
         "copy",
+        "enqueue",
         "headline",
         "instead",
+        "iterations",
         "largest-count",
         "lie",
-        "method",
         "offset",
-        "rounds",
+        "protocol",
     ),
-    *("shared", "slots", "streams", "tell", "threads", "transfers-before", "way"),
+    *("shared", "signal", "slots", "streams", "threads", "transfers-before"),
 )
 
 

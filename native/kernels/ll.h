@@ -1,11 +1,11 @@
-// Messages as packets of 16 bytes that carry payload and flag together: who sees the flag has the
-// payload, and nothing need be waited for on the way.
+// The low-latency protocol (LL): packets of 16 bytes with data and flag in one store. Who sees the
+// flag has the data; the critical path has no fence.
 #pragma once
 
 #include "kernels/platform_wire.h"
 
 #define WS_PACKET_BYTES (4 * WS_PACKET_WORDS)
-/// How many packets a thread has under way at once.
+/// How many packets a thread has in flight at once.
 #define WS_AT_ONCE 4
 
 /// Calls until(): true once it says so; false when the host wants the kernel to end, at which it
@@ -49,7 +49,7 @@ WS_SELDOM void ws_unpack_bytes(u8* to, u32 left, WsPacket packet) {
     }
 }
 
-/// `left`: bytes that the packet carries. Messages lie on whole words where `words` says so.
+/// `left`: bytes that the packet holds. Messages lie on whole words where `words` says so.
 template <bool words> WS_INLINE WsPacket ws_pack(const u8* from, u32 left, u32 flag) {
     if (!words || (left & 3) != 0) return ws_pack_bytes(from, left, flag);
     WsPacket packet = {{0, 0, 0}, flag};
@@ -68,7 +68,7 @@ template <bool words> WS_INLINE void ws_unpack(u8* to, u32 left, const WsPacket&
 
 /// The threads of a block send `count` packets together. (A message of no bytes is one packet.)
 template <bool words>
-WS_INLINE void ws_send_packets(WsPacket* slot, const u8* from, u64 bytes, u32 count, u32 flag) {
+WS_INLINE void ws_ll_send(WsPacket* slot, const u8* from, u64 bytes, u32 count, u32 flag) {
     const u32 lanes = ws_lanes(), lane = ws_lane();
     if (count <= lanes) {
         if (lane < count) {
@@ -93,8 +93,8 @@ WS_INLINE void ws_send_packets(WsPacket* slot, const u8* from, u64 bytes, u32 co
 
 /// Back when the packet lies in its place; false: told to give up.
 template <bool words>
-WS_INLINE bool ws_receive_packet(u8* to, u32 left, const WsPacket* from, u32 flag,
-                                 const u32* stop) {
+WS_INLINE bool ws_ll_receive_packet(u8* to, u32 left, const WsPacket* from, u32 flag,
+                                    const u32* stop) {
     WsPacket packet;
     const bool there = ws_spin(stop, [&] {
         packet = ws_load_packet(from);
@@ -107,13 +107,13 @@ WS_INLINE bool ws_receive_packet(u8* to, u32 left, const WsPacket* from, u32 fla
 
 /// Back when this thread's packets lie in the message's place; false: told to give up.
 template <bool words>
-WS_INLINE bool ws_receive_packets(u8* to, u64 bytes, const WsPacket* slot, u32 count, u32 flag,
-                                  const u32* stop) {
+WS_INLINE bool ws_ll_receive(u8* to, u64 bytes, const WsPacket* slot, u32 count, u32 flag,
+                             const u32* stop) {
     const u32 lanes = ws_lanes(), lane = ws_lane();
     if (count <= lanes) {
         if (lane >= count) return true;
         const u32 at = lane * WS_PACKET_BYTES;
-        return ws_receive_packet<words>(to + at, ws_rest(bytes, at), slot + lane, flag, stop);
+        return ws_ll_receive_packet<words>(to + at, ws_rest(bytes, at), slot + lane, flag, stop);
     }
     for (u32 first = lane; first < count; first += WS_AT_ONCE * lanes) {
         WsPacket packets[WS_AT_ONCE] = {};

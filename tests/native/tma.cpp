@@ -1,6 +1,6 @@
-// Copies by the bulk copy engine, on the CPU's model of it. Built by test_bulk.py; what is wrong is
-// one line, and the exit code 1.
-#include "kernels/bulk.h"
+// Copies by the bulk copy engine (TMA), on the CPU's model of it. Built by test_tma.py; what is
+// wrong is one line, and the exit code 1.
+#include "kernels/tma.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -15,15 +15,15 @@ constexpr u64 copies = 4;
 /// So many copies one after the other, of content that the kernel writes by itself. `wrong` counts
 /// the bytes that a block did not find where it copied them to.
 WS_KERNEL copy_and_look(u64 to, u64 from, u64 bytes, u64* wrong) {
-    WsBulk bulk;
-    ws_bulk_begin(bulk);
+    WsTma tma;
+    ws_tma_begin(tma);
     ws_sync();
     for (u64 copy = 0; copy < copies; ++copy) {
         const u64 target = to + copy * bytes;
         if (ws_blocks() == 1)
             ws_for_each(bytes, [=](u64 i) { ws_at<u8>(from)[i] = (u8)(7 * i + i / 256 + copy); });
         ws_sync();
-        ws_bulk_copy(bulk, target, from, bytes);
+        ws_tma_copy(tma, target, from, bytes);
         ws_sync();
         if (ws_blocks() == 1)
             ws_for_each(bytes, [=](u64 i) {

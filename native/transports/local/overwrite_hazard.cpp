@@ -1,4 +1,4 @@
-#include "transports/local/early.hpp"
+#include "transports/local/overwrite_hazard.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -32,8 +32,8 @@ bool receives_overlap(std::span<const Step> steps, bool in_order) {
 
 }  // namespace
 
-bool may_come_early(Control& control, std::span<const Step> steps, const Buffers& buffers,
-                    bool in_order) {
+bool has_overwrite_hazard(Control& control, std::span<const Step> steps, const Buffers& buffers,
+                          bool in_order) {
     const auto ranks = exchange(control, [&] {
         return buffers.send == buffers.receive || receives_overlap(steps, in_order);
     });

@@ -1,6 +1,6 @@
-// The rounds of a program over a window. In each transfer one side is active: it puts (the sender)
-// or gets (the receiver). The other side, the passive one, does no more than exchange empty
-// messages with it: "ready" before the active side may begin, "done" when the bytes are there.
+// The iterations of a program over a window. In each transfer one side is active: it puts (the
+// sender) or gets (the receiver). The other side, the passive one, does no more than exchange empty
+// messages with it: "ready" before the active side may begin, "done" when the bytes have arrived.
 #pragma once
 
 #include <algorithm>
@@ -17,23 +17,24 @@ namespace wirespeed::rma {
 struct Choice {
     bool get = false;  ///< the receiver is the active side
     /// The active side waits until the passive one has begun the step. A get always does: the data
-    /// must be there before it is read. A put does where it could come too early (may_come_early).
+    /// must be ready before it is read. A put does where it could overwrite what is in use
+    /// (has_overwrite_hazard).
     bool ready_notice = false;
     std::size_t piece = 0;  ///< the most bytes for one call
 };
 
-/// One transfer. The numbers that tell a transfer's notices from others' are its place among all
-/// from the same rank to the same rank: both ends count alike.
+/// One transfer. The number that distinguishes a transfer's notices from others' is its place among
+/// all from the same rank to the same rank: both ends count alike.
 struct Part {
     std::byte* here;
-    mpi::Aint there;  ///< in the peer's window
+    mpi::Aint remote_offset;  ///< in the peer's window
     std::size_t bytes;
     int peer, number;
 };
 
-template <class Abi> class Script final : public Action {
+template <class Abi> class OpList final : public Action {
   public:
-    Script(mpi::World<Abi>& world, const mpi::WindowCalls<Abi>& calls, typename Abi::Win window,
+    OpList(mpi::World<Abi>& world, const mpi::WindowCalls<Abi>& calls, typename Abi::Win window,
            Choice choice, Page& page)
         : mpi_(world.calls), calls_(calls), communicator_(world.communicator), window_(window),
           choice_(choice), page_(page), move_(page.name(mover())),
@@ -41,23 +42,23 @@ template <class Abi> class Script final : public Action {
           tell_(page.name("MPI_Send of a notice")), wait_(page.name("MPI_Recv of a notice")),
           wait_some_(page.name("MPI_Waitsome of notices")) {}
 
-    /// `there` is `step` as its peers see it.
-    void add(const Step& step, const Step& there, const Buffers& buffers) {
+    /// `theirs` is `step` as its peers see it.
+    void add(const Step& step, const Step& theirs, const Buffers& buffers) {
         Turn turn;
         const auto add_all = [&](const std::vector<Transfer>& mine,
-                                 const std::vector<Transfer>& theirs, bool sends) {
+                                 const std::vector<Transfer>& seen, bool sends) {
             const bool active = sends != choice_.get;
             std::byte* const base = sends ? buffers.send : buffers.receive;
             for (std::size_t i = 0; i < mine.size(); ++i) {
                 const int number = numbers_[{mine[i].peer, sends}]++ % numbers_at_once;
-                const Part part{base + mine[i].offset, static_cast<mpi::Aint>(theirs[i].offset),
+                const Part part{base + mine[i].offset, static_cast<mpi::Aint>(seen[i].offset),
                                 mine[i].bytes, mine[i].peer, number};
                 (active ? turn.active : turn.passive).push_back(part);
                 turn.exposed |= !active && part.bytes > 0;
             }
         };
-        add_all(step.sends, there.sends, true);
-        add_all(step.receives, there.receives, false);
+        add_all(step.sends, theirs.sends, true);
+        add_all(step.receives, theirs.receives, false);
         const std::size_t active = turn.active.size();
         requests_.resize(std::max(requests_.size(), active));
         arrived_.resize(std::max(arrived_.size(), active));
@@ -111,7 +112,7 @@ template <class Abi> class Script final : public Action {
             mpi_.check(code, "MPI_Recv", "a notice from peer " + std::to_string(part.peer));
     }
 
-    /// All of them under way, then a flush for each peer, then the notices.
+    /// All of them in flight, then a flush for each peer, then the notices.
     template <class Parts> void move(const Parts& parts) {
         for (const Part& part : parts) start(part);
         flushed_.clear();
@@ -145,7 +146,7 @@ template <class Abi> class Script final : public Action {
         page_.enter(move_, part.peer);
         for (std::size_t begin = 0; begin < part.bytes; begin += choice_.piece) {
             const int count = static_cast<int>(std::min(choice_.piece, part.bytes - begin));
-            const mpi::Aint at = part.there + static_cast<mpi::Aint>(begin);
+            const mpi::Aint at = part.remote_offset + static_cast<mpi::Aint>(begin);
             const int code = choice_.get ? calls_.get(part.here + begin, count, mpi_.byte,
                                                       part.peer, at, count, mpi_.byte, window_)
                                          : calls_.put(part.here + begin, count, mpi_.byte,

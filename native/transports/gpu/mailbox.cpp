@@ -1,4 +1,4 @@
-#include "transports/gpu/inbox.hpp"
+#include "transports/gpu/mailbox.hpp"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ constexpr std::size_t most_ring = std::size_t{2} << 20, all_rings = std::size_t{
 
 }  // namespace
 
-Inbox::Inbox(Context& context, unsigned most_blocks)
+Mailbox::Mailbox(Context& context, unsigned most_blocks)
     : context_(context),
       ring_bytes_(std::min(
           most_ring, all_rings / static_cast<std::size_t>(context.control.size()) / line * line)),
@@ -29,7 +29,7 @@ Inbox::Inbox(Context& context, unsigned most_blocks)
     });
 }
 
-void Inbox::raise(int peer, std::uint32_t sent, std::uint32_t received) {
+void Mailbox::raise(int peer, std::uint32_t sent, std::uint32_t received) {
     // Flags count what was received; readies and credit, behind them, what was sent.
     std::vector<std::uint32_t> words((2 * words_bytes_ + line) / sizeof(std::uint32_t), sent);
     std::fill_n(words.begin(), words_bytes_ / sizeof(std::uint32_t), received);
@@ -37,18 +37,18 @@ void Inbox::raise(int peer, std::uint32_t sent, std::uint32_t received) {
                          words.data(), words.size() * sizeof(std::uint32_t));
 }
 
-void Inbox::close() {
+void Mailbox::close() {
     close_peers();
     context_.control.barrier();
     mine_ = {};
 }
 
-Inbox::~Inbox() {
+Mailbox::~Mailbox() {
     close_peers();
     mine_.hand_over();
 }
 
-void Inbox::close_peers() noexcept {
+void Mailbox::close_peers() noexcept {
     for (std::size_t rank = 0; rank < opened_.size(); ++rank) {
         if (!opened_[rank] || static_cast<int>(rank) == context_.control.rank()) continue;
         try {
@@ -60,7 +60,7 @@ void Inbox::close_peers() noexcept {
     }
 }
 
-std::uint64_t Inbox::part(int owner, int writer, std::size_t at) {
+std::uint64_t Mailbox::part(int owner, int writer, std::size_t at) {
     auto& base = opened_.at(static_cast<std::size_t>(owner));
     if (!base)
         base = owner == context_.control.rank()

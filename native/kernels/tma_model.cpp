@@ -1,4 +1,4 @@
-#include "kernels/bulk_model.hpp"
+#include "kernels/tma_model.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -24,15 +24,15 @@ void check_place(const void* to, const void* from, std::size_t bytes) {
 
 }  // namespace
 
-void BulkModel::begin(Barrier barrier) { barriers_[barrier] = {}; }
+void TmaModel::begin(Barrier barrier) { barriers_[barrier] = {}; }
 
-BulkModel::Phases& BulkModel::phases(Barrier barrier) {
+TmaModel::Phases& TmaModel::phases(Barrier barrier) {
     const auto found = barriers_.find(barrier);
     if (found == barriers_.end()) throw Error("a bulk copy's barrier was never begun");
     return found->second;
 }
 
-void BulkModel::load(void* to, const void* from, std::size_t bytes, Barrier barrier) {
+void TmaModel::load(void* to, const void* from, std::size_t bytes, Barrier barrier) {
     check_place(to, from, bytes);
     if (!fenced_) throw Error("a bulk copy loads without a fence after plain stores");
     Phases& phase = phases(barrier);
@@ -44,16 +44,17 @@ void BulkModel::load(void* to, const void* from, std::size_t bytes, Barrier barr
     happen();
 }
 
-void BulkModel::land(const Load& load) {
+void TmaModel::land(const Load& load) {
     std::memcpy(load.to, load.from, load.bytes);
     Phases& phase = phases(load.barrier);
     phase.expects = false;
     ++phase.ended;
 }
 
-void BulkModel::wait(Barrier barrier, unsigned parity) {
+void TmaModel::wait(Barrier barrier, unsigned parity) {
     happen();
-    // As the instruction has it: the phase before the present one is the one that is told apart.
+    // As the instruction has it: the phase before the present one is the one that parity tells
+    // apart.
     const Phases& phase = phases(barrier);
     if (phase.ended % 2 != parity) return;
     const auto load = std::find_if(loads_.begin(), loads_.end(),
@@ -63,54 +64,54 @@ void BulkModel::wait(Barrier barrier, unsigned parity) {
     loads_.erase(load);
 }
 
-void BulkModel::store(void* to, const void* from, std::size_t bytes) {
+void TmaModel::store(void* to, const void* from, std::size_t bytes) {
     check_place(to, from, bytes);
     stores_.push_back({to, from, bytes, grid.lane, {}});
     happen();
 }
 
-void BulkModel::Store::read_now() {
+void TmaModel::Store::read_now() {
     const auto* first = static_cast<const unsigned char*>(from);
     if (!read) content.assign(first, first + bytes);
     read = true;
 }
 
-void BulkModel::Store::write_now() {
+void TmaModel::Store::write_now() {
     read_now();
     if (!written) std::memcpy(to, content.data(), bytes);
     written = true;
     content = {};
 }
 
-void BulkModel::wait_read(std::size_t most) {
+void TmaModel::wait_read(std::size_t most) {
     happen();
     std::size_t later = 0;
     for (auto store = stores_.rbegin(); store != stores_.rend(); ++store)
         if (store->lane == grid.lane && later++ >= most) store->read_now();
 }
 
-void BulkModel::wait_written() {
+void TmaModel::wait_written() {
     const auto mine = [](const Store& store) { return store.lane == grid.lane; };
     for (Store& store : stores_)
         if (mine(store)) store.write_now();
     std::erase_if(stores_, mine);
 }
 
-void BulkModel::finish() const {
+void TmaModel::finish() const {
     if (!loads_.empty() || !stores_.empty())
-        throw Error("its bulk copies were under way when it ended");
+        throw Error("its bulk copies were in flight when it ended");
 }
 
 /// Some of what may be done by now.
-void BulkModel::happen() {
+void TmaModel::happen() {
     std::erase_if(loads_, [this](const Load& load) {
-        const bool lands = draw_.one_in(4);
+        const bool lands = random_.one_in(4);
         if (lands) land(load);
         return lands;
     });
     for (Store& store : stores_) {
-        if (draw_.one_in(4)) store.read_now();
-        if (draw_.one_in(8)) store.write_now();
+        if (random_.one_in(4)) store.read_now();
+        if (random_.one_in(8)) store.write_now();
     }
 }
 

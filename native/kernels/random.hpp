@@ -1,4 +1,4 @@
-// What a test run leaves to chance, drawn by a seed.
+// What a test run leaves to chance: random numbers from a seed.
 #pragma once
 
 #include <algorithm>
@@ -6,10 +6,10 @@
 
 namespace wirespeed::cpu {
 
-/// Draws nothing where the seed is 0.
-class Draw {
+/// Changes nothing where the seed is 0.
+class Random {
   public:
-    Draw(unsigned seed, unsigned long long block)
+    Random(unsigned seed, unsigned long long block)
         : on_(seed != 0), random_(static_cast<unsigned>(seed + 7919 * block)) {}
 
     bool one_in(unsigned chances) { return on_ && random_() % chances == 0; }

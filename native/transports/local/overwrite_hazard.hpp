@@ -1,4 +1,4 @@
-// May what a peer writes into this rank's memory come too early?
+// Can what a peer writes into this rank's memory overwrite what is still in use?
 #pragma once
 
 #include <span>
@@ -12,10 +12,10 @@ namespace wirespeed {
 /// what was not sent yet. Where two senders write to the same place: the later one might be
 /// overtaken. Where one sender writes to the same place twice, only if what it writes does not land
 /// `in_order`. Not else: nobody reads a receive buffer before run() is over, which is when all of
-/// the last round has arrived.
+/// the last iteration has arrived.
 ///
 /// Every rank calls it and gets the same answer.
-bool may_come_early(Control& control, std::span<const Step> steps, const Buffers& buffers,
-                    bool in_order = true);
+bool has_overwrite_hazard(Control& control, std::span<const Step> steps, const Buffers& buffers,
+                          bool in_order = true);
 
 }  // namespace wirespeed

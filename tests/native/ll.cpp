@@ -1,6 +1,6 @@
-// Messages in packets, as the kernels send and receive them, on the CPU: packets. Two threads stand
-// for two GPUs. Built by test_packets.py; what is wrong is one line, and the exit code 1.
-#include "kernels/packets.h"
+// LL messages, as the kernels send and receive them, on the CPU. Two threads stand
+// for two GPUs. Built by test_ll.py; what is wrong is one line, and the exit code 1.
+#include "kernels/ll.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -49,10 +49,9 @@ template <bool words> void pass(const Message& message, u32 flag) {
     u32 stop = 0;
     bool good = false;
     {
-        std::jthread receiver([&] {
-            good = ws_receive_packets<words>(target, message.bytes, slot, count, flag, &stop);
-        });
-        ws_send_packets<words>(slot, source, message.bytes, count, flag);
+        std::jthread receiver(
+            [&] { good = ws_ll_receive<words>(target, message.bytes, slot, count, flag, &stop); });
+        ws_ll_send<words>(slot, source, message.bytes, count, flag);
     }
     if (!good) wrong(message, "not received", 0);
     for (std::size_t i = 0; i < message.bytes; ++i)
@@ -71,8 +70,7 @@ void give_up() {
     u32 stop = 0;
     bool good = true;
     {
-        std::jthread receiver(
-            [&] { good = ws_receive_packets<false>(target, 40, slot, 5, 9, &stop); });
+        std::jthread receiver([&] { good = ws_ll_receive<false>(target, 40, slot, 5, 9, &stop); });
         ws_store_flag(&stop, 1);
     }
     if (good) wrong({40, 0, 0, 0, false}, "received what was never sent", 0);

@@ -10,23 +10,23 @@
 
 namespace wirespeed::ccl {
 
-class Script {
+class OpList {
   public:
-    Script(Communicator& communicator, Page& page, std::span<const Step> steps,
+    OpList(Communicator& communicator, Page& page, std::span<const Step> steps,
            const Buffers& buffers);
 
-    /// The ranks meet: what comes behind it in the stream starts when all have come so far.
-    static Script meeting(Communicator& communicator, Page& page);
+    /// A barrier: what comes behind it in the stream starts when all ranks have come so far.
+    static OpList barrier(Communicator& communicator, Page& page);
 
-    /// Puts one round into the communicator's stream.
+    /// Puts one iteration into the communicator's stream.
     void enqueue();
     /// Waits until all that is in the stream is done.
     void wait();
 
     /// The rank that the last group waits for.
     int last_peer() const { return groups_.empty() ? -1 : groups_.back().peer; }
-    /// Does a message of no bytes occur? NCCL may leave it out, so it is carried as one byte.
-    bool carries_nothing() const { return carries_nothing_; }
+    /// Does a message of no bytes occur? NCCL may leave it out, so it is sent as one byte.
+    bool has_empty_messages() const { return has_empty_messages_; }
 
   private:
     struct Part {
@@ -40,7 +40,7 @@ class Script {
         std::size_t begin, end;
         int peer;
     };
-    Script(Communicator& communicator, Page& page);
+    OpList(Communicator& communicator, Page& page);
     void add(const Transfer& transfer, std::byte* base, bool sends);
     void close_group(std::size_t begin);
 
@@ -48,7 +48,7 @@ class Script {
     Page& page_;
     std::vector<Part> parts_;
     std::vector<Group> groups_;
-    bool carries_nothing_ = false;
+    bool has_empty_messages_ = false;
     CallId group_, wait_;
 };
 

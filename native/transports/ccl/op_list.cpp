@@ -1,14 +1,14 @@
-#include "transports/ccl/script.hpp"
+#include "transports/ccl/op_list.hpp"
 
 namespace wirespeed::ccl {
 
-Script::Script(Communicator& communicator, Page& page)
+OpList::OpList(Communicator& communicator, Page& page)
     : communicator_(communicator), page_(page), group_(page.name("ncclGroupEnd")),
       wait_(page.name("NCCL's stream")) {}
 
-Script::Script(Communicator& communicator, Page& page, std::span<const Step> steps,
+OpList::OpList(Communicator& communicator, Page& page, std::span<const Step> steps,
                const Buffers& buffers)
-    : Script(communicator, page) {
+    : OpList(communicator, page) {
     for (const auto& step : steps) {
         const std::size_t begin = parts_.size();
         for (const auto& transfer : step.receives) add(transfer, buffers.receive, false);
@@ -17,34 +17,34 @@ Script::Script(Communicator& communicator, Page& page, std::span<const Step> ste
     }
 }
 
-Script Script::meeting(Communicator& communicator, Page& page) {
-    Script script(communicator, page);
+OpList OpList::barrier(Communicator& communicator, Page& page) {
+    OpList op_list(communicator, page);
     const int rank = communicator.rank(), size = communicator.size();
-    // Each round doubles how many ranks one has heard of.
+    // Dissemination: each turn doubles how many ranks one knows to have arrived.
     for (int distance = 1; distance < size; distance *= 2) {
-        const std::size_t begin = script.parts_.size();
-        script.add({(rank - distance + size) % size, 0, 0}, nullptr, false);
-        script.add({(rank + distance) % size, 0, 0}, nullptr, true);
-        script.close_group(begin);
+        const std::size_t begin = op_list.parts_.size();
+        op_list.add({(rank - distance + size) % size, 0, 0}, nullptr, false);
+        op_list.add({(rank + distance) % size, 0, 0}, nullptr, true);
+        op_list.close_group(begin);
     }
-    return script;
+    return op_list;
 }
 
-void Script::add(const Transfer& transfer, std::byte* base, bool sends) {
+void OpList::add(const Transfer& transfer, std::byte* base, bool sends) {
     if (transfer.bytes) {
         parts_.push_back({base + transfer.offset, transfer.bytes, transfer.peer, sends});
         return;
     }
-    carries_nothing_ = true;
+    has_empty_messages_ = true;
     parts_.push_back({sends ? communicator_.nothing_out() : communicator_.nothing_in(), 1,
                       transfer.peer, sends});
 }
 
-void Script::close_group(std::size_t begin) {
+void OpList::close_group(std::size_t begin) {
     if (parts_.size() > begin) groups_.push_back({begin, parts_.size(), parts_[begin].peer});
 }
 
-void Script::enqueue() {
+void OpList::enqueue() {
     const Nccl::Calls& calls = communicator_.calls();
     const Nccl::Comm comm = communicator_.handle();
     void* const stream = communicator_.stream().native();
@@ -72,7 +72,7 @@ void Script::enqueue() {
     }
 }
 
-void Script::wait() {
+void OpList::wait() {
     page_.enter(wait_, last_peer());
     communicator_.wait([&] { return communicator_.stream().done(); });
 }

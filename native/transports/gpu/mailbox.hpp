@@ -9,16 +9,16 @@
 
 namespace wirespeed {
 
-class Inbox {
+class Mailbox {
   public:
     /// Every rank calls it. `most_blocks`: of a kernel, on any rank.
-    Inbox(Context& context, unsigned most_blocks);
-    ~Inbox();
+    Mailbox(Context& context, unsigned most_blocks);
+    ~Mailbox();
     /// Every rank calls it: the memory is freed when no peer has it open any more. Without it the
     /// memory stays until the process ends.
     void close();
-    Inbox(const Inbox&) = delete;
-    Inbox& operator=(const Inbox&) = delete;
+    Mailbox(const Mailbox&) = delete;
+    Mailbox& operator=(const Mailbox&) = delete;
 
     /// Lets the words that `peer` writes here say that so many transfers have been sent to it and
     /// received from it. Nobody may wait for them or write them meanwhile.

@@ -1,7 +1,7 @@
-// The bulk copy engine of a multiprocessor, played on the CPU as late as it may be: a load lands
-// when its barrier is waited for, a store reads and writes when its group is. Whoever waits too
-// little or for the wrong phase, or uses a stage again too early, finds wrong bytes; what no GPU
-// survives is an Error.
+// A model of the bulk copy engine (TMA) on the CPU, as late as it may be: a load lands when its
+// barrier is waited for, a store reads and writes when its group is. Whoever waits too little or
+// for the wrong phase, or uses a stage again too early, finds wrong bytes; what no GPU survives is
+// an Error.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "kernels/cpu.hpp"
-#include "kernels/draw.hpp"
+#include "kernels/random.hpp"
 
 namespace wirespeed::cpu {
 
-class BulkModel {
+class TmaModel {
   public:
     using Barrier = const void*;  ///< its address in shared memory
 
-    explicit BulkModel(Draw draw) : draw_(draw) {}
+    explicit TmaModel(Random draw) : random_(draw) {}
 
     /// One arrival and the bytes that it expects end a phase.
     void begin(Barrier barrier);
@@ -69,7 +69,7 @@ class BulkModel {
     std::vector<Load> loads_;
     std::vector<Store> stores_;
     bool fenced_ = false;
-    Draw draw_;
+    Random random_;
 };
 
 }  // namespace wirespeed::cpu
