@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "devices/copies.hpp"
+#include "devices/copy_counts.hpp"
 
 namespace wirespeed {
 

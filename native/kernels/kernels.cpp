@@ -13,7 +13,7 @@ ADD(ws_payload_check);
 ADD(ws_sums_fill);
 ADD(ws_sums_add);
 ADD(ws_sums_check);
-ADD(ws_copy_and_tell);
+ADD(ws_copy_and_signal);
 ADD(ws_platform_facts);
 ADD(ws_wait_ticks);
 ADD(ws_any_ll);

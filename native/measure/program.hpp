@@ -15,8 +15,7 @@ namespace wirespeed {
 /// How many iterations to run and how to cut them into samples; the same on every rank.
 struct Schedule {
     int untimed = 0;  ///< iterations before the first sample
-    int iterations_per_sample =
-        1;  ///< so many that a sample stands clear of the clock's resolution
+    int iterations_per_sample = 1;
     int samples = 1;
     bool barrier_per_sample = false;  ///< before each sample, where the program can
     bool aligned = true;              ///< a barrier before the very first iteration

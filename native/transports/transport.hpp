@@ -104,6 +104,9 @@ using OpenTransport = std::unique_ptr<Transport> (*)(Context&);
 struct AddTransport {
     AddTransport(const char* name, OpenTransport open);
 };
+template <class T> std::unique_ptr<Transport> open_as(Context& context) {
+    return std::make_unique<T>(context);
+}
 /// Opens the transport called `name`; throws Error when there is none or it cannot be used here.
 std::unique_ptr<Transport> open_transport(const std::string& name, Context& context);
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from wirespeed.native import NativeError, core
+from wirespeed.native import NativeError, core, declarations
 
 
 @pytest.mark.parametrize("header", ["wirespeed.h", "wirespeed_test.h"])
@@ -22,6 +23,14 @@ def test_a_header_compiles_alone(language: str, standard: str, header: str, cxx:
     source = f'#include "{native}/{header}"\n' * 2
     done = subprocess.run([cxx, "-x", language, *flags, "-"], input=source, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("header", ["wirespeed.h", "wirespeed_test.h"])
+def test_a_header_declares_what_the_library_has(header: str, native: Path) -> None:
+    """Protects callers from a function that was renamed on one side: cffi looks only when it is called."""
+    declared = set(re.findall(r"\b(ws_\w+)\(", declarations((native / header).read_text())))
+    assert len(declared) > 5
+    assert [name for name in sorted(declared) if not hasattr(core().test_lib, name)] == []
 
 
 class Alone:

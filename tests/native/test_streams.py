@@ -19,7 +19,7 @@ SOURCES = {
         "host/pages.cpp",
         "gpu/device.cpp",
         "gpu/shared.cpp",
-        "cuda/copies.cpp",
+        "cuda/cupti_copies.cpp",
         "cuda/cuda.cpp",
         "hip/hip.cpp",
     ),

@@ -102,9 +102,7 @@ class CclTransport final : public Transport {
     ClockQuality clock_{};
 };
 
-const AddTransport add{"ccl", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<CclTransport>(context);
-                       }};
+const AddTransport add{"ccl", open_as<CclTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -269,9 +269,7 @@ class GpuTransport final : public Transport {
     Counts counts_;
 };
 
-const AddTransport add{"gpu", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<GpuTransport>(context);
-                       }};
+const AddTransport add{"gpu", open_as<GpuTransport>};
 
 }  // namespace
 }  // namespace wirespeed

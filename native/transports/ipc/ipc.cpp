@@ -91,7 +91,7 @@ struct Piece {
                                       static_cast<std::uint64_t>(peer) * sizeof(std::uint32_t)};
         void* arguments[] = {&values[0], &values[1], &values[2],
                              &values[3], &values[4], &values[5]};
-        stream->launch("ws_copy_and_tell", blocks, static_cast<unsigned>(threads), arguments);
+        stream->launch("ws_copy_and_signal", blocks, static_cast<unsigned>(threads), arguments);
     }
     void finish(const Link& link) const {
         link.context.page.enter(link.copying, peer);
@@ -329,9 +329,7 @@ class IpcTransport final : public HostTransport {
     Link link_;
 };
 
-const AddTransport add{"ipc", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<IpcTransport>(context);
-                       }};
+const AddTransport add{"ipc", open_as<IpcTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -161,9 +161,7 @@ class MpiTransport final : public HostTransport {
     std::size_t largest_, piece_;
 };
 
-const AddTransport add{"mpi", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<MpiTransport>(context);
-                       }};
+const AddTransport add{"mpi", open_as<MpiTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -211,9 +211,7 @@ class OshmemTransport final : public Transport {
     Signals signals_;
 };
 
-const AddTransport add{"oshmem", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<OshmemTransport>(context);
-                       }};
+const AddTransport add{"oshmem", open_as<OshmemTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -313,9 +313,7 @@ class PipelinedTransport final : public Transport {
     std::shared_ptr<Lanes> lanes_;
 };
 
-const AddTransport add{"pipelined", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<PipelinedTransport>(context);
-                       }};
+const AddTransport add{"pipelined", open_as<PipelinedTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -119,9 +119,7 @@ class ShmemTransport final : public Transport {
     Signals signals_;
 };
 
-const AddTransport add{"shmem", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<ShmemTransport>(context);
-                       }};
+const AddTransport add{"shmem", open_as<ShmemTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -89,9 +89,7 @@ class StagedTransport final : public HostTransport {
     std::shared_ptr<HostMemory> memory_;
 };
 
-const AddTransport add{"staged", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<StagedTransport>(context);
-                       }};
+const AddTransport add{"staged", open_as<StagedTransport>};
 
 }  // namespace
 }  // namespace wirespeed

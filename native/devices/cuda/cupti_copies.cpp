@@ -1,4 +1,4 @@
-#include "devices/cuda/copies.hpp"
+#include "devices/cuda/cupti_copies.hpp"
 
 #include <cstdlib>
 

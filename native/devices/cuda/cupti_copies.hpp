@@ -1,7 +1,7 @@
 // CUDA's copies, counted by CUPTI for the whole process: those of libraries, too.
 #pragma once
 
-#include "devices/copies.hpp"
+#include "devices/copy_counts.hpp"
 
 namespace wirespeed::cuda {
 
