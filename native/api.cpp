@@ -7,38 +7,15 @@
 #include <string>
 
 #include "api.hpp"
-#include "core/json.hpp"
 #include "measure/chain.hpp"
 #include "measure/clock.hpp"
-#include "measure/lie.hpp"
 #include "measure/watchdog.hpp"
 #include "transports/mpi/world.hpp"
-#include "transports/transport.hpp"
 
 using namespace wirespeed;
 using namespace wirespeed::api;
 
 namespace {
-
-class ForeignControl final : public Control {
-  public:
-    explicit ForeignControl(const ws_control& calls) : calls_(calls) {}
-    int rank() const override { return calls_.rank; }
-    int size() const override { return calls_.size; }
-    void allgather(const void* mine, void* all, std::size_t bytes_each) override {
-        check(calls_.allgather(calls_.user, mine, all, bytes_each), "allgather");
-    }
-    void broadcast(void* data, std::size_t bytes, int root) override {
-        check(calls_.broadcast(calls_.user, data, bytes, root), "broadcast");
-    }
-    void barrier() override { check(calls_.barrier(calls_.user), "barrier"); }
-
-  private:
-    static void check(int code, const char* call) {
-        if (code) throw Error(std::string("set-up traffic failed in ") + call);
-    }
-    ws_control calls_;
-};
 
 /// A program has a step in memory for each number, used or not.
 constexpr int32_t most_steps = 1 << 24;
@@ -62,35 +39,6 @@ std::map<std::string, std::string> options_from(const char* text) {
 
 }  // namespace
 
-struct ws_page : Page {
-    using Page::Page;
-};
-
-struct ws_transport {
-    ws_transport(const ws_control& calls, Device& device, Page& page,
-                 std::map<std::string, std::string> options, const std::string& name)
-        : control(calls), context{control, device, page, std::move(options)},
-          transport(open_transport(name, context)) {}
-    ForeignControl control;
-    Context context;
-    std::unique_ptr<Transport> transport;
-};
-
-struct ws_buffers {
-    ws_transport* owner;
-    Buffers buffers;
-    ~ws_buffers() { owner->transport->abandon(buffers); }
-};
-
-struct ws_program {
-    ws_transport* owner;
-    Buffers buffers;
-    std::size_t received;
-    bool together;
-    std::unique_ptr<Program> program;
-};
-
-const char* ws_version(void) { return WIRESPEED_VERSION; }
 const char* ws_error(void) { return last_error.c_str(); }
 int ws_error_is_lack(void) { return last_is_lack; }
 double ws_clock_cost(void) { return clock_cost(); }
@@ -100,7 +48,6 @@ void ws_library_path(const char* name, const char* path) { Library::set_path(nam
 ws_page* ws_page_open(const char* file, int rank) {
     return guarded<ws_page*>(nullptr, [&] { return new ws_page(file, rank); });
 }
-void ws_page_close(ws_page* page) { delete page; }
 void ws_page_stage(ws_page* page, const char* path, uint64_t bytes, double timeout) {
     page->stage(path, bytes, timeout);
 }
@@ -114,9 +61,6 @@ int ws_stack_signal(void) { return stack_signal(); }
 
 int ws_mpi_open(const char* path, uint64_t communicator) {
     return succeeded([&] { mpi::open_world(path, communicator); });
-}
-const char* ws_mpi_abi(void) {
-    return guarded<const char*>(nullptr, [] { return mpi::world_abi(); });
 }
 
 ws_transport* ws_transport_open(const char* name, const char* options, const ws_control* control,
@@ -132,10 +76,7 @@ int ws_transport_close(ws_transport* transport) {
 }
 void ws_transport_abandon(ws_transport* transport) { delete transport; }
 const char* ws_transport_describe(ws_transport* transport) {
-    return guarded<const char*>(nullptr, [&] {
-        last_text = "{" + transport->transport->describe() + "}";
-        return last_text.c_str();
-    });
+    return kept_text([&] { return "{" + transport->transport->describe() + "}"; });
 }
 
 ws_buffers* ws_buffers_open(ws_transport* transport, const char* memory, uint64_t bytes) {
@@ -173,7 +114,7 @@ ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
             steps.resize(std::max(steps.size(), static_cast<std::size_t>(each.step) + 1));
             auto& step = steps[static_cast<std::size_t>(each.step)];
             (each.receives ? step.receives : step.sends)
-                .push_back({each.peer, each.offset, each.bytes, each.there});
+                .push_back({each.peer, each.offset, each.bytes, each.remote_offset});
             if (each.receives) received = std::max(received, each.offset + each.bytes);
         }
         Buffers used = buffers->buffers;
@@ -190,7 +131,7 @@ ws_program* ws_chain_open(ws_program** links, uint64_t count, const ws_add* adds
         const Buffers& buffers = links[0]->buffers;
         std::vector<Link> chain;
         for (uint64_t i = 0; i < count; ++i) chain.push_back({links[i]->program.get(), {}});
-        // What the last link brings is what the round ends with.
+        // What the last link brings is what the iteration ends with.
         const std::size_t received = links[count - 1]->received;
         for (uint64_t i = 0; i < add_count; ++i) {
             const ws_add& each = adds[i];
@@ -206,11 +147,12 @@ ws_program* ws_chain_open(ws_program** links, uint64_t count, const ws_add* adds
         return new ws_program{owner, buffers, received, false, std::move(program)};
     });
 }
-int ws_program_run(ws_program* program, int lead_in, int rounds_per_sample, int samples,
+int ws_program_run(ws_program* program, int untimed, int iterations_per_sample, int samples,
                    double* seconds) {
     return succeeded([&] {
-        program->program->run({lead_in, rounds_per_sample, samples, program->together},
-                              {seconds, static_cast<std::size_t>(samples)});
+        program->program->run(
+            {untimed, iterations_per_sample, samples, program->barrier_per_sample},
+            {seconds, static_cast<std::size_t>(samples)});
     });
 }
 int ws_program_clock(ws_program* program, double* cost, double* resolution) {
@@ -221,19 +163,10 @@ int ws_program_clock(ws_program* program, double* cost, double* resolution) {
     });
 }
 const char* ws_program_describe(ws_program* program) {
-    return guarded<const char*>(nullptr, [&] {
-        last_text = program->program->describe();
-        if (program->together && !program->program->can_begin_together())
-            last_text +=
-                std::string(last_text.empty() ? "" : ", ") + "\"samples\": \"back to back\"";
-        last_text = "{" + last_text + "}";
-        return last_text.c_str();
-    });
-}
-int ws_program_lie(ws_program* program, const char* what) {
-    return succeeded([&] {
-        program->program =
-            make_liar(std::move(program->program), what, program->owner->context.device,
-                      program->buffers, program->received);
+    return kept_text([&] {
+        std::string text = program->program->describe();
+        if (program->barrier_per_sample && !program->program->has_barrier())
+            text += std::string(text.empty() ? "" : ", ") + "\"samples\": \"back to back\"";
+        return "{" + text + "}";
     });
 }

@@ -1,11 +1,8 @@
-// The C interface's devices and kernels.
+// The C interface's devices.
 #include <cstdint>
-#include <cstring>
 
 #include "api.hpp"
 #include "core/json.hpp"
-#include "kernels/compile.hpp"
-#include "kernels/source.hpp"
 
 using namespace wirespeed;
 using namespace wirespeed::api;
@@ -39,19 +36,11 @@ std::string text_of(const Identity& it) {
 
 }  // namespace
 
-const char* ws_device_kinds(void) {
-    last_text.clear();
-    for (const auto& kind : device_kinds()) last_text += (last_text.empty() ? "" : " ") + kind.name;
-    return last_text.c_str();
-}
 int ws_device_count(const char* kind) {
     return guarded(-1, [&] { return kind_called(kind).count(); });
 }
 const char* ws_device_identity_of(const char* kind, int index) {
-    return guarded<const char*>(nullptr, [&] {
-        last_text = text_of(kind_with(kind, index).identity(index));
-        return last_text.c_str();
-    });
+    return kept_text([&] { return text_of(kind_with(kind, index).identity(index)); });
 }
 ws_device* ws_device_open(const char* kind, int index) {
     return guarded<ws_device*>(nullptr,
@@ -59,38 +48,7 @@ ws_device* ws_device_open(const char* kind, int index) {
 }
 void ws_device_close(ws_device* device) { delete device; }
 const char* ws_device_identity(ws_device* device) {
-    return guarded<const char*>(nullptr, [&] {
-        last_text = text_of(device->device->identity());
-        return last_text.c_str();
-    });
-}
-void* ws_device_allocate(ws_device* device, const char* memory, uint64_t bytes) {
-    return guarded<void*>(nullptr, [&] {
-        device->device->enter();
-        return device->device->allocate(memory_from(memory), bytes);
-    });
-}
-void ws_device_release(ws_device* device, const char* memory, void* address) {
-    succeeded([&] { device->device->release(memory_from(memory), address); });
-}
-int ws_device_copy(ws_device* device, void* to, const void* from, uint64_t bytes) {
-    return succeeded([&] { device->device->copy(to, from, bytes); });
-}
-int ws_device_share(ws_device* device, void* address, void* handle) {
-    return succeeded([&] {
-        const ShareHandle shared = device->device->share(address);
-        std::memcpy(handle, shared.bytes.data(), sizeof shared.bytes);
-    });
-}
-void* ws_device_open_shared(ws_device* device, const void* handle) {
-    return guarded<void*>(nullptr, [&] {
-        ShareHandle shared;
-        std::memcpy(shared.bytes.data(), handle, sizeof shared.bytes);
-        return device->device->open(shared);
-    });
-}
-int ws_device_close_shared(ws_device* device, void* address) {
-    return succeeded([&] { device->device->close(address); });
+    return kept_text([&] { return text_of(device->device->identity()); });
 }
 int ws_device_fill(ws_device* device, const char* memory, void* to, uint64_t bytes, uint64_t seed,
                    int tag) {
@@ -125,20 +83,13 @@ int ws_device_watch_copies(ws_device* device, int on) {
     return succeeded([&] { device->device->watch_copies(on != 0); });
 }
 const char* ws_device_copies(ws_device* device) {
-    return guarded<const char*>(nullptr, [&] {
+    return kept_text([&] {
         const CopyCounts counts = device->device->copies();
-        last_text = "{";
+        std::string text;
         for (std::size_t i = 0; i < counts.size(); ++i)
-            last_text += std::string(i ? ", " : "") + quoted(copy_kind_names[i]) +
-                         ": {\"count\": " + std::to_string(counts[i].count) +
-                         ", \"bytes\": " + std::to_string(counts[i].bytes) + "}";
-        last_text += "}";
-        return last_text.c_str();
+            text += std::string(i ? ", " : "") + quoted(copy_kind_names[i]) +
+                    ": {\"count\": " + std::to_string(counts[i].count) +
+                    ", \"bytes\": " + std::to_string(counts[i].bytes) + "}";
+        return "{" + text + "}";
     });
-}
-
-const char* ws_kernel_source(void) { return kernel_source().c_str(); }
-int64_t ws_kernel_compile(const char* architecture) {
-    return guarded<int64_t>(-1,
-                            [&] { return static_cast<int64_t>(compile_kernels(architecture)); });
 }

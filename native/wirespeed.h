@@ -23,8 +23,6 @@
 extern "C" {
 #endif
 
-/* "1.2.3" */
-const char* ws_version(void);
 const char* ws_error(void);
 /* Was the calling thread's last error that the machine lacks something (1), or another one (0)? */
 int ws_error_is_lack(void);
@@ -39,9 +37,9 @@ void ws_library_path(const char* name, const char* path);
 /* ---- status page, watchdog, crashes -------------------------------------------------------------
  */
 typedef struct ws_page ws_page;
-/* A page of this rank in a file that others may map; in private memory for the file "". */
+/* A page of this rank in a file that others may map; in private memory for the file "". It stays
+ * for the process's life: a crash or a hang may be reported at any moment. */
 ws_page* ws_page_open(const char* file, int rank);
-void ws_page_close(ws_page* page);
 /* What the rank is about, and after how many seconds without progress it counts as stuck (0:
  * never).
  */
@@ -59,9 +57,8 @@ int ws_stack_signal(void);
 /* ---- devices ------------------------------------------------------------------------------------
  */
 typedef struct ws_device ws_device;
-/* All kinds compiled in, as "host emulated cuda hip". */
-const char* ws_device_kinds(void);
-/* How many devices of a kind there are; -1: none can be used, ws_error() says why. */
+/* How many devices of a kind ("host", "emulated", "cuda", "hip") there are; -1: none can be used,
+ * ws_error() says why. */
 int ws_device_count(const char* kind);
 /* Takes what the device is used with (CUDA's primary context) until it is closed. */
 ws_device* ws_device_open(const char* kind, int index);
@@ -70,16 +67,7 @@ void ws_device_close(ws_device* device);
  * opens nothing. */
 const char* ws_device_identity(ws_device* device);
 const char* ws_device_identity_of(const char* kind, int index);
-/* memory: "pageable", "pinned", "device", "managed" or "managed-host", here and below. The address
- * is the caller's until ws_device_release. */
-void* ws_device_allocate(ws_device* device, const char* memory, uint64_t bytes);
-void ws_device_release(ws_device* device, const char* memory, void* address);
-int ws_device_copy(ws_device* device, void* to, const void* from, uint64_t bytes);
-/* Lends an allocation to another process by 128 bytes; the address opened from them is closed
- * before the owner releases its own. */
-int ws_device_share(ws_device* device, void* address, void* handle_128_bytes);
-void* ws_device_open_shared(ws_device* device, const void* handle_128_bytes);
-int ws_device_close_shared(ws_device* device, void* address);
+/* memory: "pageable", "pinned", "device", "managed" or "managed-host", here and below. */
 int ws_device_fill(ws_device* device, const char* memory, void* to, uint64_t bytes, uint64_t seed,
                    int tag);
 /* first_wrong: offset of the first byte that differs from the content; bytes if none does. */
@@ -98,17 +86,9 @@ int ws_device_watch_copies(ws_device* device, int on);
 /* JSON: {"host_to_device": {"count", "bytes"}, "device_to_host", "on_device", "peer"} */
 const char* ws_device_copies(ws_device* device);
 
-/* ---- kernels ------------------------------------------------------------------------------------
- */
-/* The kernels' source text, as run-time compilers get it. It stays for the process's life. */
-const char* ws_kernel_source(void);
-/* Compiles it for "sm_90" (NVRTC) or "gfx90a" (hipRTC) without needing a device; the code's size.
- */
-int64_t ws_kernel_compile(const char* architecture);
-
 /* ---- control ------------------------------------------------------------------------------------
  */
-/* Set-up traffic, carried by whoever started the ranks. Each function is collective, gets `user` as
+/* Set-up traffic, by whatever started the ranks. Each function is collective, gets `user` as
  * it was given, and returns 0, or another value to make the core's call fail. The core calls them
  * in the thread that called it, and only inside collective functions and ws_program_run. */
 typedef struct ws_control {
@@ -124,8 +104,6 @@ typedef struct ws_control {
 /* Takes the timed calls from the libmpi at path (already loaded by mpi4py). communicator is the raw
  * handle: an address under Open MPI's ABI, an int under MPICH's. */
 int ws_mpi_open(const char* path, uint64_t communicator);
-/* "openmpi" or "mpich": the ABI of the library opened. */
-const char* ws_mpi_abi(void);
 
 /* ---- transports ---------------------------------------------------------------------------------
  */
@@ -163,7 +141,7 @@ typedef struct ws_transfer {
     int32_t peer;
     int32_t reserved;
     uint64_t offset, bytes;
-    uint64_t there; /* where they lie in the peer's receive buffer (of a send) or send buffer */
+    uint64_t remote_offset; /* in the peer's receive buffer (of a send) or send buffer */
 } ws_transfer;
 
 typedef struct ws_program ws_program;
@@ -182,19 +160,18 @@ typedef struct ws_add {
     uint64_t offset, bytes;
     double value;
 } ws_add;
-/* A program whose round is one round of each link, in order; all links have the same buffers. */
+/* A program whose iteration is one iteration of each link, in order; all links have the same
+ * buffers. */
 ws_program* ws_chain_open(ws_program** links, uint64_t count, const ws_add* adds,
                           uint64_t add_count);
-/* Collective. Runs lead_in rounds, then samples x rounds_per_sample rounds; seconds[i]: sample i
- * per round. */
-int ws_program_run(ws_program* program, int lead_in, int rounds_per_sample, int samples,
+/* Collective. Runs untimed iterations, then samples x iterations_per_sample iterations; seconds[i]:
+ * sample i per iteration. */
+int ws_program_run(ws_program* program, int untimed, int iterations_per_sample, int samples,
                    double* seconds);
 /* The clock that stamps its samples, in seconds: what a reading costs, and its smallest step. */
 int ws_program_clock(ws_program* program, double* cost, double* resolution);
 /* What was chosen for this program, as a JSON object. */
 const char* ws_program_describe(ws_program* program);
-/* For tests: makes the program a liar. what: "drop-byte", "drop-round", "repeat-round". */
-int ws_program_lie(ws_program* program, const char* what);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-// A device is where memory lives: it allocates, copies, runs kernels and lends memory to other
+// A device is where memory lives: it allocates, copies, runs kernels and shares memory with other
 // processes. Host memory belongs to a device too, because pinning it is the driver's work.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "devices/copies.hpp"
+#include "devices/copy_counts.hpp"
 
 namespace wirespeed {
 
@@ -54,7 +54,7 @@ class Event {
     virtual void wait() = 0;
     /// Seconds since `earlier`, an event of the same device; both have been reached.
     virtual double seconds_since(const Event& earlier) const = 0;
-    /// The smallest step that these seconds can tell.
+    /// The smallest step that these seconds resolve.
     virtual double resolution() const = 0;
 };
 

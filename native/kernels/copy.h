@@ -23,7 +23,7 @@ WS_INLINE void ws_copy(u64 to_address, u64 from_address, u64 bytes) {
 
 /// The same as a kernel of its own, which then raises a word, perhaps in the host's memory. The
 /// addresses as numbers; `counter` is 0 before and after.
-WS_WIDE_KERNEL ws_copy_and_tell(u64 to, u64 from, u64 bytes, u64 word, u64 number, u64 counter) {
+WS_WIDE_KERNEL ws_copy_and_signal(u64 to, u64 from, u64 bytes, u64 word, u64 number, u64 counter) {
     ws_copy(to, from, bytes);
     ws_sync();
     if (ws_lane() != 0) return;

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "kernels/bulk_model.hpp"
 #include "kernels/lanes.hpp"
+#include "kernels/tma_model.hpp"
 
 namespace wirespeed::cpu {
 namespace {
@@ -36,7 +36,7 @@ const Kernels::value_type& find(std::string_view name) {
 /// What the lanes of a block share besides the kernel's own variables.
 struct Block {
     Lanes lanes;
-    BulkModel bulk;
+    TmaModel tma;
 };
 thread_local Block* current = nullptr;
 
@@ -59,11 +59,11 @@ class Running {
   private:
     void run_block(unsigned number) {
         grid = {number, launch_.blocks, 0, launch_.lanes, launch_.most_lanes, launch_.translate};
-        Block block{{launch_, number, failed_}, BulkModel({launch_.seed, number})};
+        Block block{{launch_, number, failed_}, TmaModel({launch_.seed, number})};
         current = &block;
         try {
             block.lanes.run([this] { kernel_.second.entry(arguments_, launch_.translate); });
-            block.bulk.finish();
+            block.tma.finish();
         } catch (const Abandoned&) {
         } catch (const std::exception& error) {
             fail("kernel " + kernel_.first + ", block " + std::to_string(number) + ": " +
@@ -100,7 +100,7 @@ void run(std::string_view kernel, const Launch& launch, void** arguments) {
 }
 
 void meet(Site site) {
-    current->bulk.meet();
+    current->tma.meet();
     current->lanes.meet(site);
 }
 
@@ -117,6 +117,6 @@ void give_up() {
     if (current) current->lanes.give_up();
 }
 
-BulkModel& bulk() { return current->bulk; }
+TmaModel& tma() { return current->tma; }
 
 }  // namespace wirespeed::cpu

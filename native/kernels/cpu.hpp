@@ -39,8 +39,8 @@ void pause();
 /// This kernel was told to end: from now on its lanes need not come to the same barriers.
 void give_up();
 /// The block's bulk copy engine.
-class BulkModel;
-BulkModel& bulk();
+class TmaModel;
+TmaModel& tma();
 
 using Entry = void (*)(void** arguments, Translate translate);
 
@@ -83,13 +83,13 @@ struct Launch {
     unsigned blocks = 1, lanes = 1;
     unsigned most_lanes = 1;  ///< of any launch on this device; kernels are asked for it
     /// 0: lanes run in order, and a bulk copy is done when it is waited for at last. Else the order
-    /// of lanes and the moments of copies are drawn by it.
+    /// of lanes and the moments of copies are random numbers from it.
     unsigned seed = 0;
     Translate translate = same_address;
 };
 
 /// Runs `kernel`, each block on a thread of its own, and waits for all. Throws Error for an unknown
-/// name, and where lanes wait for each other in vain.
+/// name, and where lanes wait for each other for ever.
 void run(std::string_view kernel, const Launch& launch, void** arguments);
 
 }  // namespace wirespeed::cpu

@@ -42,7 +42,7 @@ Idle& idle() {
 }  // namespace
 
 Lanes::Lanes(const Launch& launch, unsigned block, const std::atomic<bool>& failed)
-    : lanes_(launch.lanes), failed_(failed), draw_(launch.seed, block) {}
+    : lanes_(launch.lanes), failed_(failed), random_(launch.seed, block) {}
 
 void Lanes::run(const std::function<void()>& body) {
     if (lanes_.size() == 1) return body();
@@ -67,7 +67,7 @@ void Lanes::take_turns() {
     std::iota(order.begin(), order.end(), 0);
     for (std::size_t returned = 0; returned < order.size();) {
         bool spins = false;
-        draw_.shuffle(order);
+        random_.shuffle(order);
         for (const unsigned lane : order) {
             State& state = lanes_[lane].state;
             if (state != State::runs) continue;
@@ -77,14 +77,14 @@ void Lanes::take_turns() {
             if (state == State::runs) spins = true;
             if (state == State::returned) ++returned;
             // Other blocks and ranks are given the time to see what they should not see yet.
-            if (draw_.one_in(16)) std::this_thread::sleep_for(std::chrono::microseconds(50));
+            if (random_.one_in(16)) std::this_thread::sleep_for(std::chrono::microseconds(50));
         }
         if (failed_) throw Abandoned{};
         if (open_barriers()) continue;
         if (spins)
             sched_yield();
         else if (returned < order.size())
-            throw Error("its threads were told to end, and wait for each other in vain");
+            throw Error("its threads were told to end, and wait for each other for ever");
     }
 }
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "kernels/cpu.hpp"
-#include "kernels/draw.hpp"
 #include "kernels/fiber.hpp"
+#include "kernels/random.hpp"
 
 namespace wirespeed::cpu {
 
@@ -54,7 +54,7 @@ class Lanes {
 
     std::vector<Lane> lanes_;
     const std::atomic<bool>& failed_;
-    Draw draw_;
+    Random random_;
     bool ending_ = false;
     std::exception_ptr thrown_;
 };

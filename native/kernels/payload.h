@@ -1,10 +1,11 @@
-// The payload: content that depends on a seed (sender, receiver, size) and a tag (the round), so
-// that a byte of another round, another rank or a poisoned buffer differs from the one expected.
+// The payload: content that depends on a seed (sender, receiver, size) and a tag (the iteration),
+// so that a byte of another iteration, another rank or a poisoned buffer differs from the one
+// expected.
 #pragma once
 
 #include "kernels/platform.h"
 
-/// The 8 bytes at index i. Tags differ in every byte, so neighbouring rounds do too.
+/// The 8 bytes at index i. Tags differ in every byte, so neighbouring iterations do too.
 WS_INLINE u64 ws_payload_word(u64 i, u64 seed, u64 tag) {
     u64 word = seed + i * 0x9e3779b97f4a7c15ull;
     word ^= word >> 31;

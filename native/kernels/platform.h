@@ -3,14 +3,14 @@
 // hipRTC have none.
 #pragma once
 
-#include "kernels/words.h"
+#include "kernels/integers.h"
 
 #if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
 #define WS_KERNEL extern "C" __global__ void
 /// One that is launched with up to 512 threads a block.
 #define WS_WIDE_KERNEL extern "C" __global__ void __launch_bounds__(512, 1)
 #define WS_INLINE static __device__ __forceinline__
-/// What is seldom needed lies elsewhere: a loop on the way of a message must fit the smallest
+/// What is seldom needed lies elsewhere: a loop on the critical path must fit the smallest
 /// instruction cache.
 #define WS_SELDOM static __device__ __noinline__
 #define WS_SHARED __shared__

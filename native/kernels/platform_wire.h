@@ -9,7 +9,7 @@ struct alignas(16) Ws16 {
     u64 low, high;
 };
 
-/// A packet is 16 bytes in memory: words of payload and the flag that says that they are there.
+/// A packet is 16 bytes in memory: words of payload and the flag that says that they have arrived.
 struct WsPacket {
     u32 word[3];
     u32 flag;
@@ -138,7 +138,7 @@ WS_INLINE u8 ws_load1(const u8* at) { return *at; }
 #endif
 
 #ifndef WS_PACKET_WORDS
-// Where only 8 bytes arrive whole, each half of a packet carries its own flag.
+// Where only 8 bytes arrive whole, each half of a packet has its own flag.
 #define WS_PACKET_WORDS 2
 WS_INLINE void ws_store_packet(WsPacket* at, WsPacket packet) {
     u64* halves = (u64*)at;

@@ -1,4 +1,4 @@
-// CUPTI, which tells what the driver did, without its header: only how many copies of which kind.
+// CUPTI, which reports what the driver did, without its header: only how many copies of which kind.
 // tests/native holds every declaration against cupti.h.
 #pragma once
 

@@ -13,12 +13,13 @@ class Chain final : public Program {
 
     void run(const Schedule& schedule, std::span<double> seconds) override {
         aligned_ = false;
-        for (int i = 0; i < schedule.lead_in; ++i) round();
+        for (int i = 0; i < schedule.untimed; ++i) run_iteration();
         double last = now();
         for (int sample = 0; sample < schedule.samples; ++sample) {
-            for (int i = 0; i < schedule.rounds_per_sample; ++i) round();
+            for (int i = 0; i < schedule.iterations_per_sample; ++i) run_iteration();
             const double stamp = now();
-            seconds[static_cast<std::size_t>(sample)] = (stamp - last) / schedule.rounds_per_sample;
+            seconds[static_cast<std::size_t>(sample)] =
+                (stamp - last) / schedule.iterations_per_sample;
             last = stamp;
         }
         page_.leave();
@@ -27,7 +28,7 @@ class Chain final : public Program {
     std::string describe() const override { return links_.front().program->describe(); }
 
   private:
-    void round() {
+    void run_iteration() {
         for (const auto& link : links_) {
             double unused = 0;
             // The ranks meet once, at the very beginning.

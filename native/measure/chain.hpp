@@ -23,7 +23,8 @@ struct Link {
     std::vector<Add> adds;
 };
 
-/// A round is one round of each link, in order; the CPU goes from one to the next, and stamps.
+/// An iteration is one iteration of each link, in order; the CPU goes from one to the next, and
+/// stamps.
 std::unique_ptr<Program> make_chain(Page& page, Device& device, std::vector<Link> links);
 
 }  // namespace wirespeed

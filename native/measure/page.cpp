@@ -66,7 +66,7 @@ CallId Page::name(std::string_view call) {
 void Page::stage(std::string_view path, std::uint64_t bytes, double timeout) noexcept {
     put(layout_->path, sizeof layout_->path, path);
     layout_->bytes = bytes;
-    layout_->beat.fetch_add(1);
+    layout_->stages.fetch_add(1);
     layout_->timeout.store(timeout);
 }
 

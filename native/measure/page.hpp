@@ -22,11 +22,11 @@ struct PageLayout {
     std::int32_t pid, rank;
     char host[64];
     char path[64];
-    std::uint64_t bytes;               ///< message size being measured
-    std::atomic<std::uint64_t> round;  ///< rounds begun since the start
-    std::atomic<std::uint64_t> call;   ///< CallId in the low half, peer + 1 in the high half
-    std::atomic<std::uint64_t> beat;   ///< raised by set-up code: progress outside rounds
-    /// Seconds without progress after which the rank is stuck. Read before `beat`: who sees a new
+    std::uint64_t bytes;                   ///< message size being measured
+    std::atomic<std::uint64_t> iteration;  ///< iterations begun since the start
+    std::atomic<std::uint64_t> call;       ///< CallId in the low half, peer + 1 in the high half
+    std::atomic<std::uint64_t> stages;     ///< stages begun: progress outside iterations
+    /// Seconds without progress after which the rank is stuck. Read before `stages`: who sees a new
     /// one sees the progress that came with it.
     std::atomic<double> timeout;
     std::atomic<std::uint32_t> ncalls;
@@ -57,9 +57,9 @@ class Page {
                             std::memory_order_relaxed);
     }
     void leave() noexcept { layout_->call.store(0, std::memory_order_relaxed); }
-    void begin_round() noexcept {
-        layout_->round.store(layout_->round.load(std::memory_order_relaxed) + 1,
-                             std::memory_order_relaxed);
+    void begin_iteration() noexcept {
+        layout_->iteration.store(layout_->iteration.load(std::memory_order_relaxed) + 1,
+                                 std::memory_order_relaxed);
     }
     /// Says what comes next; counts as progress.
     void stage(std::string_view path, std::uint64_t bytes, double timeout) noexcept;

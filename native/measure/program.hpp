@@ -12,16 +12,16 @@
 
 namespace wirespeed {
 
-/// How many rounds to run and how to cut them into samples; the same on every rank.
+/// How many iterations to run and how to cut them into samples; the same on every rank.
 struct Schedule {
-    int lead_in = 0;            ///< rounds before the first sample, not timed
-    int rounds_per_sample = 1;  ///< so many that a sample stands clear of the clock's resolution
+    int untimed = 0;  ///< iterations before the first sample
+    int iterations_per_sample = 1;
     int samples = 1;
-    bool together = false;  ///< all ranks begin each sample together, where the program can
-    bool aligned = true;    ///< they meet before the first round of all
+    bool barrier_per_sample = false;  ///< before each sample, where the program can
+    bool aligned = true;              ///< a barrier before the very first iteration
 };
 
-/// In seconds: what reading a clock costs, and the smallest step that it can tell.
+/// In seconds: what reading a clock costs, and the smallest step that it resolves.
 struct ClockQuality {
     double cost, resolution;
 };
@@ -29,11 +29,11 @@ struct ClockQuality {
 class Program {
   public:
     virtual ~Program() = default;
-    /// Runs all rounds of `schedule`; seconds[i] is sample i's time divided by its rounds.
-    /// Back when the last byte of the last round has arrived.
+    /// Runs all iterations of `schedule`; seconds[i] is sample i's time divided by its iterations.
+    /// Back when the last byte of the last iteration has arrived.
     virtual void run(const Schedule& schedule, std::span<double> seconds) = 0;
-    /// Can it begin each sample with a barrier?
-    virtual bool can_begin_together() const { return false; }
+    /// Can it begin each sample with a barrier of all ranks?
+    virtual bool has_barrier() const { return false; }
     /// What was chosen for this program, as JSON members, for the record.
     virtual std::string describe() const { return {}; }
     /// The clock that stamps its samples: the CPU's, unless it says otherwise.
@@ -47,7 +47,7 @@ class WrappedProgram : public Program {
     void run(const Schedule& schedule, std::span<double> seconds) override {
         program_->run(schedule, seconds);
     }
-    bool can_begin_together() const override { return program_->can_begin_together(); }
+    bool has_barrier() const override { return program_->has_barrier(); }
     std::string describe() const override { return program_->describe(); }
     ClockQuality clock() const override { return program_->clock(); }
 
@@ -55,31 +55,31 @@ class WrappedProgram : public Program {
     std::unique_ptr<Program> program_;
 };
 
-/// Something a CPU does in each round: one step of a pattern, as a rule.
+/// Something a CPU does in each iteration: one step of a pattern, as a rule.
 class Action {
   public:
     virtual ~Action() = default;
     virtual void run() = 0;
 };
 
-/// A program whose rounds are run by the CPU, which stamps each sample with its own clock.
+/// A program whose iterations are run by the CPU, which stamps each sample with its own clock.
 class HostProgram final : public Program {
   public:
-    /// `align` lets the ranks start together; it runs before the lead-in, before each sample if the
-    /// schedule says so, and may be null.
-    HostProgram(Page& page, std::vector<std::unique_ptr<Action>> round,
+    /// `align` lets the ranks start together; it runs before the untimed iterations, before each
+    /// sample if the schedule says so, and may be null.
+    HostProgram(Page& page, std::vector<std::unique_ptr<Action>> iteration,
                 std::unique_ptr<Action> align, std::string details = {})
-        : page_(page), round_(std::move(round)), align_(std::move(align)),
+        : page_(page), iteration_(std::move(iteration)), align_(std::move(align)),
           details_(std::move(details)) {}
     void run(const Schedule& schedule, std::span<double> seconds) override;
-    bool can_begin_together() const override { return align_ != nullptr; }
+    bool has_barrier() const override { return align_ != nullptr; }
     std::string describe() const override { return details_; }
 
   private:
-    void rounds(int count);
+    void iterations(int count);
 
     Page& page_;
-    std::vector<std::unique_ptr<Action>> round_;
+    std::vector<std::unique_ptr<Action>> iteration_;
     std::unique_ptr<Action> align_;
     std::string details_;
 };

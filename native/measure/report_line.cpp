@@ -45,7 +45,7 @@ std::string as_json(const PageLayout& page, const Situation& situation) {
         "\x1e{\"kind\": " + quoted(situation.kind) + ", \"rank\": " + std::to_string(page.rank) +
         ", \"pid\": " + std::to_string(page.pid) + ", \"host\": " + quoted(page.host) +
         ", \"path\": " + quoted(page.path) + ", \"bytes\": " + std::to_string(page.bytes) +
-        ", \"round\": " + std::to_string(page.round.load()) +
+        ", \"iteration\": " + std::to_string(page.iteration.load()) +
         ", \"call\": " + (call.empty() ? "null" : quoted(call)) +
         ", \"peer\": " + std::to_string(peer) + ", \"state\": " + quoted(situation.what) +
         ", \"fault\": " + quoted(situation.fault);
@@ -63,8 +63,8 @@ std::string as_text(const PageLayout& page, const Situation& situation) {
     if (!call.empty()) text += " in " + call;
     if (peer >= 0) text += " with rank " + std::to_string(peer);
     if (!situation.fault.empty()) text += " in " + situation.fault;
-    text += std::string(" (path ") + page.path + ", " + std::to_string(page.bytes) + " B, round " +
-            std::to_string(page.round.load()) + ")\n";
+    text += std::string(" (path ") + page.path + ", " + std::to_string(page.bytes) +
+            " B, iteration " + std::to_string(page.iteration.load()) + ")\n";
     for (const auto& line : texts(situation.native)) text += "    " + line + "\n";
     for (const auto& line : situation.python) text += "    " + line + "\n";
     return text;

@@ -103,7 +103,7 @@ Situation look(Page& page, pthread_t thread, const std::string& python_stack, do
 void watch(Page& page, Reports reports, std::string python_stack, pthread_t thread) {
     auto& layout = page.layout();
     const auto progress = [&] {
-        return std::pair(layout.round.load(std::memory_order_relaxed), layout.beat.load());
+        return std::pair(layout.iteration.load(std::memory_order_relaxed), layout.stages.load());
     };
     auto seen = progress();
     bool reported = false;
@@ -122,7 +122,7 @@ void watch(Page& page, Reports reports, std::string python_stack, pthread_t thre
         }
         const bool asked = layout.asked.exchange(0) != 0;
         const bool stuck = !reported && limit > 0 && still >= limit;
-        // Cut off from its front end, a rank would wait for a message for ever.
+        // A rank that has lost its front end would wait for a message for ever.
         if (!reports.give_up && reported && still >= limit + orphaned) _exit(gave_up_code);
         if (!asked && !stuck) continue;
         reported = true;
@@ -131,7 +131,7 @@ void watch(Page& page, Reports reports, std::string python_stack, pthread_t thre
         if (reports.give_up && stuck) {
             std::this_thread::sleep_for(grace);
             if (progress() != seen) continue;
-            // Everybody on this host has spoken by now: the pages have served.
+            // Every rank of this host has reported by now: the pages are not needed any more.
             std::error_code ignored;
             if (!python_stack.empty())
                 std::filesystem::remove_all(std::filesystem::path(python_stack).parent_path(),

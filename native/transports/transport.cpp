@@ -52,11 +52,11 @@ Buffers Transport::allocate(Memory kind, std::size_t bytes) {
 
 std::unique_ptr<Program> HostTransport::compile(std::span<const Step> steps,
                                                 const Buffers& buffers) {
-    std::vector<std::unique_ptr<Action>> round;
+    std::vector<std::unique_ptr<Action>> iteration;
     for (const auto& step : steps)
         if (!step.sends.empty() || !step.receives.empty())
-            round.push_back(compile_step(step, buffers));
-    return std::make_unique<HostProgram>(context_.page, std::move(round), align());
+            iteration.push_back(compile_step(step, buffers));
+    return std::make_unique<HostProgram>(context_.page, std::move(iteration), align());
 }
 
 void Transport::abandon(Buffers& buffers) noexcept {

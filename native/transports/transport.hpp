@@ -16,13 +16,13 @@
 namespace wirespeed {
 
 /// Bytes to or from one peer; `offset` counts from the start of the send or the receive buffer,
-/// `there` from the start of the peer's receive or send buffer.
+/// `remote_offset` from the start of the peer's receive or send buffer.
 struct Transfer {
     int peer;
-    std::size_t offset, bytes, there = 0;
+    std::size_t offset, bytes, remote_offset = 0;
 };
 
-/// Inside a step all transfers are under way at once; the next step starts when they are done.
+/// Inside a step all transfers are in flight at once; the next step starts when they are done.
 struct Step {
     std::vector<Transfer> sends, receives;
 };
@@ -34,7 +34,7 @@ struct Buffers {
     std::size_t bytes = 0;  ///< of each
 };
 
-/// Set-up traffic and stopping, carried by whoever started the ranks; never timed.
+/// Set-up traffic and stopping, by whatever started the ranks; never timed.
 class Control {
   public:
     virtual ~Control() = default;
@@ -73,7 +73,7 @@ class Transport {
 
     /// Memory that this transport can move; plain device memory unless it needs its own.
     virtual Buffers allocate(Memory kind, std::size_t bytes);
-    /// Every rank calls it: memory that peers have opened is freed when all have let go of it.
+    /// Every rank calls it: memory that peers have opened is freed when all have closed it.
     virtual void release(Buffers& buffers) { abandon(buffers); }
     /// The end of buffers on this rank alone: what a peer may still reach is left as it is.
     virtual void abandon(Buffers& buffers) noexcept;
@@ -89,7 +89,7 @@ class Transport {
     Context& context_;
 };
 
-/// A transport whose rounds are run by the CPU: it says how to do one step.
+/// A transport whose iterations are run by the CPU: it says how to do one step.
 class HostTransport : public Transport {
   public:
     using Transport::Transport;
@@ -104,6 +104,9 @@ using OpenTransport = std::unique_ptr<Transport> (*)(Context&);
 struct AddTransport {
     AddTransport(const char* name, OpenTransport open);
 };
+template <class T> std::unique_ptr<Transport> open_as(Context& context) {
+    return std::make_unique<T>(context);
+}
 /// Opens the transport called `name`; throws Error when there is none or it cannot be used here.
 std::unique_ptr<Transport> open_transport(const std::string& name, Context& context);
 

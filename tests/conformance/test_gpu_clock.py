@@ -17,7 +17,7 @@ def measured(builds: Path, out: Path, kilohertz: str) -> Done:
         pytest.skip(mpi)
     done = wirespeed(
         *("pingpong", "--device", "hip", "--paths", "gpu", "--sizes", "8,64", "--loops", "5"),
-        *("--mpi", mpi.mpiexec, "--test", "method=packets"),
+        *("--mpi", mpi.mpiexec, "--test", "protocol=LL"),
         out=out,
         environment={**fake_driver(builds, "hip"), "FAKE_HIP_CLOCK": kilohertz},
     )

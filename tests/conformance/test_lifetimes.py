@@ -53,8 +53,8 @@ def test_no_communicator_is_left_where_a_peer_has_none(builds: Path) -> None:
     assert found["left"] == 0
 
 
-@pytest.mark.parametrize("method", ["stores", "bulk", "pull", "packets"])
-def test_words_that_no_protocol_has_raised_of_late(method: str) -> None:
+@pytest.mark.parametrize("protocol", ["stores", "TMA", "pull", "LL"])
+def test_words_that_no_protocol_has_raised_of_late(protocol: str) -> None:
     """Protects a transport that has moved more than 2^31 messages by another protocol.
 
     Flags and credit are compared by signed difference: a word that stayed behind would pass too early.
@@ -62,7 +62,7 @@ def test_words_that_no_protocol_has_raised_of_late(method: str) -> None:
     mpi = mpis.find("openmpi")
     if isinstance(mpi, str):
         pytest.skip(mpi)
-    options = f"method={method};blocks=2;transfers-before={(1 << 31) + 100}"
+    options = f"protocol={protocol};blocks=2;transfers-before={(1 << 31) + 100}"
     done = subprocess.run(
         mpi.command(3, sys.executable, PATTERNS, str(mpi.library), "3", "gpu", options),
         env={**mpi.environment(), "WIRESPEED_EMULATED": "count=4"},
@@ -70,4 +70,4 @@ def test_words_that_no_protocol_has_raised_of_late(method: str) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f'"method": "{method}"' in done.stdout
+    assert f'"protocol": "{protocol}"' in done.stdout

@@ -89,27 +89,27 @@ def test_every_byte_arrives(measure: Measure, device: str, mpi: str) -> None:
         assert entry["checked"]["rounds"] >= 1
         assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
         empty = entry["details"].get("empty_messages")
-        assert empty == ("carried as 1 byte" if entry["bytes"] == 0 else None)
+        assert empty == ("sent as 1 byte" if entry["bytes"] == 0 else None)
 
 
 @pytest.mark.parametrize("device", ["cuda", "hip"])
-@pytest.mark.parametrize("way", ["graph", "enqueued"])
-def test_both_ways_into_the_stream(measure: Measure, device: str, way: str) -> None:
+@pytest.mark.parametrize("enqueue", ["graph", "direct"])
+def test_both_ways_into_the_stream(measure: Measure, device: str, enqueue: str) -> None:
     """Protects rounds replayed from a graph and rounds enqueued one by one, whichever is faster here."""
-    done = measure("nccl-stream", "0,7,64K", "--test", f"way={way}", device=device)
+    done = measure("nccl-stream", "0,7,64K", "--test", f"enqueue={enqueue}", device=device)
     assert done.code == 0, done.err + done.out
-    assert [entry["details"]["rounds"] for entry in done.entries] == [way] * 3
+    assert [entry["details"]["enqueue"] for entry in done.entries] == [enqueue] * 3
 
 
 @pytest.mark.parametrize(
-    ("clock", "faster"), [("graph=200,call=50", "enqueued"), ("graph=50,call=200", "graph")]
+    ("clock", "faster"), [("graph=200,call=50", "direct"), ("graph=50,call=200", "graph")]
 )
 def test_the_faster_way_is_taken(measure: Measure, clock: str, faster: str) -> None:
     """Protects the choice between the two: each is measured, by the stream's clock."""
     done = measure("nccl-stream", "8", device="cuda", environment={"FAKE_GPU_CLOCK": clock})
     assert done.code == 0, done.err + done.out
     (entry,) = done.entries
-    assert entry["details"] == {"rounds": faster}
+    assert entry["details"] == {"enqueue": faster}
     # A round there and back is two calls; one way is half of that.
     assert entry["seconds"]["median"] == pytest.approx(50e-6, rel=1e-3)
 
@@ -118,22 +118,22 @@ def test_without_graphs(measure: Measure) -> None:
     """Protects drivers that capture nothing: rounds are enqueued, and the record says why."""
     for device, words in (("emulated", "cannot be captured"), ("cuda", "cuGraphInstantiateWithFlags")):
         broken = {"FAKE_GPU_FAIL": "cuGraphInstantiateWithFlags=801"}
-        done = measure("nccl-stream", "8", "--test", "way=graph", device=device, environment=broken)
+        done = measure("nccl-stream", "8", "--test", "enqueue=graph", device=device, environment=broken)
         assert done.code == 0, done.err + done.out
         (entry,) = done.entries
-        assert entry["details"]["rounds"] == "enqueued"
+        assert entry["details"]["enqueue"] == "direct"
         assert words in entry["details"]["no_graph"]
 
 
-@pytest.mark.parametrize("way", ["graph", "enqueued"])
-def test_the_stream_s_own_stamps_are_true(measure: Measure, way: str) -> None:
+@pytest.mark.parametrize("enqueue", ["graph", "direct"])
+def test_the_stream_s_own_stamps_are_true(measure: Measure, enqueue: str) -> None:
     """Protects the figure of a fixed count: thousands of rounds in pieces make one sample, none is lost.
 
     All rounds lie between the two stamps, and the two stamps lie within the time that the size took; where
     rounds were left out, or not counted, or milliseconds taken for seconds, one of the two breaks.
     """
     loops = 3000
-    options = ("--loops", str(loops), "--warmup", "10", "--test", f"way={way}")
+    options = ("--loops", str(loops), "--warmup", "10", "--test", f"enqueue={enqueue}")
     done = measure("nccl-stream", "256K", *options, device="cuda")
     assert done.code == 0, done.err + done.out
     (entry,) = done.entries
@@ -148,8 +148,8 @@ def test_the_stream_s_own_stamps_are_true(measure: Measure, way: str) -> None:
     ("path", "device", "lie"),
     [
         ("nccl", "emulated", "drop-byte"),
-        ("nccl-stream", "emulated", "drop-round"),
-        ("nccl-stream", "cuda", "repeat-round"),
+        ("nccl-stream", "emulated", "drop-iteration"),
+        ("nccl-stream", "cuda", "repeat-iteration"),
     ],
 )
 def test_a_lie_is_found_out(measure: Measure, path: str, device: str, lie: str) -> None:
@@ -312,10 +312,10 @@ def test_the_bench_runs(libraries: Environment) -> None:
 @pytest.mark.parametrize(
     ("options", "device", "ranks"),
     [
-        ("rounds=host", "emulated", 4),
-        ("rounds=stream;way=enqueued", "cuda", 3),
-        ("rounds=stream;way=graph", "cuda", 3),
-        ("rounds=stream;way=graph", "cuda", 4),
+        ("iterations=host", "emulated", 4),
+        ("iterations=stream;enqueue=direct", "cuda", 3),
+        ("iterations=stream;enqueue=graph", "cuda", 3),
+        ("iterations=stream;enqueue=graph", "cuda", 4),
     ],
 )
 def test_many_ranks_at_once(options: str, device: str, ranks: int, libraries: Environment) -> None:
@@ -333,6 +333,6 @@ def test_many_ranks_at_once(options: str, device: str, ranks: int, libraries: En
         pytest.skip("no run-time compiler (pip install nvidia-cuda-nvrtc)")
     assert done.returncode == 0, done.stderr
     assert "bytes checked" in done.stdout
-    assert "carried as 1 byte" in done.stdout
-    if "way=" in options:
+    assert "sent as 1 byte" in done.stdout
+    if "enqueue=" in options:
         assert f"'rounds': '{options.rpartition('=')[2]}'" in done.stdout

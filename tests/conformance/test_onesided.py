@@ -115,7 +115,7 @@ def everything_right(done: subprocess.CompletedProcess[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "lie"), [(HOST[0], "drop-byte"), (HOST[0], "repeat-round"), (HOST[1], "drop-round")]
+    ("path", "lie"), [(HOST[0], "drop-byte"), (HOST[0], "repeat-iteration"), (HOST[1], "drop-iteration")]
 )
 def test_a_lie_is_found_out(path: str, lie: str, tmp_path: Path) -> None:
     """Protects the check itself, on paths that are tried first: nothing is measured."""

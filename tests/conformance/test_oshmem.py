@@ -53,7 +53,7 @@ def test_irregular_patterns(debian: InstalledMpi) -> None:
     everything_right(irregular(debian, "oshmem", "", "pageable", "host"))
 
 
-@pytest.mark.parametrize("lie", ["drop-byte", "drop-round", "repeat-round"])
+@pytest.mark.parametrize("lie", ["drop-byte", "drop-iteration", "repeat-iteration"])
 def test_a_lie_is_found_out(debian: InstalledMpi, lie: str, tmp_path: Path) -> None:
     """Protects the check on symmetric memory, too: nothing wrong is measured."""
     done = wirespeed(

@@ -132,7 +132,7 @@ def test_an_mpi_that_does_not(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert "\n" not in by_path["rma"]["text"]
 
 
-@pytest.mark.parametrize("lie", ["drop-byte", "drop-round", "repeat-round"])
+@pytest.mark.parametrize("lie", ["drop-byte", "drop-iteration", "repeat-iteration"])
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_lie_is_found_out(mpi: InstalledMpi, lie: str, builds: Path, tmp_path: Path) -> None:
     """Protects the check itself: a transport that drops or repeats is caught on every path and size."""

@@ -112,7 +112,7 @@ def test_every_pattern_over_stand_ins_of_libraries(
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-@pytest.mark.parametrize("lie", ["drop-byte", "drop-round"])
+@pytest.mark.parametrize("lie", ["drop-byte", "drop-iteration"])
 def test_a_lie_is_found_out_in_every_pattern(mpi: InstalledMpi, lie: str, tmp_path: Path) -> None:
     """Protects the checks of many ranks, and the closed form of what is summed on the way."""
     told = played(mpi, 4, "emulated", "host,gpu,h2d-pinned", tmp_path, f"lie={lie}", sizes="4096")

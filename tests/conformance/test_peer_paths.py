@@ -1,4 +1,4 @@
-"""The paths that write and read another GPU's memory: every byte, every way, patterns of many ranks."""
+"""The paths that write and read another GPU's memory: every byte, every protocol, patterns of many ranks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ SIZES = {
     "16M": 1 << 24,
 }
 FEW = {"0": 0, "1": 1, "8": 8, "13": 13, "4097": 4097, "1M": 1 << 20}
-ENGINE, HOST_TELLS = "copy engine, word from the stream", "copy engine, word from the host"
-WAYS = ("packets", "stores", "bulk", "pull", "bulk-pull")
+ENGINE, HOST_SIGNALS = (
+    "copy engine, completion signalled by the stream",
+    "copy engine, completion signalled by the host",
+)
+PROTOCOLS = ("LL", "stores", "TMA", "pull", "TMA-pull")
 MANY_THREADS = "count=4,blocks=3,threads=64,seed=1"
 SCRIPT = Path(__file__).parents[1] / "support" / "peer_patterns.py"
 
@@ -69,21 +72,21 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     found = entries_by_path(done, sizes, PATHS)
     assert {found[path][0]["details"]["copied by"] for path in PATHS[:3]} == {"nothing to copy"}
     by = {path: {entry["details"]["copied by"] for entry in found[path][1:]} for path in PATHS[:3]}
-    assert by["ipc-read"] == {HOST_TELLS}
+    assert by["ipc-read"] == {HOST_SIGNALS}
     assert by["ipc-kernel"] == {"kernel"}
     # For large messages nothing but an engine is tried.
     assert found["ipc-write"][-1]["details"]["copied by"] == ENGINE
     for entry in found["gpu"]:
-        assert set(entry["details"]) - {"clock_told"} == {"method", "blocks", "threads", "place"}
-        assert entry["details"]["method"] in WAYS
+        assert set(entry["details"]) - {"clock_share"} == {"protocol", "blocks", "threads", "place"}
+        assert entry["details"]["protocol"] in PROTOCOLS
         assert 1 <= entry["details"]["blocks"] <= 2 and 1 <= entry["details"]["threads"] <= 4
     # Packets of 8 bytes do not carry what the ring has no room for.
-    assert found["gpu"][-1]["details"]["method"] != "packets"
+    assert found["gpu"][-1]["details"]["protocol"] != "LL"
     step = done.of("step")[-1]
     assert step["details"] == {
         **step["details"],
         "packet_bytes": 8,
-        "bulk": True,
+        "tma": True,
         "most_blocks": 2,
     }
     assert step["details"]["clock_ns"] >= 1
@@ -101,52 +104,57 @@ def test_the_fastest_copy_is_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("way", "offset"),
+    ("protocol", "offset"),
     [
-        *(("packets", "0"), ("packets", "1"), ("stores", "0"), ("stores", "3"), ("bulk", "0"), ("bulk", "3")),
-        *(("pull", "0"), ("pull", "3"), ("bulk-pull", "0")),
+        *(("LL", "0"), ("LL", "1"), ("stores", "0"), ("stores", "3"), ("TMA", "0"), ("TMA", "3")),
+        *(("pull", "0"), ("pull", "3"), ("TMA-pull", "0")),
     ],
 )
-def test_each_way_of_gpu(way: str, offset: str, tmp_path: Path) -> None:
-    """Protects each way by itself, aligned and not; the record says which it was."""
-    words = (*FAST, "--sizes", ",".join(FEW), *with_test(f"method={way}", "blocks=2", f"offset={offset}"))
+def test_each_protocol_of_gpu(protocol: str, offset: str, tmp_path: Path) -> None:
+    """Protects each protocol by itself, aligned and not; the record says which it was."""
+    words = (
+        *FAST,
+        "--sizes",
+        ",".join(FEW),
+        *with_test(f"protocol={protocol}", "blocks=2", f"offset={offset}"),
+    )
     done = pingpong(tmp_path / "r.jsonl", "gpu", *words)
     found = entries_by_path(done, FEW, ("gpu",))["gpu"]
-    blocks = 1 if way == "packets" else 2
+    blocks = 1 if protocol == "LL" else 2
     # 1 MiB is more than half of the ring in packets of 8 bytes: there is no room for two such messages.
-    ways = [entry["details"]["method"] for entry in found]
-    assert ways[:-1] == [way] * (len(FEW) - 1)
-    assert way == "packets" or ways[-1] == way
+    used = [entry["details"]["protocol"] for entry in found]
+    assert used[:-1] == [protocol] * (len(FEW) - 1)
+    assert protocol == "LL" or used[-1] == protocol
     assert all(entry["details"]["blocks"] == blocks for entry in found[:-1])
 
 
 @pytest.mark.parametrize(
-    ("way", "threads", "sizes"),
+    ("protocol", "threads", "sizes"),
     [
         # Short messages have a kernel each for one packet, one warp and one for each thread.
-        *(("packets", 1, "8"), ("packets", 32, "13,256"), ("packets", 64, "300,512"), ("packets", 64, "64K")),
-        *((way, 32, "8,4097,64K") for way in ("stores", "bulk", "pull", "bulk-pull")),
+        *(("LL", 1, "8"), ("LL", 32, "13,256"), ("LL", 64, "300,512"), ("LL", 64, "64K")),
+        *((protocol, 32, "8,4097,64K") for protocol in ("stores", "TMA", "pull", "TMA-pull")),
     ],
 )
-def test_many_threads_in_any_order(way: str, threads: int, sizes: str, tmp_path: Path) -> None:
+def test_many_threads_in_any_order(protocol: str, threads: int, sizes: str, tmp_path: Path) -> None:
     """Protects the barriers between a block's threads, which take turns in an order that a seed draws."""
-    fixed = with_test(f"method={way}", f"threads={threads}", "blocks=3")
+    fixed = with_test(f"protocol={protocol}", f"threads={threads}", "blocks=3")
     words = (*FAST, "--sizes", sizes, *fixed)
     done = pingpong(tmp_path / "r.jsonl", "gpu", *words, WIRESPEED_EMULATED=MANY_THREADS)
     assert done.code == 0 and not done.failures, done.err + done.out
     for entry in done.entries:
-        found = entry["details"]["method"], entry["details"]["threads"], entry["details"]["blocks"]
-        assert found == (way, max(threads, 32), 1 if way == "packets" else 3)
+        found = entry["details"]["protocol"], entry["details"]["threads"], entry["details"]["blocks"]
+        assert found == (protocol, max(threads, 32), 1 if protocol == "LL" else 3)
 
 
 @pytest.mark.parametrize(
     ("path", "fixed", "by"),
     [
-        ("ipc-write", ("copy=engine", "tell=host"), (HOST_TELLS,)),
+        ("ipc-write", ("copy=engine", "signal=host"), (HOST_SIGNALS,)),
         ("ipc-write", ("copy=engine", "offset=3"), (ENGINE,)),
         ("ipc-write", ("copy=kernel", "offset=1"), ("kernel",)),
-        ("ipc-write", ("tell=host",), (HOST_TELLS, "kernel")),
-        ("ipc-read", ("offset=3",), (HOST_TELLS,)),
+        ("ipc-write", ("signal=host",), (HOST_SIGNALS, "kernel")),
+        ("ipc-read", ("offset=3",), (HOST_SIGNALS,)),
     ],
     ids=str,
 )
@@ -168,7 +176,7 @@ def test_streams_that_write_no_values(tmp_path: Path) -> None:
         WIRESPEED_EMULATED="count=2,values=0",
     )
     found = entries_by_path(done, {"8": 8, "1M": 1 << 20}, PATHS[:3])
-    assert found["ipc-write"][-1]["details"]["copied by"] == HOST_TELLS
+    assert found["ipc-write"][-1]["details"]["copied by"] == HOST_SIGNALS
 
 
 def test_one_buffer_for_both_ways(tmp_path: Path) -> None:
@@ -177,10 +185,10 @@ def test_one_buffer_for_both_ways(tmp_path: Path) -> None:
     done = pingpong(tmp_path / "r.jsonl", ",".join(PATHS), *words)
     found = entries_by_path(done, FEW, PATHS)
     assert all(entry["rounds"] == 5 and entry["stopped"] == "fixed" for entry in done.entries)
-    assert {entry["details"]["method"] for entry in found["gpu"]} <= {"packets", "stores"}
+    assert {entry["details"]["protocol"] for entry in found["gpu"]} <= {"LL", "stores"}
 
 
-@pytest.mark.parametrize("lie", ["drop-byte", "drop-round", "repeat-round"])
+@pytest.mark.parametrize("lie", ["drop-byte", "drop-iteration", "repeat-iteration"])
 def test_a_lie_is_found_out(lie: str, tmp_path: Path) -> None:
     """Protects the check of these paths' bytes: each one's trial ends with the first wrong byte."""
     done = pingpong(
@@ -218,7 +226,7 @@ def test_no_gpu(path: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("path", "pair", "text"),
-    [("gpu", "method=magic", "method is packets, stores, bulk, pull or bulk-pull, not magic")],
+    [("gpu", "protocol=magic", "protocol is LL, stores, TMA, pull or TMA-pull, not magic")],
 )
 def test_what_cannot_be_is_refused(path: str, pair: str, text: str, tmp_path: Path) -> None:
     """Protects whoever sweeps these from figures of something else than what was asked for."""
@@ -243,7 +251,10 @@ def patterns(ranks: int, transport: str, *options: str, device: str = "count=4")
     return json.loads(done.stdout)
 
 
-GPU_WAYS = ("", *(f"method={way};blocks={2 if way != 'packets' else 1}" for way in WAYS))
+GPU_PROTOCOLS = (
+    "",
+    *(f"protocol={protocol};blocks={2 if protocol != 'LL' else 1}" for protocol in PROTOCOLS),
+)
 IPC_WAYS = ("by=write", "by=write;copy=engine", "by=write;copy=kernel", "by=read")
 
 
@@ -254,28 +265,28 @@ IPC_WAYS = ("by=write", "by=write;copy=engine", "by=write;copy=kernel", "by=read
 def test_patterns_of_many_ranks(transport: str, ranks: int, device: str) -> None:
     """Protects all to all, windows, both ways at once, rings, uneven ranks, overlaps and one buffer for both.
 
-    Of several ranks, each way by itself; programs follow each other in one transport, whose counters go on.
+    Of several ranks, each option by itself; programs follow each other in one transport: its counters go on.
     """
-    ways = {"ipc": IPC_WAYS, "gpu": GPU_WAYS}[transport]
+    ways = {"ipc": IPC_WAYS, "gpu": GPU_PROTOCOLS}[transport]
     found = patterns(ranks, transport, *ways, device=device)
     if transport == "ipc":
         return
     for options, each in found.items():
-        way = options.removeprefix("method=").split(";")[0]
-        if not way:
-            assert each["all_to_all"]["method"] in WAYS
+        protocol = options.removeprefix("protocol=").split(";")[0]
+        if not protocol:
+            assert each["all_to_all"]["protocol"] in PROTOCOLS
             continue
-        assert each["both_ways"]["method"] == way or way == "packets"
-        assert each["short_ring"]["method"] == way
+        assert each["both_ways"]["protocol"] == protocol or protocol == "LL"
+        assert each["short_ring"]["protocol"] == protocol
         # Blocks that pull do not wait for each other between steps, nor senders for what is pulled.
         for guarded in ("one_after_the_other", "one_on_top", "relay", "not_yet"):
-            assert "pull" not in each[guarded]["method"]
+            assert "pull" not in each[guarded]["protocol"]
 
 
 def test_a_kernel_whose_peer_never_comes() -> None:
     """Protects the GPU from a kernel that waits for ever: the host tells it to stop, and names the peer."""
     said = patterns(2, "gpu", "nobody")
-    assert said.startswith("the GPU kernel waited in vain for rank 1 and was told to end"), said
+    assert said.startswith("the persistent kernel got no answer from rank 1 and was told to end"), said
 
 
 def test_one_sample_longer_than_the_watchdog_waits() -> None:

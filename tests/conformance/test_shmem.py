@@ -70,7 +70,7 @@ def test_irregular_patterns(shmem: dict[str, str]) -> None:
     everything_right(done)
 
 
-@pytest.mark.parametrize("lie", ["drop-byte", "drop-round", "repeat-round"])
+@pytest.mark.parametrize("lie", ["drop-byte", "drop-iteration", "repeat-iteration"])
 def test_a_lie_is_found_out(shmem: dict[str, str], lie: str, tmp_path: Path) -> None:
     """Protects the check on symmetric memory, too: nothing wrong is measured."""
     done = wirespeed(

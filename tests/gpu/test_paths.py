@@ -63,7 +63,7 @@ def test_every_pattern(ranks: Ranks, tmp_path: Path) -> None:
         assert all(entry["checked"]["bytes"] > 0 for entry in entries) or pattern == "stream"
 
 
-@pytest.mark.parametrize("fault", ["drop-byte", "drop-round", "repeat-round"])
+@pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration", "repeat-iteration"])
 def test_a_path_that_lies_is_found_out(fault: str, ranks: Ranks) -> None:
     """Protects the check itself, whose kernels run on the GPU."""
     told = ranks("all_patterns.py", "cuda", "8,65536", ",".join(ANY_PATTERN), f"lie={fault}")
@@ -75,14 +75,14 @@ def test_a_path_that_lies_is_found_out(fault: str, ranks: Ranks) -> None:
         assert not [m for m in found["pingpong", path] if m["kind"] == "entry"], path
 
 
-@pytest.mark.parametrize("method", ["packets", "stores", "bulk", "pull", "bulk-pull"])
-def test_irregular_patterns(method: str, ranks: Ranks) -> None:
+@pytest.mark.parametrize("protocol", ["LL", "stores", "TMA", "pull", "TMA-pull"])
+def test_irregular_patterns(protocol: str, ranks: Ranks) -> None:
     """Protects each protocol of `gpu`: windows, several steps, one buffer for both ways, odd addresses."""
-    blocks = (1,) if method == "packets" else (1, 16, 100)
-    options = [f"method={method};blocks={count}" for count in blocks]
+    blocks = (1,) if protocol == "LL" else (1, 16, 100)
+    options = [f"protocol={protocol};blocks={count}" for count in blocks]
     found = ranks("peer_patterns.py", ranks.library, "2", "gpu", *options, DEVICE_KIND="cuda")  # type: ignore[attr-defined]
     for chosen in found.values():
-        assert chosen["short_ring"]["method"] == method
+        assert chosen["short_ring"]["protocol"] == protocol
 
 
 def test_counts_beyond_the_sign(prefix: Path, tmp_path: Path) -> None:

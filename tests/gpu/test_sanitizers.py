@@ -1,7 +1,7 @@
 """The persistent kernel under compute-sanitizer: accesses out of bounds, races in shared memory, barriers.
 
-It does not prove the protocol of flags between GPUs, which lie in global memory: native/kernels/play.h argues
-for that.
+It does not prove the protocol of flags between GPUs, which lie in global memory: the head of
+native/kernels/persistent.h argues for that.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from gpu.conftest import Ranks
 
 TOOLS = ("memcheck", "racecheck", "synccheck")
-METHODS = ("packets", "stores", "bulk", "pull", "bulk-pull")
+PROTOCOLS = ("LL", "stores", "TMA", "pull", "TMA-pull")
 
 
 @pytest.fixture
@@ -29,11 +29,11 @@ def sanitizer() -> str:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@pytest.mark.parametrize("method", METHODS)
-def test_the_kernels(tool: str, method: str, sanitizer: str, ranks: Ranks) -> None:
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_kernels(tool: str, protocol: str, sanitizer: str, ranks: Ranks) -> None:
     """Protects every protocol in every pattern of two ranks, short and long messages."""
     under = (sanitizer, "--tool", tool, "--target-processes", "all", "--error-exitcode", "9")
-    words = ("cuda", "8,4097,1048576", "gpu", f"method={method}", "blocks=8", "threads=128")
+    words = ("cuda", "8,4097,1048576", "gpu", f"protocol={protocol}", "blocks=8", "threads=128")
     said = ranks("all_patterns.py", *words, under=under)
     # One for all processes, or one for each.
     summaries = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", said)

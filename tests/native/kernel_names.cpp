@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "kernels/bulk_model.hpp"
 #include "kernels/cpu.hpp"
+#include "kernels/tma_model.hpp"
 
 /// Stands in for that of kernels/cpu.cpp, which each kernel calls when a process starts.
 void wirespeed::cpu::add(std::string name, Entry, std::size_t arguments) {
@@ -15,6 +15,6 @@ void wirespeed::cpu::meet(Site) { std::abort(); }
 void wirespeed::cpu::meet_warp(Site) { std::abort(); }
 void wirespeed::cpu::pause() { std::abort(); }
 void wirespeed::cpu::give_up() { std::abort(); }
-wirespeed::cpu::BulkModel& wirespeed::cpu::bulk() { std::abort(); }
+wirespeed::cpu::TmaModel& wirespeed::cpu::tma() { std::abort(); }
 
 int main() {}

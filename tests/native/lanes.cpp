@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "kernels/packets.h"
+#include "kernels/ll.h"
 
 namespace {
 

@@ -20,7 +20,7 @@ const wirespeed::cpu::Add<ws_payload_check> add_check{"ws_payload_check"};
 const wirespeed::cpu::Add<ws_sums_fill> add_sums_fill{"ws_sums_fill"};
 const wirespeed::cpu::Add<ws_sums_add> add_sums_add{"ws_sums_add"};
 const wirespeed::cpu::Add<ws_sums_check> add_sums_check{"ws_sums_check"};
-const wirespeed::cpu::Add<ws_copy_and_tell> add_copy{"ws_copy_and_tell"};
+const wirespeed::cpu::Add<ws_copy_and_signal> add_copy{"ws_copy_and_signal"};
 
 Launch launch;
 
@@ -70,7 +70,7 @@ struct Copied {
         for (u64 i = 0; i < from.size(); ++i) from[i] = (u8)(13 * i + i / 256 + 1);
     }
     void copy(u64 offset) {
-        run("ws_copy_and_tell", (u64)(to.data() + offset), (u64)(from.data() + offset),
+        run("ws_copy_and_signal", (u64)(to.data() + offset), (u64)(from.data() + offset),
             (u64)(from.size() - offset), (u64)&word, u64{9}, (u64)&counter);
     }
     bool whole(u64 offset) const {

@@ -57,7 +57,8 @@ std::size_t length(int from, int to, int nth) {
 }
 
 /// Everyone sends `each` messages to everyone, itself too. Senders go through their peers upwards
-/// and put all into one step; receivers go downwards and take a step for each round of messages.
+/// and put all into one step; receivers go downwards and take a step for each iteration of
+/// messages.
 std::vector<Step> everyone(int me, int size, int each, bool at_the_peer) {
     std::vector<Step> steps(1);
     const auto offset = [&](int peer, int nth, bool receives) {
@@ -86,9 +87,9 @@ void require_same(const std::vector<Transfer>& one, const std::vector<Transfer>&
 void tell(std::vector<Step>& steps, const std::vector<Step>& there) {
     for (std::size_t i = 0; i < steps.size(); ++i) {
         for (std::size_t k = 0; k < steps[i].sends.size(); ++k)
-            steps[i].sends[k].there = there[i].sends[k].offset;
+            steps[i].sends[k].remote_offset = there[i].sends[k].offset;
         for (std::size_t k = 0; k < steps[i].receives.size(); ++k)
-            steps[i].receives[k].there = there[i].receives[k].offset;
+            steps[i].receives[k].remote_offset = there[i].receives[k].offset;
     }
 }
 
@@ -97,7 +98,7 @@ void run(Control& control, const std::string& what) {
     const int each = what == "many" ? 100 : 3;
     std::vector<Step> steps = everyone(me, size, each, false);
     if (what.starts_with("told")) tell(steps, everyone(me, size, each, true));
-    if (what == "told wrongly" && me == last) steps[0].sends[0].there += 1;
+    if (what == "told wrongly" && me == last) steps[0].sends[0].remote_offset += 1;
     if (what == "bytes" && me == last) steps[0].sends[0].bytes += 1;
     if (what == "too many sends" && me == last) steps[0].sends.push_back({0, 0, 8});
     if (what == "too few sends" && me == last) steps[0].sends.pop_back();

@@ -61,7 +61,7 @@ void events(Device& device) {
     Allocation host(device, Memory::pinned, 64), memory(device, Memory::device, 64);
     const auto stream = device.stream();
     const auto first = stream->event(), second = stream->event();
-    for (int round = 0; round < 3; ++round) {
+    for (int iteration = 0; iteration < 3; ++iteration) {
         first->record();
         stream->copy(memory.address(), host.address(), 64);
         second->record();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,18 +10,27 @@ from typing import Any
 
 import pytest
 
-from wirespeed.host.core import NativeError, core
+from wirespeed.host.core import NativeError, core, declarations
 
 
+@pytest.mark.parametrize("header", ["wirespeed.h", "wirespeed_test.h"])
 @pytest.mark.parametrize(
     ("language", "standard"), [("c", "c99"), ("c", "c17"), ("c++", "c++11"), ("c++", "c++20")]
 )
-def test_the_header_compiles_alone(language: str, standard: str, cxx: str, native: Path) -> None:
+def test_a_header_compiles_alone(language: str, standard: str, header: str, cxx: str, native: Path) -> None:
     """Protects other programs' use of the core: one include, no warnings."""
     flags = [f"-std={standard}", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-    source = f'#include "{native}/wirespeed.h"\n#include "{native}/wirespeed.h"\n'
+    source = f'#include "{native}/{header}"\n' * 2
     done = subprocess.run([cxx, "-x", language, *flags, "-"], input=source, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("header", ["wirespeed.h", "wirespeed_test.h"])
+def test_a_header_declares_what_the_library_has(header: str, native: Path) -> None:
+    """Protects callers from a function that was renamed on one side: cffi looks only when it is called."""
+    declared = set(re.findall(r"\b(ws_\w+)\(", declarations((native / header).read_text())))
+    assert len(declared) > 5
+    assert [name for name in sorted(declared) if not hasattr(core().test_lib, name)] == []
 
 
 class Alone:
@@ -75,7 +85,6 @@ def alone() -> Iterator[Alone]:
     rank = Alone()
     yield rank
     rank.core.lib.ws_device_close(rank.device)
-    rank.core.lib.ws_page_close(rank.page)
 
 
 def mapped() -> int:

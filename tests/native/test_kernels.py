@@ -18,7 +18,7 @@ def core() -> Core:
 
 
 def compile_for(core: Core, architecture: str) -> int:
-    return int(core.check(core.lib.ws_kernel_compile(architecture.encode())))
+    return int(core.check(core.test_lib.ws_kernel_compile(architecture.encode())))
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def nvidia(core: Core, nvrtc: Path) -> Core:
 def assembly(core: Core, nvrtc: Path) -> str:
     """The kernels as NVRTC compiles them, from their text alone."""
     library, program = ctypes.CDLL(str(nvrtc)), ctypes.c_void_p()
-    source = core.text(core.lib.ws_kernel_source()).encode()
+    source = core.text(core.test_lib.ws_kernel_source()).encode()
     assert library.nvrtcCreateProgram(ctypes.byref(program), source, None, 0, None, None) == 0
     options = (ctypes.c_char_p * 2)(b"--gpu-architecture=compute_90", b"-std=c++17")
     assert library.nvrtcCompileProgram(program, 2, options) == 0
@@ -47,7 +47,7 @@ def test_gpus_have_every_kernel_that_the_cpu_has(
     """Protects GPUs from a kernel that ran in all other tests: they find it by name, with its arguments."""
     program = tmp_path / "names"
     own = Path(__file__).parent / "kernel_names.cpp"
-    sources = [own, native / "kernels/kernels.cpp", native / "kernels/bulk_model.cpp"]
+    sources = [own, native / "kernels/kernels.cpp", native / "kernels/tma_model.cpp"]
     command = [cxx, "-std=c++20", "-I", str(native), "-o", str(program), *map(str, sources), "-lpthread"]
     subprocess.run(command, check=True)
     said = subprocess.run([program], capture_output=True, text=True, check=True).stdout

@@ -60,6 +60,6 @@ COUNT = Fault(
     ids=["as it is", "no barrier", "blocks not counted"],
 )
 def test_who_sees_the_word_sees_the_copy(fault: Fault | None, said: str, kernels: Workshop) -> None:
-    """Protects the word of ws_copy_and_tell, and that threads' order finds what would tell too early."""
+    """Protects the word of ws_copy_and_signal, and that threads' order finds what would tell too early."""
     done = kernels.run("launches", "watched", fault=fault)
     assert done.stdout == f"{said}\n", done.stdout + done.stderr

@@ -19,7 +19,7 @@ SOURCES = {
         "host/pages.cpp",
         "gpu/device.cpp",
         "gpu/shared.cpp",
-        "cuda/copies.cpp",
+        "cuda/cupti_copies.cpp",
         "cuda/cuda.cpp",
         "hip/hip.cpp",
     ),
@@ -32,7 +32,7 @@ SOURCES = {
 def program(cxx: str, native: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("streams")
     built, kernels = folder / "stream", folder / "kernels.txt"
-    kernels.write_text(core().text(core().lib.ws_kernel_source()))
+    kernels.write_text(core().text(core().test_lib.ws_kernel_source()))
     sources = [str(native / room / name) for room, names in SOURCES.items() for name in names]
     sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover"]
     own = str(Path(__file__).parent / "stream.cpp")

@@ -149,7 +149,7 @@ class Rank:
         """Rounds that the page has been told of."""
         state = read_page(self._file)
         assert state
-        return state.round
+        return state.iteration
 
     def close(self) -> None:
         self._folder.cleanup()
@@ -226,7 +226,7 @@ def every_pattern(world: Communicator, transport: str, options: str) -> dict[str
 
 def nobody_comes(world: Communicator, transport: str) -> str:
     """What rank 0 says of a peer that never starts its rounds."""
-    rank = Rank(world, transport, "method=stores;blocks=2", timeout=0.05)
+    rank = Rank(world, transport, "protocol=stores;blocks=2", timeout=0.05)
     program = rank.program(both_ways(world.size))
     said = ""
     if world.rank == 0:
@@ -242,7 +242,7 @@ def nobody_comes(world: Communicator, transport: str) -> str:
 
 def progress(world: Communicator, transport: str) -> int:
     """How often rank 0's page was told, in one sample of more than 12 GiB, that the rank goes on."""
-    rank = Rank(world, transport, "method=stores;blocks=2")
+    rank = Rank(world, transport, "protocol=stores;blocks=2")
     there, back = Message(0, 0, 1, 0, 0, LARGE), Message(1, 1, 0, 0, 0, LARGE)
     program = rank.program(Pattern([there, back]))
     before = rank.begun()

@@ -13,7 +13,7 @@ SUPPORT = Path(__file__).parent
 NATIVE = SUPPORT.parents[1] / "native"
 FAKES = SUPPORT.parent / "native"
 # What runs kernels on the CPU, and the kernels.
-LAUNCHER = tuple(NATIVE / "kernels" / f"{name}.cpp" for name in ("cpu", "lanes", "fiber", "bulk_model"))
+LAUNCHER = tuple(NATIVE / "kernels" / f"{name}.cpp" for name in ("cpu", "lanes", "fiber", "tma_model"))
 KERNELS = (*LAUNCHER, NATIVE / "kernels/kernels.cpp")
 
 

@@ -54,7 +54,7 @@ def _wait_for(records: list[Record], rank: int, rounds: int, patience: float = 1
     deadline = time.monotonic() + patience
     while rounds and time.monotonic() < deadline:
         if (state := read_page(page)) and state.bytes != measured:
-            first = state.round if first is None else first
-            if state.round - first >= rounds:
+            first = state.iteration if first is None else first
+            if state.iteration - first >= rounds:
                 return
         time.sleep(0.005)

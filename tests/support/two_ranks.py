@@ -69,7 +69,7 @@ class Rank:
 def chain_over_streams(rank: Rank) -> dict[str, Any]:
     """What a chain of two links puts into NCCL's stream, and whose clock stamps it."""
     nccl = ctypes.CDLL(os.environ["WIRESPEED_LIBRARY_NCCL"])
-    transport = rank.transport("ccl", "rounds=stream;way=enqueued")
+    transport = rank.transport("ccl", "iterations=stream;enqueue=direct")
     buffers = rank.buffers(transport, 4096)
     links = [rank.exchange(transport, buffers, 8), rank.exchange(transport, buffers, 16)]
     chain = rank.chain(links)

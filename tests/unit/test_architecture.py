@@ -39,7 +39,7 @@ INCLUDES = {
         "devices/device.hpp",
         "libraries",
         "transports",
-        "kernels/play_types.h",
+        "kernels/persistent_types.h",
     ),
 }
 

@@ -34,7 +34,6 @@ def open_transport(tmp_path: Path) -> Iterator[Open]:
         return opened.check(opened.lib.ws_transport_open(b"gpu", b"", control, device, page))
 
     yield open_it
-    opened.lib.ws_page_close(page)
     opened.lib.ws_device_close(device)
 
 

@@ -104,9 +104,9 @@ def test_an_exit_code_is_no_signal(said: str, how: str) -> None:
     outcome = diagnosis.died(
         {0: here}, here, ROSTER, True, 1, ["=   PID 21 RUNNING AT n1", f"=   EXIT CODE: {said}"]
     )
-    assert outcome.text == f"rank 0 on n1 (pid 21) {how} in MPI_Recv with rank 1, 64 KiB, round 7"
+    assert outcome.text == f"rank 0 on n1 (pid 21) {how} in MPI_Recv with rank 1, 64 KiB, iteration 7"
     assert (outcome.rank, outcome.host, outcome.call) == (0, "n1", "MPI_Recv")
-    assert (outcome.bytes, outcome.round, outcome.code, outcome.passing) == (65536, 7, 0, False)
+    assert (outcome.bytes, outcome.iteration, outcome.code, outcome.passing) == (65536, 7, 0, False)
 
 
 def test_the_signal_of_one_rank_is_not_told_of_another() -> None:
@@ -114,7 +114,7 @@ def test_the_signal_of_one_rank_is_not_told_of_another() -> None:
     states = {rank: page(rank, "n1", 20 + rank) for rank in (0, 1)}
     said = ["prterun noticed that process rank 1 with PID 21 on node n1 exited on signal 15 (Terminated)."]
     text = diagnosis.died(states, states[0], {}, True, 1, said).text
-    assert text == "rank 0 on n1 (pid 20) died in MPI_Recv with rank 1, 64 KiB, round 7"
+    assert text == "rank 0 on n1 (pid 20) died in MPI_Recv with rank 1, 64 KiB, iteration 7"
 
 
 def test_the_last_state_of_the_first_to_die_is_told() -> None:
@@ -122,7 +122,7 @@ def test_the_last_state_of_the_first_to_die_is_told() -> None:
     early, late = page(0, "n1", 21, call=None), page(0, "n1", 21)
     assert diagnosis.died({0: late}, early, {}, True, 1, []).call == "MPI_Recv"
     assert diagnosis.died({1: page(1, "n1", 22)}, early, {}, True, 1, []).text == (
-        "rank 0 on n1 (pid 21) died between calls with rank 1, 64 KiB, round 7"
+        "rank 0 on n1 (pid 21) died between calls with rank 1, 64 KiB, iteration 7"
     )
 
 
@@ -132,7 +132,7 @@ def test_a_death_before_or_after_the_work(path: str, where: str) -> None:
     here = page(0, "n1", 21, path=path)
     outcome = diagnosis.died({0: here}, here, {}, True, 1, [])
     assert outcome.text == f"rank 0 on n1 (pid 21) died {where}"
-    assert (outcome.bytes, outcome.round) == (None, None)
+    assert (outcome.bytes, outcome.iteration) == (None, None)
 
 
 def test_the_place_of_a_rank_on_another_host_is_seen_from_here() -> None:
@@ -140,12 +140,12 @@ def test_the_place_of_a_rank_on_another_host_is_seen_from_here() -> None:
     idle, waiting = page(0, "n1", 21, call=None), page(2, "n1", 23)
     outcome = diagnosis.died({0: idle, 2: waiting}, None, ROSTER, True, 1, OPEN_MPI_4)
     assert outcome.text == (
-        "rank 1 on n2 (pid 36) was killed by signal 9; rank 2 was in MPI_Recv, 64 KiB, round 7"
+        "rank 1 on n2 (pid 36) was killed by signal 9; rank 2 was in MPI_Recv, 64 KiB, iteration 7"
     )
-    assert (outcome.bytes, outcome.round, outcome.call) == (65536, 7, None)
+    assert (outcome.bytes, outcome.iteration, outcome.call) == (65536, 7, None)
     unseen = diagnosis.died({0: idle}, None, ROSTER, True, 1, OPEN_MPI_4)
     assert unseen.text == "rank 1 on n2 (pid 36) was killed by signal 9"
-    assert (unseen.rank, unseen.host, unseen.bytes, unseen.round) == (1, "n2", None, None)
+    assert (unseen.rank, unseen.host, unseen.bytes, unseen.iteration) == (1, "n2", None, None)
 
 
 def test_a_rank_that_nobody_has_heard_of_yet() -> None:
@@ -169,7 +169,7 @@ def test_a_lost_peer_of_this_host_has_a_page() -> None:
     here = page(0, "n1", 21)
     lost = [line.replace("n2", "n1") for line in OPEN_MPI_5_PEER]
     assert diagnosis.died({0: here}, None, ROSTER, True, 1, lost).text == (
-        "rank 0 on n1 (pid 21) died in MPI_Recv with rank 1, 64 KiB, round 7"
+        "rank 0 on n1 (pid 21) died in MPI_Recv with rank 1, 64 KiB, iteration 7"
     )
 
 
@@ -187,10 +187,10 @@ def test_only_an_mpi_call_loses_a_connection() -> None:
         assert diagnosis.died({0: here}, here, ROSTER, True, 14, NOBODY).rank == 0
     here = page(0, "n1", 21)
     outcome = diagnosis.died({0: here}, here, ROSTER, True, 14, NOBODY)
-    assert (outcome.bytes, outcome.round) == (65536, 7)
+    assert (outcome.bytes, outcome.iteration) == (65536, 7)
     assert outcome.text == (
         "rank 1 on n2 (pid 36) died or cannot be reached: "
-        "its MPI ended rank 0 on n1 in MPI_Recv with rank 1, 64 KiB, round 7"
+        "its MPI ended rank 0 on n1 in MPI_Recv with rank 1, 64 KiB, iteration 7"
     )
 
 

@@ -14,12 +14,12 @@ from wirespeed.job.status_page import RankState
 
 ROSTER = {rank: Member(rank, f"n{rank}", 20 + rank) for rank in range(3)}
 RECV = RankState(0, 20, "n0", "host", 65536, 7, 1, 10.0, "MPI_Recv", 1, 0, "", "S")
-SEND = replace(RECV, rank=1, pid=21, host="n1", round=8, call="MPI_Send", peer=0)
+SEND = replace(RECV, rank=1, pid=21, host="n1", iteration=8, call="MPI_Send", peer=0)
 
 
 def report(rank: int, round_: int, **said: Any) -> dict[str, Any]:
     """What a rank says of itself once it is asked."""
-    place = {"rank": rank, "host": f"n{rank}", "pid": 20 + rank, "round": round_, "bytes": 8}
+    place = {"rank": rank, "host": f"n{rank}", "pid": 20 + rank, "iteration": round_, "bytes": 8}
     return {**place, "state": "spinning", "call": "MPI_Recv", "peer": 1 - rank, "fault": "", **said}
 
 
@@ -30,7 +30,7 @@ def place(outcome: Outcome) -> tuple[Any, ...]:
         outcome.host,
         outcome.call,
         outcome.bytes,
-        outcome.round,
+        outcome.iteration,
     )
 
 
@@ -44,8 +44,8 @@ class TestHung:
         idle = replace(RECV, rank=2, call=None)
         outcome = diagnosis.hung([idle, RECV, halted], {0: report(0, 3)}, ROSTER, 3, 60)
         assert outcome.text == (
-            f"rank 1 on n1 (pid 21) {word} in MPI_Send with rank 0, 64 KiB, round 8; "
-            "rank 0 waits in MPI_Recv with rank 1, 64 KiB, round 7"
+            f"rank 1 on n1 (pid 21) {word} in MPI_Send with rank 0, 64 KiB, iteration 8; "
+            "rank 0 waits in MPI_Recv with rank 1, 64 KiB, iteration 7"
         )
         assert place(outcome) == ("hang", 1, "n1", "MPI_Send", 65536, 8)
 
@@ -53,7 +53,7 @@ class TestHung:
         """Protects from a rank that waits for itself."""
         halted = replace(SEND, state="T")
         assert diagnosis.hung([halted], {}, ROSTER, 1, 60).text == (
-            "rank 1 on n1 (pid 21) is stopped (SIGSTOP) in MPI_Send with rank 0, 64 KiB, round 8"
+            "rank 1 on n1 (pid 21) is stopped (SIGSTOP) in MPI_Send with rank 0, 64 KiB, iteration 8"
         )
 
     def test_a_stopped_rank_comes_before_one_that_is_gone(self) -> None:
@@ -67,7 +67,7 @@ class TestHung:
         outcome = diagnosis.hung([RECV], reports, ROSTER, 5, 60)
         assert outcome.text == (
             "rank 1 on n1 (pid 21) is silent (stopped, or its host is cut off); "
-            "rank 3 on n3 waits between calls, 8 B, round 4"
+            "rank 3 on n3 waits between calls, 8 B, iteration 4"
         )
         assert place(outcome) == ("hang", 1, "n1", "", 8, 4)
         assert [one["rank"] for one in outcome.stacks] == [2, 3]
@@ -80,7 +80,8 @@ class TestHung:
         reports = {2: report(2, 4, peer=0), 0: report(0, 5), 1: report(1, 4, peer=0, fault="ib_poll")}
         outcome = diagnosis.hung([], reports, ROSTER, 3, 60)
         assert outcome.text == (
-            "no progress for 60 s: rank 1 on n1 (pid 21) sits in MPI_Recv with rank 0, 8 B, round 4 (ib_poll)"
+            "no progress for 60 s: rank 1 on n1 (pid 21) "
+            "sits in MPI_Recv with rank 0, 8 B, iteration 4 (ib_poll)"
         )
         assert place(outcome) == ("hang", 1, "n1", "MPI_Recv", 8, 4)
         assert [one["rank"] for one in outcome.stacks] == [0, 1, 2], "in the order of the ranks"
@@ -89,17 +90,17 @@ class TestHung:
         del reports[1]
         reports[1] = report(1, 4, peer=0)
         assert diagnosis.hung([], reports, ROSTER, 3, 60).text.endswith(
-            "sits in MPI_Recv with rank 0, 8 B, round 4"
+            "sits in MPI_Recv with rank 0, 8 B, iteration 4"
         )
 
     def test_nobody_answers_but_pages_are_there(self) -> None:
         """Protects the same choice from pages alone; of two in one round it is the lower rank."""
         outcome = diagnosis.hung([SEND, RECV], {}, ROSTER, 2, 45.4)
         assert outcome.text == (
-            "no progress for 45 s: rank 0 on n0 (pid 20) sits in MPI_Recv with rank 1, 64 KiB, round 7"
+            "no progress for 45 s: rank 0 on n0 (pid 20) sits in MPI_Recv with rank 1, 64 KiB, iteration 7"
         )
         assert place(outcome) == ("hang", 0, "n0", "MPI_Recv", 65536, 7)
-        assert diagnosis.hung([SEND, replace(RECV, round=8)], {}, ROSTER, 2, 60).rank == 0
+        assert diagnosis.hung([SEND, replace(RECV, iteration=8)], {}, ROSTER, 2, 60).rank == 0
 
     def test_no_sign_of_anybody(self) -> None:
         """Protects from 'did not start' when the ranks had started, on hosts that are cut off."""

@@ -309,14 +309,14 @@ class TestChoices:
 
     def test_methods_by_size(self) -> None:
         """Protects the crossovers: which method carried which sizes."""
-        method = {0: "packets", 8: "packets", 1 << 16: "packets", 1 << 21: "stores", 1 << 22: "bulk"}
+        protocol = {0: "LL", 8: "LL", 1 << 16: "LL", 1 << 21: "stores", 1 << 22: "TMA"}
         run = make_run(
             *(
-                entry("gpu", size, 1e-6, details={"method": name, "blocks": size})
-                for size, name in method.items()
+                entry("gpu", size, 1e-6, details={"protocol": name, "blocks": size})
+                for size, name in protocol.items()
             )
         )
-        assert choices(run) == [("gpu", "packets up to 64 KiB, stores up to 2 MiB, bulk from 4 MiB")]
+        assert choices(run) == [("gpu", "LL up to 64 KiB, stores up to 2 MiB, TMA from 4 MiB")]
 
     def test_sizes_in_bytes_and_what_never_changes(self) -> None:
         """Protects other transports' words: pieces of a pipeline, one method at every size."""

@@ -95,7 +95,7 @@ def died(
     peer = None if named else _lost_peer(dead, roster)
     if peer and isinstance(dead, RankState):
         outcome.rank, outcome.host = peer.rank, peer.host
-        outcome.bytes, outcome.round = dead.bytes, dead.round
+        outcome.bytes, outcome.iteration = dead.bytes, dead.iteration
         outcome.text = (
             f"{peer} died or cannot be reached: its MPI ended rank {dead.rank} on {dead.host} {dead.where()}"
         )
@@ -106,7 +106,7 @@ def died(
         outcome.rank, outcome.host = dead.rank, dead.host
         witness = next((state for state in states.values() if state.call), None)
         if witness:
-            outcome.bytes, outcome.round = witness.bytes, witness.round
+            outcome.bytes, outcome.iteration = witness.bytes, witness.iteration
         seen = f"; rank {witness.rank} was {witness.where()}" if witness else ""
         outcome.text = f"{dead} {how}{seen}"
     elif started:
@@ -167,7 +167,7 @@ def hung(
 ) -> Outcome:
     """Nothing moves: names the rank that the others wait for. `states` as they were before any was woken."""
     outcome = Outcome("hang", stacks=[stack(reports[rank]) for rank in sorted(reports)])
-    heard = sorted(reports.values(), key=lambda report: (report["round"], report["rank"]))
+    heard = sorted(reports.values(), key=lambda report: (report["iteration"], report["rank"]))
     halted = [state for state in states if state.stopped] + [state for state in states if state.gone]
     here = {state.rank for state in states}
     missing = [rank for rank in range(ranks) if rank not in reports and rank not in here]
@@ -195,7 +195,7 @@ def hung(
             f"sits {_where(first)}{fault}"
         )
     elif states:
-        slowest = min(states, key=lambda state: (state.round, state.rank))
+        slowest = min(states, key=lambda state: (state.iteration, state.rank))
         outcome.blame(slowest)
         outcome.text = (
             f"no progress for {silent:.0f} s: rank {slowest.rank} on {slowest.host} (pid {slowest.pid}) "
@@ -211,4 +211,4 @@ def hung(
 def _where(report: Message) -> str:
     call = f"in {report['call']}" if report["call"] else "between calls"
     peer = f" with rank {report['peer']}" if report["peer"] >= 0 else ""
-    return f"{call}{peer}, {format_size(report['bytes'])}, round {report['round']}"
+    return f"{call}{peer}, {format_size(report['bytes'])}, iteration {report['iteration']}"

@@ -291,7 +291,7 @@ class _Recorder:
                 message["host"],
                 message["call"],
                 message["bytes"],
-                message["round"],
+                message["iteration"],
                 stacks=[message],
             )
         )

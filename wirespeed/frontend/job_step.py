@@ -101,7 +101,7 @@ class JobStep:
             now = time.monotonic()
             states = read_pages(self._pages)
             self._follow(states)
-            if (seen := [(state.rank, state.round, state.beat) for state in states]) != progress:
+            if (seen := [(state.rank, state.iteration, state.stages) for state in states]) != progress:
                 progress, last_sign = seen, now
             if self._reports and not first_report:
                 first_report = now

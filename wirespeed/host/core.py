@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +23,19 @@ class NativeError(Exception):
         """The machine lacks something, rather than something went wrong."""
 
 
-def _locate() -> tuple[Path, Path]:
+def _locate(name: str) -> Path:
+    """A file of the built core: the library, or a header, which a source tree has in native/."""
     folder = Path(__file__).parents[1]
-    given = os.environ.get("WIRESPEED_LIBRARY")
-    library = Path(given) if given else folder / LIBRARY_NAME
-    header = next(
-        (
-            path
-            for path in (folder / "wirespeed.h", folder.parent / "native" / "wirespeed.h")
-            if path.exists()
-        ),
-        None,
+    places = [folder / name, folder.parent / "native" / name]
+    if name == LIBRARY_NAME and (given := os.environ.get("WIRESPEED_LIBRARY")):
+        places = [Path(given)]
+    for place in places:
+        if place.exists():
+            return place
+    raise WirespeedError(
+        f"the measuring core is not built: {places[0]} is missing; run 'pip install .' in the source tree",
+        ExitCode.UNAVAILABLE,
     )
-    if header is None or not library.exists():
-        raise WirespeedError(
-            f"the measuring core is not built: {library} is missing; run 'pip install .' in the source tree",
-            ExitCode.UNAVAILABLE,
-        )
-    return library, header
 
 
 def declarations(header: str) -> str:
@@ -61,12 +56,17 @@ class Core:
     def __init__(self) -> None:
         from cffi import FFI
 
-        library, header = _locate()
         self.ffi: Any = FFI()
-        self.ffi.cdef(declarations(header.read_text()))
+        self.ffi.cdef(declarations(_locate("wirespeed.h").read_text()))
         # Never unloaded: the watchdog's thread runs in it to the process's very end.
-        self.lib: Any = self.ffi.dlopen(str(library), os.RTLD_NOW | os.RTLD_NODELETE)
+        self.lib: Any = self.ffi.dlopen(str(_locate(LIBRARY_NAME)), os.RTLD_NOW | os.RTLD_NODELETE)
         self._raised: BaseException | None = None
+
+    @cached_property
+    def test_lib(self) -> Any:
+        """The library with native/wirespeed_test.h's functions too: fault injection, and what tests call."""
+        self.ffi.cdef(declarations(_locate("wirespeed_test.h").read_text()))
+        return self.lib
 
     def error(self) -> str:
         return self.text(self.lib.ws_error())
@@ -99,9 +99,6 @@ class Core:
 
         made: Callable[[Callable[..., int]], Any] = self.ffi.callback(declaration, error=-1, onerror=keep)
         return made
-
-    def device_kinds(self) -> list[str]:
-        return self.text(self.lib.ws_device_kinds()).split()
 
     def device_count(self, kind: str) -> int:
         """How many devices of a kind there are. Raises NativeError saying why none can be used."""

@@ -75,12 +75,6 @@ class Mpi:
     def title(self) -> str:
         return f"{NAMES.get(self.vendor, self.vendor)} {self.version}"
 
-    def matches(self, vendor: str, version: str) -> bool:
-        """Is a library that calls itself so the one that this launcher belongs to?"""
-        return vendor == self.vendor and (
-            version == self.version or version.startswith(self.version) or self.version.startswith(version)
-        )
-
     def environment(self) -> dict[str, str]:
         """What its launcher and its ranks need to find their own files."""
         variables = {"MPI4PY_LIBMPI": str(self.library)}

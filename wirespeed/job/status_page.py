@@ -32,8 +32,8 @@ class RankState:
     host: str
     path: str
     bytes: int
-    round: int
-    beat: int
+    iteration: int
+    stages: int
     timeout: float
     call: str | None
     peer: int
@@ -52,14 +52,14 @@ class RankState:
         return self.state in ("", "Z", "X")
 
     def where(self) -> str:
-        """'in MPI_Recv from rank 1, 64 KiB, round 12'."""
+        """'in MPI_Recv from rank 1, 64 KiB, iteration 12'."""
         from wirespeed.units import format_size
 
         if self.path in ("start", "end"):
             return "while starting" if self.path == "start" else "at the end"
         call = f"in {self.call}" if self.call else "between calls"
         peer = f" with rank {self.peer}" if self.peer >= 0 else ""
-        return f"{call}{peer}, {format_size(self.bytes)}, round {self.round}"
+        return f"{call}{peer}, {format_size(self.bytes)}, iteration {self.iteration}"
 
 
 def _text(raw: bytes) -> str:
@@ -84,7 +84,7 @@ def read_page(file: Path) -> RankState | None:
     if len(raw) < SIZE:
         return None
     head = _HEAD.unpack_from(raw)
-    magic, pid, rank, host, path, size, rounds, word, beat, timeout, _ncalls, _nframes = head
+    magic, pid, rank, host, path, size, iteration, word, stages, timeout, _ncalls, _nframes = head
     if magic != _MAGIC:
         return None
     number, peer = word & 0xFFFFFFFF, (word >> 32) - 1
@@ -97,8 +97,8 @@ def read_page(file: Path) -> RankState | None:
         host=_text(host),
         path=_text(path),
         bytes=size,
-        round=rounds,
-        beat=beat,
+        iteration=iteration,
+        stages=stages,
         timeout=timeout,
         call=call,
         peer=peer,

@@ -116,7 +116,7 @@ class Program:
 
     def _with_fault(self, handle: Any, fault: str | None) -> Any:
         if fault:
-            self._core.check(self._core.lib.ws_program_lie(handle, fault.encode()))
+            self._core.check(self._core.test_lib.ws_program_inject_fault(handle, fault.encode()))
         return handle
 
 

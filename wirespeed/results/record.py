@@ -251,7 +251,7 @@ def failure(run: str, step: int | None, path: Path, outcome: Outcome, remedy: st
         "rank": outcome.rank,
         "host": outcome.host,
         "call": outcome.call,
-        "round": outcome.round,
+        "round": outcome.iteration,
         "stacks": outcome.stacks,
         "log": outcome.log,
         "at": now(),

@@ -3,7 +3,7 @@
 #include <map>
 #include <mutex>
 
-#include "devices/cuda/copies.hpp"
+#include "devices/cuda/cupti_copies.hpp"
 #include "devices/gpu/vendor_driver.hpp"
 #include "libraries/cuda_driver.hpp"
 

@@ -207,7 +207,7 @@ void GpuDevice::release(Memory kind, void* address) noexcept {
 }
 
 /// Vendors promise it for copies to host memory and from pinned memory; not between devices, nor
-/// from pageable memory, which may still be under way from the driver's own buffer.
+/// from pageable memory, which may still be in flight from the driver's own buffer.
 bool GpuDevice::done_on_return(void* to, const void* from) const {
     const auto kind = allocations_.kind_of(to);
     if (kind == Memory::pageable || kind == Memory::pinned) return true;

@@ -64,7 +64,7 @@ class HipDriver final : public gpu::VendorDriver<Hip> {
         int kilohertz = 0;
         const Hip::Result code =
             calls_.device_attribute(&kilohertz, Hip::attribute_wall_clock, device_);
-        // Some devices have no rate to tell, and answer 0.
+        // Some devices know no rate, and answer 0.
         return code == Hip::success && kilohertz > 0 ? 1e3 * kilohertz : 0;
     }
 

@@ -1,27 +1,27 @@
 // NCCL (and RCCL): ncclSend and ncclRecv on device buffers, a group for each step, in a stream of
-// their own. rounds=host: the CPU waits for the stream after each round; rounds=stream: the GPU
-// goes on by itself from round to round.
+// their own. iterations=host: the CPU waits for the stream after each iteration; iterations=stream:
+// the GPU goes on by itself from iteration to iteration.
 #include <cstdlib>
 
 #include "core/error.hpp"
 #include "transports/ccl/communicator.hpp"
-#include "transports/ccl/script.hpp"
+#include "transports/ccl/op_list.hpp"
 #include "transports/ccl/stream_program.hpp"
 #include "transports/transport.hpp"
 
 namespace wirespeed {
 namespace {
 
-class Round final : public Action {
+class Iteration final : public Action {
   public:
-    explicit Round(ccl::Script script) : script_(std::move(script)) {}
+    explicit Iteration(ccl::OpList op_list) : op_list_(std::move(op_list)) {}
     void run() override {
-        script_.enqueue();
-        script_.wait();
+        op_list_.enqueue();
+        op_list_.wait();
     }
 
   private:
-    ccl::Script script_;
+    ccl::OpList op_list_;
 };
 
 /// Says more of a program than it says itself.
@@ -41,10 +41,10 @@ class Noted final : public WrappedProgram {
 class CclTransport final : public Transport {
   public:
     explicit CclTransport(Context& context)
-        : Transport(context), in_stream_(in_stream(context.option("rounds", "host"))),
-          way_(context.option("way", "measured")) {
-        if (way_ != "measured" && way_ != "enqueued" && way_ != "graph")
-            throw Error("way is measured, enqueued or graph, not '" + way_ + "'");
+        : Transport(context), in_stream_(in_stream(context.option("iterations", "host"))),
+          enqueue_(context.option("enqueue", "measured")) {
+        if (enqueue_ != "measured" && enqueue_ != "direct" && enqueue_ != "graph")
+            throw Error("enqueue is measured, direct or graph, not '" + enqueue_ + "'");
         require(context.option("needs", ""));
         communicator_ = std::make_unique<ccl::Communicator>(context);
         if (in_stream_) clock_ = ccl::stream_clock(communicator_->stream());
@@ -53,30 +53,31 @@ class CclTransport final : public Transport {
     void close() override { communicator_->close(); }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
-        ccl::Script round(*communicator_, context_.page, steps, buffers);
-        const bool nothing = round.carries_nothing();
+        ccl::OpList iteration(*communicator_, context_.page, steps, buffers);
+        const bool nothing = iteration.has_empty_messages();
         std::unique_ptr<Program> program;
         if (in_stream_)
             program = std::make_unique<ccl::StreamProgram>(context_, *communicator_,
-                                                           std::move(round), way_, clock_);
+                                                           std::move(iteration), enqueue_, clock_);
         else
-            program = of_host_rounds(std::move(round));
+            program = of_host_iterations(std::move(iteration));
         if (!nothing) return program;
         return std::make_unique<Noted>(std::move(program),
-                                       "\"empty_messages\": \"carried as 1 byte\"");
+                                       "\"empty_messages\": \"sent as 1 byte\"");
     }
 
     std::string describe() const override { return communicator_->describe(); }
 
   private:
-    static bool in_stream(const std::string& rounds) {
-        if (rounds != "host" && rounds != "stream")
-            throw Error("rounds of NCCL are run by host or stream, not by '" + rounds + "'");
-        return rounds == "stream";
+    static bool in_stream(const std::string& iterations) {
+        if (iterations != "host" && iterations != "stream")
+            throw Error("iterations of NCCL are run by host or stream, not by '" + iterations +
+                        "'");
+        return iterations == "stream";
     }
 
     /// A setting that NCCL reads once, at its start: where this process lacks it, the path would
-    /// bear a wrong name.
+    /// have a wrong name.
     static void require(const std::string& setting) {
         const auto equals = setting.find('=');
         if (equals == std::string::npos) return;
@@ -87,23 +88,21 @@ class CclTransport final : public Transport {
                               "started, and measure this path alone");
     }
 
-    std::unique_ptr<Program> of_host_rounds(ccl::Script round) {
+    std::unique_ptr<Program> of_host_iterations(ccl::OpList iteration) {
         std::vector<std::unique_ptr<Action>> actions;
-        actions.push_back(std::make_unique<Round>(std::move(round)));
+        actions.push_back(std::make_unique<Iteration>(std::move(iteration)));
         return std::make_unique<HostProgram>(
             context_.page, std::move(actions),
-            std::make_unique<Round>(ccl::Script::meeting(*communicator_, context_.page)));
+            std::make_unique<Iteration>(ccl::OpList::barrier(*communicator_, context_.page)));
     }
 
     bool in_stream_;
-    std::string way_;
+    std::string enqueue_;
     std::unique_ptr<ccl::Communicator> communicator_;
     ClockQuality clock_{};
 };
 
-const AddTransport add{"ccl", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<CclTransport>(context);
-                       }};
+const AddTransport add{"ccl", open_as<CclTransport>};
 
 }  // namespace
 }  // namespace wirespeed

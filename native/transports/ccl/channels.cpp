@@ -58,17 +58,17 @@ std::vector<Channels> channels_in(std::string_view log) {
 }
 
 std::string as_json(const std::vector<Channels>& channels) {
-    std::set<std::string> ways;
+    std::set<std::string> kinds;
     std::string all;
     for (const auto& each : channels) {
-        ways.insert(each.via);
+        kinds.insert(each.via);
         if (!all.empty()) all += ", ";
         all += "{\"from\": " + std::to_string(each.from) + ", \"to\": " + std::to_string(each.to) +
                ", \"via\": " + quoted(each.via) + ", \"count\": " + std::to_string(each.count) +
                "}";
     }
     std::string via;
-    for (const auto& way : ways) via += (via.empty() ? "" : ", ") + way;
+    for (const auto& kind : kinds) via += (via.empty() ? "" : ", ") + kind;
     if (via.empty()) via = "unknown (the log names no channel)";
     return "\"via\": " + quoted(via) + ", \"channels\": [" + all + "]";
 }

@@ -1,4 +1,4 @@
-// Which way NCCL connected its peers, as its own log tells.
+// How NCCL connected its peers, according to its own log.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ struct Channels {
     bool operator==(const Channels&) const = default;
 };
 
-/// All that the log tells of, in the order of its first lines. Where it tells apart the connections
+/// All that the log names, in the order of its first lines. Where it tells apart the connections
 /// of collectives from those of send and receive, only the latter.
 std::vector<Channels> channels_in(std::string_view log);
 
-/// As JSON members: `via`, the ways there are in one word, and `channels`, all of them.
+/// As JSON members: `via`, all connections in one word, and `channels`, all of them.
 std::string as_json(const std::vector<Channels>& channels);
 
 }  // namespace wirespeed::ccl

@@ -1,5 +1,5 @@
-// Rounds that the GPU's stream runs by itself: all are put into it, and events in between stamp the
-// samples. The CPU only follows.
+// Iterations that the GPU's stream runs by itself: all are put into it, and events in between stamp
+// the samples. The CPU only follows.
 #pragma once
 
 #include <deque>
@@ -7,55 +7,55 @@
 #include <memory>
 #include <vector>
 
-#include "transports/ccl/script.hpp"
+#include "transports/ccl/op_list.hpp"
 
 namespace wirespeed::ccl {
 
 class StreamProgram final : public Program {
   public:
-    /// Every rank makes one. `way`: how rounds are put into the stream, "enqueued" or as a
-    /// "graph"; "measured": as is faster here.
-    StreamProgram(Context& context, Communicator& communicator, Script round,
-                  const std::string& way, ClockQuality clock);
+    /// Every rank makes one. `enqueue`: how iterations are put into the stream, "direct" (call by
+    /// call) or as a "graph"; "measured": as is faster here.
+    StreamProgram(Context& context, Communicator& communicator, OpList iteration,
+                  const std::string& enqueue, ClockQuality clock);
 
     void run(const Schedule& schedule, std::span<double> seconds) override;
     std::string describe() const override;
     ClockQuality clock() const override { return clock_; }
 
   private:
-    /// An event behind some rounds, which may end a sample.
+    /// An event behind some iterations, which may end a sample.
     struct Mark {
         std::unique_ptr<Event> event;
-        int rounds, sample;
+        int iterations, sample;
     };
     static constexpr int no_sample = -1, start = -2;
 
-    void choose(Control& control, const std::string& way);
-    bool can_capture(Control& control, int rounds);
-    double try_out(int rounds);
-    void prepare(int rounds);
-    void put(int rounds, int sample);
-    void mark(int rounds, int sample);
+    void choose(Control& control, const std::string& enqueue);
+    bool can_capture(Control& control, int iterations);
+    double try_out(int iterations);
+    void prepare(int iterations);
+    void put(int iterations, int sample);
+    void mark(int iterations, int sample);
     void follow();
 
     Communicator& communicator_;
     Page& page_;
-    Script round_, meeting_;
+    OpList iteration_, barrier_;
     CallId wait_;
     ClockQuality clock_;
-    int piece_ = 1;  ///< so many rounds are put in at most before the next event
+    int piece_ = 1;  ///< so many iterations are put in at most before the next event
     bool as_graph_ = false;
     std::string no_graph_;                          ///< why this rank could make none
-    std::map<int, std::unique_ptr<Graph>> graphs_;  ///< by rounds
+    std::map<int, std::unique_ptr<Graph>> graphs_;  ///< by iterations
 
     std::deque<Mark> marks_;  ///< not known to be reached, the oldest first
     std::vector<std::unique_ptr<Event>> spare_;
     std::unique_ptr<Event> last_;  ///< where the running sample began
     std::span<double> seconds_;
-    int rounds_per_sample_ = 1;
+    int iterations_per_sample_ = 1;
 };
 
-/// What the clock of such samples can tell, and what it costs in the stream.
+/// What the clock of such samples resolves, and what it costs in the stream.
 ClockQuality stream_clock(Stream& stream);
 
 }  // namespace wirespeed::ccl

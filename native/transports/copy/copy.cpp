@@ -94,9 +94,7 @@ class CopyTransport final : public Transport {
     std::string node_;
 };
 
-const AddTransport add{"copy", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<CopyTransport>(context);
-                       }};
+const AddTransport add{"copy", open_as<CopyTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -1,5 +1,6 @@
 // Transfers started by the GPU itself: a kernel writes into the peers' memory and signals them; all
-// rounds of a batch are one launch. How a message moves is chosen by measuring the ways there are.
+// iterations of a batch are one launch. How a message moves is chosen by measuring the tunings
+// there are.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -9,11 +10,11 @@
 
 #include "core/error.hpp"
 #include "measure/clock.hpp"
-#include "transports/gpu/inbox.hpp"
-#include "transports/gpu/play.hpp"
-#include "transports/gpu/ways.hpp"
-#include "transports/local/early.hpp"
+#include "transports/gpu/mailbox.hpp"
+#include "transports/gpu/persistent.hpp"
+#include "transports/gpu/protocols.hpp"
 #include "transports/local/exchange.hpp"
+#include "transports/local/overwrite_hazard.hpp"
 #include "transports/local/peer_buffers.hpp"
 #include "transports/local/peer_offsets.hpp"
 
@@ -67,7 +68,7 @@ Facts ask(Device& device) {
     const Allocation facts(device, Memory::device, sizeof(Facts));
     void* address = facts.address();
     void* arguments[] = {&address};
-    device.launch("ws_play_facts", 1, 1, arguments);
+    device.launch("ws_platform_facts", 1, 1, arguments);
     Facts answer{};
     device.copy(&answer, facts.address(), sizeof answer);
     return answer;
@@ -77,17 +78,17 @@ Facts ask(Device& device) {
 struct Extent {
     std::size_t largest = 0;   ///< bytes of a transfer
     std::uint32_t window = 0;  ///< most transfers of one pair in one step
-    bool near = true;          ///< transfers and steps fit what packets need
+    bool near = true;          ///< transfers and steps fit what LL needs
 };
 
 class GpuTransport final : public Transport {
   public:
     explicit GpuTransport(Context& context)
         : Transport(context), buffers_(context, "gpu"), facts_(start(context)),
-          clock_(agreed_clock()), ways_(context, facts_, agreed_blocks()),
-          inbox_(context, ways_.blocks()),
+          clock_(agreed_clock()), protocols_(context, facts_, agreed_blocks()),
+          mailbox_(context, protocols_.blocks()),
           counts_(static_cast<std::size_t>(context.control.size())) {
-        // For tests: as if every pair had so many transfers behind it.
+        // For tests: as if every pair had done so many transfers before.
         const std::size_t before = context.number("transfers-before", 0, 0, SIZE_MAX);
         for (Count& count : counts_) {
             count.sent = count.received = static_cast<std::uint32_t>(before);
@@ -95,7 +96,7 @@ class GpuTransport final : public Transport {
         }
     }
 
-    void close() override { inbox_.close(); }
+    void close() override { mailbox_.close(); }
 
     Buffers allocate(Memory kind, std::size_t bytes) override {
         return buffers_.allocate(kind, bytes);
@@ -106,32 +107,32 @@ class GpuTransport final : public Transport {
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         const std::vector<Step> theirs = peer_offsets(context_.control, steps);
         const Extent extent = agree(steps);
-        Script script;
+        OpList op_list;
         // Blocks of a kernel go on by themselves: one may be a message ahead of another.
-        script.guarded = may_come_early(context_.control, steps, buffers, false);
-        lay_out(script, extent);
+        op_list.guarded = has_overwrite_hazard(context_.control, steps, buffers, false);
+        lay_out(op_list, extent);
         exchange(context_.control, [&] {
-            write(script, steps, theirs, buffers);
+            write(op_list, steps, theirs, buffers);
             return true;
         });
-        const std::vector<Method> ways = ways_.candidates(
-            extent.largest, packets_of(extent.largest), script.slots > 0, script.guarded);
-        const std::vector<u64> same = numbers_of(steps, extent, script);
-        std::unique_ptr<PlayProgram> program;
+        const std::vector<Tuning> tunings = protocols_.candidates(
+            extent.largest, packets_of(extent.largest), op_list.slots > 0, op_list.guarded);
+        const std::vector<u64> same = numbers_of(steps, extent, op_list);
+        std::unique_ptr<PersistentProgram> program;
         exchange(context_.control, [&] {
-            program = std::make_unique<PlayProgram>(context_, inbox_, counts_, std::move(script),
-                                                    ways.front(), clock_);
+            program = std::make_unique<PersistentProgram>(
+                context_, mailbox_, counts_, std::move(op_list), tunings.front(), clock_);
             return true;
         });
-        ways_.choose(*program, ways, same);
+        protocols_.choose(*program, tunings, same);
         return program;
     }
 
     std::string describe() const override {
         return "\"clock_ns\": " + std::to_string(std::lround(1e9 * clock_.step)) +
                ", \"packet_bytes\": " + std::to_string(facts_.packet_bytes) +
-               ", \"bulk\": " + (facts_.has_bulk ? "true" : "false") +
-               ", \"most_blocks\": " + std::to_string(ways_.blocks());
+               ", \"tma\": " + (facts_.has_tma ? "true" : "false") +
+               ", \"most_blocks\": " + std::to_string(protocols_.blocks());
     }
 
   private:
@@ -140,9 +141,9 @@ class GpuTransport final : public Transport {
         const auto all = exchange(context.control, [&] { return ask(context.device); });
         Facts facts = all[static_cast<std::size_t>(context.control.rank())];
         for (const Facts& each : all) {
-            facts.has_bulk = facts.has_bulk && each.has_bulk;
+            facts.has_tma = facts.has_tma && each.has_tma;
             if (each.packet_bytes != facts.packet_bytes)
-                throw Unavailable("gpu: the ranks' GPUs speak to each other in different packets");
+                throw Unavailable("gpu: the ranks' GPUs have LL packets of different sizes");
         }
         return facts;
     }
@@ -158,14 +159,14 @@ class GpuTransport final : public Transport {
 
     std::uint32_t agreed_blocks() {
         const auto all = exchange(context_.control, [&] {
-            return std::clamp(context_.device.resident_blocks(), 1u, Ways::most_blocks);
+            return std::clamp(context_.device.resident_blocks(), 1u, Protocols::most_blocks);
         });
         return *std::min_element(all.begin(), all.end());
     }
 
     Extent agree(std::span<const Step> steps) {
         Extent mine;
-        std::size_t moves = 0;
+        std::size_t ops = 0;
         for (const Step& step : steps) {
             std::vector<std::uint32_t> in_step(counts_.size());
             for (const auto* transfers : {&step.sends, &step.receives}) {
@@ -174,11 +175,11 @@ class GpuTransport final : public Transport {
                     mine.largest = std::max(mine.largest, transfer.bytes);
                     auto& count = in_step[static_cast<std::size_t>(transfer.peer)];
                     mine.window = std::max(mine.window, ++count);
-                    ++moves;
+                    ++ops;
                 }
             }
         }
-        mine.near = moves <= WS_NEAR && steps.size() <= WS_NEAR;
+        mine.near = ops <= WS_NEAR && steps.size() <= WS_NEAR;
         Extent all = mine;
         for (const Extent& each : exchange(context_.control, [&] { return mine; })) {
             all.largest = std::max(all.largest, each.largest);
@@ -189,13 +190,13 @@ class GpuTransport final : public Transport {
     }
 
     /// Cuts the rings into slots for this program; none where its messages do not fit.
-    void lay_out(Script& script, const Extent& extent) const {
+    void lay_out(OpList& op_list, const Extent& extent) const {
         const std::size_t slot = (packets_of(extent.largest) * packet + 127) / 128 * 128;
-        script.slot_packets = static_cast<std::uint32_t>(slot / packet);
-        script.slots = std::bit_floor(static_cast<std::uint32_t>(
-            std::min<std::size_t>(inbox_.ring_bytes() / slot, most_slots)));
-        // A whole step's messages may lie there while those of the next one come.
-        if (!extent.near || script.slots < 2 * extent.window) script.slots = 0;
+        op_list.slot_packets = static_cast<std::uint32_t>(slot / packet);
+        op_list.slots = std::bit_floor(static_cast<std::uint32_t>(
+            std::min<std::size_t>(mailbox_.ring_bytes() / slot, most_slots)));
+        // A whole step's messages may still be there when those of the next one arrive.
+        if (!extent.near || op_list.slots < 2 * extent.window) op_list.slots = 0;
     }
 
     std::uint32_t packets_of(std::size_t bytes) const {
@@ -203,64 +204,53 @@ class GpuTransport final : public Transport {
         return static_cast<std::uint32_t>(std::clamp<std::size_t>(count, 1, UINT32_MAX));
     }
 
-    void write(Script& script, std::span<const Step> steps, std::span<const Step> theirs,
+    void write(OpList& op_list, std::span<const Step> steps, std::span<const Step> theirs,
                const Buffers& buffers) {
-        script.sent.assign(counts_.size(), 0);
-        script.received = script.sent;
+        op_list.sent.assign(counts_.size(), 0);
+        op_list.received = op_list.sent;
         std::set<int> peers;
         for (std::size_t s = 0; s < steps.size(); ++s) {
             const Step& step = steps[s];
             for (std::size_t i = 0; i < step.sends.size(); ++i)
-                script.moves.push_back(
-                    send(step.sends[i], theirs[s].sends[i].offset, buffers, script.sent));
+                op_list.ops.push_back(
+                    make_op(true, step.sends[i], theirs[s].sends[i].offset, buffers, op_list.sent));
             for (std::size_t i = 0; i < step.receives.size(); ++i)
-                script.moves.push_back(receive(step.receives[i], theirs[s].receives[i].offset,
-                                               buffers, script.received));
-            script.steps.push_back({static_cast<std::uint32_t>(step.sends.size()),
-                                    static_cast<std::uint32_t>(step.receives.size())});
+                op_list.ops.push_back(make_op(false, step.receives[i], theirs[s].receives[i].offset,
+                                              buffers, op_list.received));
+            op_list.steps.push_back({static_cast<std::uint32_t>(step.sends.size()),
+                                     static_cast<std::uint32_t>(step.receives.size())});
         }
-        for (auto& [peer, sends, move] : script.moves) {
-            move.packets = packets_of(move.bytes);
-            move.each = (sends ? script.sent : script.received)[static_cast<std::size_t>(peer)];
+        for (auto& [peer, sends, op] : op_list.ops) {
+            op.packets = packets_of(op.bytes);
+            op.each = (sends ? op_list.sent : op_list.received)[static_cast<std::size_t>(peer)];
             peers.insert(peer);
         }
-        script.peers.assign(peers.begin(), peers.end());
+        op_list.peers.assign(peers.begin(), peers.end());
     }
 
-    Script::Move send(const Transfer& transfer, std::size_t offset, const Buffers& buffers,
-                      std::vector<std::uint32_t>& count) {
+    OpList::Op make_op(bool sends, const Transfer& transfer, std::size_t offset,
+                       const Buffers& buffers, std::vector<std::uint32_t>& count) {
         const int me = context_.control.rank(), peer = transfer.peer;
-        WsMove move{};
-        move.mine = reinterpret_cast<u64>(buffers.send + transfer.offset);
-        move.theirs = reinterpret_cast<u64>(buffers_.receive_of(buffers, peer) + offset);
-        move.bytes = transfer.bytes;
-        move.box = inbox_.ring(peer, me);
-        move.flags = inbox_.flags(peer, me);
-        move.readies = inbox_.readies(me, peer);
-        move.credit = inbox_.credit(me, peer);
-        move.place = ++count[static_cast<std::size_t>(peer)];
-        return {peer, true, move};
-    }
-
-    Script::Move receive(const Transfer& transfer, std::size_t offset, const Buffers& buffers,
-                         std::vector<std::uint32_t>& count) {
-        const int me = context_.control.rank(), peer = transfer.peer;
-        WsMove move{};
-        move.mine = reinterpret_cast<u64>(buffers.receive + transfer.offset);
-        move.theirs = reinterpret_cast<u64>(buffers_.send_of(buffers, peer) + offset);
-        move.bytes = transfer.bytes;
-        move.box = inbox_.ring(me, peer);
-        move.flags = inbox_.flags(me, peer);
-        move.readies = inbox_.readies(peer, me);
-        move.credit = inbox_.credit(peer, me);
-        move.place = ++count[static_cast<std::size_t>(peer)];
-        return {peer, false, move};
+        const int sender = sends ? me : peer, receiver = sends ? peer : me;
+        std::byte* const mine = sends ? buffers.send : buffers.receive;
+        std::byte* const theirs =
+            sends ? buffers_.receive_of(buffers, peer) : buffers_.send_of(buffers, peer);
+        WsOp op{};
+        op.mine = reinterpret_cast<u64>(mine + transfer.offset);
+        op.theirs = reinterpret_cast<u64>(theirs + offset);
+        op.bytes = transfer.bytes;
+        op.ring = mailbox_.ring(receiver, sender);
+        op.flags = mailbox_.flags(receiver, sender);
+        op.readies = mailbox_.readies(sender, receiver);
+        op.credit = mailbox_.credit(sender, receiver);
+        op.place = ++count[static_cast<std::size_t>(peer)];
+        return {peer, sends, op};
     }
 
     /// Two programs of the same numbers move the same bytes between the same ranks.
     static std::vector<u64> numbers_of(std::span<const Step> steps, const Extent& extent,
-                                       const Script& script) {
-        std::vector<u64> numbers{extent.largest, extent.window, script.slots, script.guarded};
+                                       const OpList& op_list) {
+        std::vector<u64> numbers{extent.largest, extent.window, op_list.slots, op_list.guarded};
         for (const Step& step : steps)
             for (const auto* transfers : {&step.sends, &step.receives}) {
                 numbers.push_back(transfers->size());
@@ -274,14 +264,12 @@ class GpuTransport final : public Transport {
     PeerBuffers buffers_;
     Facts facts_;
     GpuClock clock_;
-    Ways ways_;
-    Inbox inbox_;
+    Protocols protocols_;
+    Mailbox mailbox_;
     Counts counts_;
 };
 
-const AddTransport add{"gpu", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<GpuTransport>(context);
-                       }};
+const AddTransport add{"gpu", open_as<GpuTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -1,17 +1,17 @@
 // The peer's buffer, opened within one host: the sender writes into it, or the receiver reads from
-// it, by a copy engine or by a kernel. A word in shared memory tells the other side: no message is
+// it, by a copy engine or by a kernel. A word in shared memory signals completion: no message is
 // part of the figure.
 #include <algorithm>
 #include <map>
 
 #include "core/error.hpp"
 #include "core/reached.hpp"
-#include "transports/local/early.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/local/flags.hpp"
-#include "transports/local/pace.hpp"
+#include "transports/local/overwrite_hazard.hpp"
 #include "transports/local/peer_buffers.hpp"
 #include "transports/local/peer_offsets.hpp"
+#include "transports/local/trial_timing.hpp"
 
 namespace wirespeed {
 namespace {
@@ -43,10 +43,10 @@ struct Link {
         context.page.enter(waiting, peer);
         flags.wait(flags.word(context.control.rank(), peer, kind), value);
     }
-    void tell(int peer, Flags::Kind kind, std::uint32_t value) {
+    void signal(int peer, Flags::Kind kind, std::uint32_t value) {
         raise(flags.word(peer, context.control.rank(), kind), value);
     }
-    /// One for each peer, so that what is told to it is told in order.
+    /// One for each peer, so that it is signalled in order.
     Stream& stream(int peer) {
         auto& stream = streams[peer];
         if (!stream) stream = context.device.stream();
@@ -57,7 +57,7 @@ struct Link {
     Flags flags;
     std::map<int, std::unique_ptr<Stream>> streams;
     Counts sent, received, invited, allowed;
-    bool tells_from_stream = true;
+    bool signals_from_stream = true;
     unsigned most_blocks = 1;
     Allocation counters;  ///< of kernels that copy, by peer; on the device
     CallId copying, waiting;
@@ -91,7 +91,7 @@ struct Piece {
                                       static_cast<std::uint64_t>(peer) * sizeof(std::uint32_t)};
         void* arguments[] = {&values[0], &values[1], &values[2],
                              &values[3], &values[4], &values[5]};
-        stream->launch("ws_copy_and_tell", blocks, static_cast<unsigned>(threads), arguments);
+        stream->launch("ws_copy_and_signal", blocks, static_cast<unsigned>(threads), arguments);
     }
     void finish(const Link& link) const {
         link.context.page.enter(link.copying, peer);
@@ -105,16 +105,17 @@ enum class Writer { engine_then_stream, engine_then_host, kernel };
 const char* name_of(Writer writer) {
     switch (writer) {
         case Writer::engine_then_stream:
-            return "copy engine, word from the stream";
+            return "copy engine, completion signalled by the stream";
         case Writer::engine_then_host:
-            return "copy engine, word from the host";
+            return "copy engine, completion signalled by the host";
         case Writer::kernel:
             return "kernel";
     }
     return "";
 }
 
-/// The sender writes. Where it could come too early it waits until the receiver is at this step.
+/// The sender writes. Where it could overwrite what is in use it waits until the receiver is at
+/// this step.
 class WriteStep final : public Action {
   public:
     WriteStep(Link& link, Writer writer, std::vector<Piece> sends, std::vector<int> receives,
@@ -130,7 +131,7 @@ class WriteStep final : public Action {
     void run() override {
         if (guarded_)
             for (const int peer : receives_)
-                link_.tell(peer, Flags::taken, ++Link::of(link_.invited, peer));
+                link_.signal(peer, Flags::taken, ++Link::of(link_.invited, peer));
         for (std::size_t i = 0; i < sends_.size(); ++i) {
             const Piece& piece = sends_[i];
             if (guarded_)
@@ -143,7 +144,7 @@ class WriteStep final : public Action {
                 if (words_[i]) piece.stream->write_value(words_[i], numbers_[i]);
             }
         }
-        if (writer_ == Writer::engine_then_host) finish_and_tell();
+        if (writer_ == Writer::engine_then_host) finish_and_signal();
         for (const int peer : receives_)
             link_.wait(peer, Flags::arrived, ++Link::of(link_.received, peer));
         // The receivers know already: this only makes sure that the buffer is free.
@@ -152,10 +153,10 @@ class WriteStep final : public Action {
     }
 
   private:
-    void finish_and_tell() {
+    void finish_and_signal() {
         for (std::size_t i = 0; i < sends_.size(); ++i) {
             sends_[i].finish(link_);
-            link_.tell(sends_[i].peer, Flags::arrived, numbers_[i]);
+            link_.signal(sends_[i].peer, Flags::arrived, numbers_[i]);
         }
     }
 
@@ -169,7 +170,7 @@ class WriteStep final : public Action {
 };
 
 /// The receiver reads, once the sender says that its step has begun; the sender's step ends when it
-/// is told that all has been read.
+/// is signalled that all has been read.
 class ReadStep final : public Action {
   public:
     ReadStep(Link& link, std::vector<int> sends, std::vector<Piece> receives)
@@ -177,14 +178,14 @@ class ReadStep final : public Action {
 
     void run() override {
         for (const int peer : sends_)
-            link_.tell(peer, Flags::arrived, ++Link::of(link_.sent, peer));
+            link_.signal(peer, Flags::arrived, ++Link::of(link_.sent, peer));
         for (const Piece& piece : receives_) {
             link_.wait(piece.peer, Flags::arrived, ++Link::of(link_.received, piece.peer));
             piece.start(link_);
         }
         for (const Piece& piece : receives_) {
             piece.finish(link_);
-            link_.tell(piece.peer, Flags::taken, ++Link::of(link_.invited, piece.peer));
+            link_.signal(piece.peer, Flags::taken, ++Link::of(link_.invited, piece.peer));
         }
         for (const int peer : sends_)
             link_.wait(peer, Flags::taken, ++Link::of(link_.allowed, peer));
@@ -202,7 +203,7 @@ class IpcTransport final : public HostTransport {
         : HostTransport(context), writes_(context.option("by", "write") == "write"),
           buffers_(context, writes_ ? "ipc-write" : "ipc-read"), link_(context) {
         if (writes_ || context.option("by", "") == "read") {
-            link_.tells_from_stream = writes_ && all_streams_tell();
+            link_.signals_from_stream = writes_ && all_streams_signal();
             return;
         }
         throw Error("ipc: by is write or read, not " + context.option("by", ""));
@@ -217,13 +218,13 @@ class IpcTransport final : public HostTransport {
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         const std::vector<Step> theirs = peer_offsets(context_.control, steps);
         const std::vector<Writer> writers = candidates(steps);
-        const bool guarded = writes_ && may_come_early(context_.control, steps, buffers);
+        const bool guarded = writes_ && has_overwrite_hazard(context_.control, steps, buffers);
         std::unique_ptr<Program> best;
         double least = 0;
         for (const Writer writer : writers) {
             auto program = make_program(writer, steps, theirs, buffers, guarded);
             if (writers.size() == 1) return program;
-            const double seconds = pace(context_.control, *program);
+            const double seconds = trial_seconds(context_.control, *program);
             // Ways that are as good as each other are not to change from size to size.
             if (best && seconds >= 0.98 * least) continue;
             best = std::move(program);
@@ -233,13 +234,13 @@ class IpcTransport final : public HostTransport {
     }
 
     std::unique_ptr<Action> compile_step(const Step&, const Buffers&) override {
-        throw Error("ipc carries whole programs only: it must know both ends of each transfer");
+        throw Error("ipc compiles whole programs only: it must know both ends of each transfer");
     }
 
     std::unique_ptr<Action> align() override { return std::make_unique<ControlAlign>(context_); }
 
   private:
-    /// The ways worth trying; for large messages nothing comes near a copy engine.
+    /// The writers worth trying; for large messages nothing comes near a copy engine.
     std::vector<Writer> candidates(std::span<const Step> steps) {
         constexpr std::size_t small = 512 << 10;
         std::size_t mine = 0;
@@ -247,7 +248,7 @@ class IpcTransport final : public HostTransport {
             for (const Transfer& transfer : step.sends) mine = std::max(mine, transfer.bytes);
         const auto all = exchange(context_.control, [&] { return mine; });
         const Writer engine =
-            link_.tells_from_stream ? Writer::engine_then_stream : Writer::engine_then_host;
+            link_.signals_from_stream ? Writer::engine_then_stream : Writer::engine_then_host;
         const std::string copy = context_.option("copy", "auto");
         if (!writes_ || copy == "engine") return {engine};
         if (copy == "kernel") return {Writer::kernel};
@@ -259,30 +260,31 @@ class IpcTransport final : public HostTransport {
     std::unique_ptr<Program> make_program(Writer writer, std::span<const Step> steps,
                                           std::span<const Step> theirs, const Buffers& buffers,
                                           bool guarded) {
-        std::vector<std::unique_ptr<Action>> round;
+        std::vector<std::unique_ptr<Action>> iteration;
         exchange(context_.control, [&] {
             for (std::size_t i = 0; i < steps.size(); ++i)
                 if (!steps[i].sends.empty() || !steps[i].receives.empty())
-                    round.push_back(make(writer, steps[i], theirs[i], buffers, guarded));
+                    iteration.push_back(make(writer, steps[i], theirs[i], buffers, guarded));
             return true;
         });
-        std::string by = writes_ ? name_of(writer) : "copy engine, word from the host";
+        std::string by =
+            writes_ ? name_of(writer) : "copy engine, completion signalled by the host";
         if (!carries_bytes(steps)) by = "nothing to copy";
-        return std::make_unique<HostProgram>(context_.page, std::move(round), align(),
+        return std::make_unique<HostProgram>(context_.page, std::move(iteration), align(),
                                              "\"copied by\": \"" + by + "\"");
     }
 
     static bool carries_bytes(std::span<const Step> steps) {
-        const auto carries = [](const Transfer& transfer) { return transfer.bytes > 0; };
+        const auto has_bytes = [](const Transfer& transfer) { return transfer.bytes > 0; };
         return std::any_of(steps.begin(), steps.end(), [&](const Step& step) {
-            return std::any_of(step.sends.begin(), step.sends.end(), carries) ||
-                   std::any_of(step.receives.begin(), step.receives.end(), carries);
+            return std::any_of(step.sends.begin(), step.sends.end(), has_bytes) ||
+                   std::any_of(step.receives.begin(), step.receives.end(), has_bytes);
         });
     }
 
-    /// Old drivers cannot: then the host waits for the copy and tells.
-    bool all_streams_tell() {
-        if (context_.option("tell", "stream") != "stream") return false;
+    /// Old drivers cannot: then the host waits for the copy and signals.
+    bool all_streams_signal() {
+        if (context_.option("signal", "stream") != "stream") return false;
         const int me = context_.control.rank();
         const auto all = exchange(context_.control, [&] {
             try {
@@ -327,9 +329,7 @@ class IpcTransport final : public HostTransport {
     Link link_;
 };
 
-const AddTransport add{"ipc", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<IpcTransport>(context);
-                       }};
+const AddTransport add{"ipc", open_as<IpcTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -1,4 +1,4 @@
-// Words in shared memory by which the ranks of one host tell each other how far they are.
+// Words in shared memory by which the ranks of one host signal to each other how far they are.
 #pragma once
 
 #include <cstdint>

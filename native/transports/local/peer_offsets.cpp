@@ -15,7 +15,7 @@ namespace {
 struct Entry {
     std::int32_t peer;
     std::int32_t receives;  ///< 1: a receive, 0: a send
-    std::uint64_t offset, bytes, there;
+    std::uint64_t offset, bytes, remote_offset;
 };
 
 struct End {
@@ -35,7 +35,8 @@ std::vector<Entry> listed(std::span<const Step> steps, int size) {
         if (transfer.peer < 0 || transfer.peer >= size)
             throw Error("there is no rank " + std::to_string(transfer.peer) + " to send to or " +
                         "receive from: there are " + std::to_string(size));
-        list.push_back({transfer.peer, receives, transfer.offset, transfer.bytes, transfer.there});
+        list.push_back(
+            {transfer.peer, receives, transfer.offset, transfer.bytes, transfer.remote_offset});
     };
     for (const auto& step : steps) {
         for (const auto& transfer : step.sends) add(transfer, false);
@@ -59,8 +60,8 @@ std::uint64_t balance(const std::vector<Entry>& list, int me) {
         const auto from = static_cast<std::uint64_t>(receives ? entry.peer : me);
         const auto to = static_cast<std::uint64_t>(receives ? me : entry.peer);
         std::uint64_t one = mixed(mixed(mixed(from + 1, to), nth), entry.bytes);
-        one = mixed(mixed(one, receives ? entry.there : entry.offset),
-                    receives ? entry.offset : entry.there);
+        one = mixed(mixed(one, receives ? entry.remote_offset : entry.offset),
+                    receives ? entry.offset : entry.remote_offset);
         sum += receives ? 0 - one : one;
     }
     return sum;
@@ -68,14 +69,15 @@ std::uint64_t balance(const std::vector<Entry>& list, int me) {
 
 /// What the steps themselves say of the other ends.
 std::vector<Step> as_told(std::span<const Step> steps) {
-    std::vector<Step> there;
+    std::vector<Step> theirs;
     for (const auto& step : steps) {
-        Step& seen = there.emplace_back();
-        for (const auto& t : step.sends) seen.sends.push_back({t.peer, t.there, t.bytes, t.offset});
+        Step& seen = theirs.emplace_back();
+        for (const auto& t : step.sends)
+            seen.sends.push_back({t.peer, t.remote_offset, t.bytes, t.offset});
         for (const auto& t : step.receives)
-            seen.receives.push_back({t.peer, t.there, t.bytes, t.offset});
+            seen.receives.push_back({t.peer, t.remote_offset, t.bytes, t.offset});
     }
-    return there;
+    return theirs;
 }
 
 /// All ranks' lists pass by in pieces; each rank keeps what concerns it.
@@ -149,17 +151,17 @@ std::vector<Step> peer_offsets(Control& control, std::span<const Step> steps) {
     if (std::accumulate(balances.begin(), balances.end(), std::uint64_t{0}) == 0)
         return as_told(steps);
     Match match(ends_at_peers(control, steps), control.rank());
-    std::vector<Step> there;
+    std::vector<Step> theirs;
     // What one end has too much, the other end lacks: each rank looking at its own is enough.
     exchange(control, [&] {
         for (const auto& step : steps) {
-            Step& seen = there.emplace_back();
+            Step& seen = theirs.emplace_back();
             for (const auto& t : step.sends) seen.sends.push_back(match.other_end(t, false));
             for (const auto& t : step.receives) seen.receives.push_back(match.other_end(t, true));
         }
         return true;
     });
-    return there;
+    return theirs;
 }
 
 }  // namespace wirespeed

@@ -16,8 +16,8 @@ namespace wirespeed {
 /// This rank's k-th send to a peer belongs to the k-th receive that the peer has from this rank,
 /// steps in order, inside a step the transfers in order; a rank may send to itself.
 ///
-/// Where the steps say themselves what is `there`, on all ranks alike, that is taken, and a rank
-/// needs to know of no others; else all lists pass by every rank.
+/// Where the steps state their `remote_offset`, on all ranks alike, it is taken, and a rank needs
+/// to know of no others; else every rank looks at the lists of all.
 ///
 /// Every rank calls it. Throws Error on every rank when one names a peer that there is not, or
 /// when the numbers or the bytes of the two ends differ.

@@ -1,4 +1,4 @@
-// Rounds of puts into symmetric memory, each followed by a signal: a word at the receiver, for
+// Iterations of puts into symmetric memory, each followed by a signal: a word at the receiver, for
 // which it waits. The library that puts, signals and waits is the transport's.
 #pragma once
 
@@ -22,15 +22,15 @@ class Signals {
     /// `words`: so many bytes, zero at the start.
     Signals(void* words, int rank, int ranks)
         : words_(static_cast<std::uint64_t*>(words)), rank_(rank), ranks_(ranks),
-          told_(2 * static_cast<std::size_t>(ranks)), seen_(told_.size()) {}
+          sent_(2 * static_cast<std::size_t>(ranks)), seen_(sent_.size()) {}
 
     enum Kind { arrived = 0, ready = 1 };
 
     /// The word that this rank writes to at any peer; the word that `peer` writes to here.
     std::uint64_t* mine(Kind kind) const { return words_ + place(kind, rank_); }
     std::uint64_t* of(Kind kind, int peer) const { return words_ + place(kind, peer); }
-    /// The next value to tell `peer`, or to wait for from it.
-    std::uint64_t tell(Kind kind, int peer) { return ++told_[place(kind, peer)]; }
+    /// The next value to signal to `peer`, or to wait for from it.
+    std::uint64_t next(Kind kind, int peer) { return ++sent_[place(kind, peer)]; }
     std::uint64_t see(Kind kind, int peer) { return ++seen_[place(kind, peer)]; }
 
   private:
@@ -39,34 +39,34 @@ class Signals {
     }
     std::uint64_t* words_;
     int rank_, ranks_;
-    std::vector<std::uint64_t> told_, seen_;
+    std::vector<std::uint64_t> sent_, seen_;
 };
 
 /// `Calls` has
 ///   put(to, from, bytes, word, value, peer)   the bytes, then the signal
-///   tell(word, value, peer)                   the signal alone
+///   signal(word, value, peer)                 the signal alone
 ///   wait(word, value, peer)                   until the word here has reached the value
 ///   finish(peer)                              until all of it is done; peer: the only one, or -1
 ///
 /// One sender's puts and signals must reach one receiver in their order. So a word that has reached
-/// a number says that all messages up to that number are there.
-template <class Calls> class SignalledRounds final : public Action {
+/// a number says that all messages up to that number have arrived.
+template <class Calls> class SignalledIterations final : public Action {
   public:
-    SignalledRounds(Calls calls, Signals& signals, bool ready_notice)
+    SignalledIterations(Calls calls, Signals& signals, bool ready_notice)
         : calls_(std::move(calls)), signals_(signals), ready_notice_(ready_notice) {}
 
-    /// `there` is `step` as its peers see it; buffers are symmetric.
-    void add(const Step& step, const Step& there, const Buffers& buffers) {
+    /// `theirs` is `step` as its peers see it; buffers are symmetric.
+    void add(const Step& step, const Step& theirs, const Buffers& buffers) {
         Turn turn;
         for (std::size_t i = 0; i < step.sends.size(); ++i) {
             const Transfer& mine = step.sends[i];
-            turn.puts.push_back({buffers.receive + there.sends[i].offset,
+            turn.puts.push_back({buffers.receive + theirs.sends[i].offset,
                                  buffers.send + mine.offset, mine.bytes, mine.peer});
-            meet(mine.peer);
+            note_peer(mine.peer);
         }
         for (const Transfer& transfer : step.receives) {
             turn.from.push_back(transfer.peer);
-            meet(transfer.peer);
+            note_peer(transfer.peer);
         }
         turns_.push_back(std::move(turn));
     }
@@ -75,17 +75,17 @@ template <class Calls> class SignalledRounds final : public Action {
         for (const Turn& turn : turns_) {
             if (ready_notice_)
                 for (const int peer : turn.from)
-                    calls_.tell(signals_.mine(Signals::ready), signals_.tell(Signals::ready, peer),
-                                peer);
+                    calls_.signal(signals_.mine(Signals::ready),
+                                  signals_.next(Signals::ready, peer), peer);
             for (const Put& put : turn.puts) {
                 // In their order: enough where both ends of a transfer are in the same step.
                 if (ready_notice_) wait(Signals::ready, put.peer);
-                const std::uint64_t value = signals_.tell(Signals::arrived, put.peer);
+                const std::uint64_t value = signals_.next(Signals::arrived, put.peer);
                 std::uint64_t* const word = signals_.mine(Signals::arrived);
                 if (put.bytes)
                     calls_.put(put.to, put.from, put.bytes, word, value, put.peer);
                 else
-                    calls_.tell(word, value, put.peer);
+                    calls_.signal(word, value, put.peer);
             }
             for (const int peer : turn.from) wait(Signals::arrived, peer);
         }
@@ -106,7 +106,9 @@ template <class Calls> class SignalledRounds final : public Action {
     };
     static constexpr int several = -1, none = -2;
 
-    void meet(int peer) { only_peer_ = only_peer_ == none || only_peer_ == peer ? peer : several; }
+    void note_peer(int peer) {
+        only_peer_ = only_peer_ == none || only_peer_ == peer ? peer : several;
+    }
     void wait(Signals::Kind kind, int peer) {
         calls_.wait(signals_.of(kind, peer), signals_.see(kind, peer), peer);
     }

@@ -27,16 +27,16 @@ template <class Abi> struct Part {
     }
 };
 
-/// A step's place among a script's parts: receives first, then sends.
+/// A step's place among a list's parts: receives first, then sends.
 struct Span {
     std::size_t begin, receives_end, end;
 };
 
 /// Steps in order, flat: between one call's return and the next call lie a few loads, because at
-/// small messages every nanosecond here is on the way of the message.
-template <class Abi> class Script final : public Action {
+/// small messages every nanosecond here is on the critical path.
+template <class Abi> class OpList final : public Action {
   public:
-    Script(mpi::World<Abi>& world, Page& page)
+    OpList(mpi::World<Abi>& world, Page& page)
         : calls_(world.calls), communicator_(world.communicator), page_(page),
           send_(page.name("MPI_Send")), receive_(page.name("MPI_Recv")),
           post_(page.name("MPI_Isend")), wait_(page.name("MPI_Waitall")) {}
@@ -131,13 +131,13 @@ class MpiTransport final : public HostTransport {
     }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
-        std::vector<std::unique_ptr<Action>> round;
-        round.push_back(script(steps, buffers));
-        return std::make_unique<HostProgram>(context_.page, std::move(round), align());
+        std::vector<std::unique_ptr<Action>> iteration;
+        iteration.push_back(op_list(steps, buffers));
+        return std::make_unique<HostProgram>(context_.page, std::move(iteration), align());
     }
 
     std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) override {
-        return script({&step, 1}, buffers);
+        return op_list({&step, 1}, buffers);
     }
 
     std::unique_ptr<Action> align() override { return mpi::align(context_.page); }
@@ -147,11 +147,11 @@ class MpiTransport final : public HostTransport {
     }
 
   private:
-    std::unique_ptr<Action> script(std::span<const Step> steps, const Buffers& buffers) {
+    std::unique_ptr<Action> op_list(std::span<const Step> steps, const Buffers& buffers) {
         return std::visit(
             [&](auto& world) -> std::unique_ptr<Action> {
                 using Abi = typename std::decay_t<decltype(world)>::abi;
-                auto made = std::make_unique<Script<Abi>>(world, context_.page);
+                auto made = std::make_unique<OpList<Abi>>(world, context_.page);
                 for (const auto& step : steps) made->add(step, buffers, largest_, piece_);
                 return made;
             },
@@ -161,9 +161,7 @@ class MpiTransport final : public HostTransport {
     std::size_t largest_, piece_;
 };
 
-const AddTransport add{"mpi", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<MpiTransport>(context);
-                       }};
+const AddTransport add{"mpi", open_as<MpiTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -12,8 +12,8 @@
 #include "core/error.hpp"
 #include "libraries/oshmem.hpp"
 #include "transports/local/described.hpp"
-#include "transports/local/early.hpp"
 #include "transports/local/exchange.hpp"
+#include "transports/local/overwrite_hazard.hpp"
 #include "transports/local/peer_offsets.hpp"
 #include "transports/local/segment.hpp"
 #include "transports/local/signalled.hpp"
@@ -117,9 +117,9 @@ class HostCalls {
              std::uint64_t value, int peer) {
         page_.enter(put_, peer);
         calls_.put(to, from, bytes, peer);
-        tell(word, value, peer);
+        signal(word, value, peer);
     }
-    void tell(std::uint64_t* word, std::uint64_t value, int peer) {
+    void signal(std::uint64_t* word, std::uint64_t value, int peer) {
         page_.enter(fence_, peer);
         calls_.fence();
         page_.enter(set_, peer);
@@ -177,13 +177,14 @@ class OshmemTransport final : public Transport {
     void abandon(Buffers& buffers) noexcept override { buffers = {}; }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
-        const auto there = peer_offsets(context_.control, steps);
-        const bool ready_notice = may_come_early(context_.control, steps, buffers);
-        auto rounds = std::make_unique<SignalledRounds<HostCalls>>(HostCalls(calls_, context_.page),
-                                                                   signals_, ready_notice);
-        for (std::size_t i = 0; i < steps.size(); ++i) rounds->add(steps[i], there[i], buffers);
+        const auto theirs = peer_offsets(context_.control, steps);
+        const bool ready_notice = has_overwrite_hazard(context_.control, steps, buffers);
+        auto iterations = std::make_unique<SignalledIterations<HostCalls>>(
+            HostCalls(calls_, context_.page), signals_, ready_notice);
+        for (std::size_t i = 0; i < steps.size(); ++i)
+            iterations->add(steps[i], theirs[i], buffers);
         return std::make_unique<DescribedProgram>(
-            context_, std::move(rounds),
+            context_, std::move(iterations),
             std::string("\"ready_notice\": ") + (ready_notice ? "true" : "false"));
     }
 
@@ -210,9 +211,7 @@ class OshmemTransport final : public Transport {
     Signals signals_;
 };
 
-const AddTransport add{"oshmem", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<OshmemTransport>(context);
-                       }};
+const AddTransport add{"oshmem", open_as<OshmemTransport>};
 
 }  // namespace
 }  // namespace wirespeed

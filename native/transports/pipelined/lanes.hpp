@@ -1,5 +1,5 @@
 // The rings of slots that chunks go through: in memory that two ranks of a host share, or private
-// ones between which MPI carries the chunks.
+// ones between which MPI sends the chunks.
 #pragma once
 
 #include <cstdint>

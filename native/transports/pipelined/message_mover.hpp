@@ -1,4 +1,4 @@
-// Chunks through private pinned slots, carried from rank to rank by MPI: where ranks share no
+// Chunks through private pinned slots, sent from rank to rank by MPI: where ranks share no
 // memory.
 #pragma once
 

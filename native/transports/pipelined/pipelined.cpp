@@ -1,6 +1,6 @@
 // Staging in chunks: while one chunk is copied from the device, the one before it is copied to the
 // other device. Ranks of a host share the pinned memory between the two copies; between hosts MPI
-// carries the chunks.
+// sends the chunks.
 #include <sched.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using namespace pipelined;
 
-/// All of a step's transfers, under way at once and driven by this loop alone.
+/// All of a step's transfers, in flight at once and driven by this loop alone.
 class PipelinedStep final : public Action {
   public:
     PipelinedStep(Page& page, std::vector<std::unique_ptr<Mover>> movers)
@@ -56,16 +56,16 @@ class PipelinedStep final : public Action {
     std::vector<bool> ended_;
 };
 
-/// Rounds run by the CPU, and what was chosen for them.
+/// Iterations run by the CPU, and what was chosen for them.
 class PipelinedProgram final : public Program {
   public:
-    PipelinedProgram(std::shared_ptr<Lanes> lanes, std::unique_ptr<HostProgram> rounds,
+    PipelinedProgram(std::shared_ptr<Lanes> lanes, std::unique_ptr<HostProgram> iterations,
                      std::size_t chunk, By by)
-        : lanes_(std::move(lanes)), rounds_(std::move(rounds)), chunk_(chunk), by_(by) {}
+        : lanes_(std::move(lanes)), iterations_(std::move(iterations)), chunk_(chunk), by_(by) {}
     void run(const Schedule& schedule, std::span<double> seconds) override {
-        rounds_->run(schedule, seconds);
+        iterations_->run(schedule, seconds);
     }
-    bool can_begin_together() const override { return rounds_->can_begin_together(); }
+    bool has_barrier() const override { return iterations_->has_barrier(); }
     std::string describe() const override {
         return "\"chunk\": " + std::to_string(chunk_) +
                ", \"slots\": " + std::to_string(lanes_->slots()) +
@@ -80,8 +80,8 @@ class PipelinedProgram final : public Program {
     void tried(std::string outcomes) { tried_ = std::move(outcomes); }
 
   private:
-    std::shared_ptr<Lanes> lanes_;  ///< outlives the rounds that use it
-    std::unique_ptr<HostProgram> rounds_;
+    std::shared_ptr<Lanes> lanes_;  ///< outlives the iterations that use it
+    std::unique_ptr<HostProgram> iterations_;
     std::size_t chunk_;
     By by_;
     std::string tried_;
@@ -153,17 +153,17 @@ class PipelinedTransport final : public Transport {
 
     std::unique_ptr<PipelinedProgram> made(std::span<const Step> steps, const Buffers& buffers,
                                            const World& world, const Choice& choice) {
-        std::vector<std::unique_ptr<Action>> round;
+        std::vector<std::unique_ptr<Action>> iteration;
         By slowest = world.largest > 0 ? By::streams : By::host;
         for (const auto& step : steps) {
             if (step.sends.empty() && step.receives.empty()) continue;
             const By by = choice.by.value_or(by_for(step));
             slowest = std::max(slowest, by_messages(step) ? By::host : by);
-            round.push_back(made_step(step, buffers, by, choice.shift));
+            iteration.push_back(made_step(step, buffers, by, choice.shift));
         }
-        auto rounds =
-            std::make_unique<HostProgram>(context_.page, std::move(round), carrier().align());
-        return std::make_unique<PipelinedProgram>(lanes_, std::move(rounds),
+        auto iterations =
+            std::make_unique<HostProgram>(context_.page, std::move(iteration), carrier().align());
+        return std::make_unique<PipelinedProgram>(lanes_, std::move(iterations),
                                                   chunk_of(world.largest, choice.shift), slowest);
     }
 
@@ -270,7 +270,8 @@ class PipelinedTransport final : public Transport {
         return choices;
     }
 
-    /// Measures, and takes the best; every rank comes to the same choice. Long rounds gain little.
+    /// Measures, and takes the best; every rank comes to the same choice. Long iterations gain
+    /// little.
     void tune(std::span<const Step> steps, const Buffers& buffers, const World& world,
               std::unique_ptr<PipelinedProgram>& program) {
         constexpr double too_long = 0.01, enough = 0.001;
@@ -292,7 +293,7 @@ class PipelinedTransport final : public Transport {
         program->tried(tried);
     }
 
-    /// The seconds of a round, best of some, on the rank that took longest.
+    /// The seconds of an iteration, best of some, on the rank that took longest.
     double slowest_rank(Program& program, int samples) {
         double slowest = 0;
         for (const double seconds : exchange(context_.control, [&] {
@@ -312,9 +313,7 @@ class PipelinedTransport final : public Transport {
     std::shared_ptr<Lanes> lanes_;
 };
 
-const AddTransport add{"pipelined", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<PipelinedTransport>(context);
-                       }};
+const AddTransport add{"pipelined", open_as<PipelinedTransport>};
 
 }  // namespace
 }  // namespace wirespeed

@@ -5,10 +5,10 @@
 
 #include "core/error.hpp"
 #include "transports/local/described.hpp"
-#include "transports/local/early.hpp"
 #include "transports/local/exchange.hpp"
+#include "transports/local/overwrite_hazard.hpp"
 #include "transports/local/peer_offsets.hpp"
-#include "transports/rma/script.hpp"
+#include "transports/rma/op_list.hpp"
 #include "transports/rma/window.hpp"
 
 namespace wirespeed {
@@ -64,17 +64,17 @@ template <class Abi> class RmaTransport final : public Transport {
     }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
-        const auto there = peer_offsets(context_.control, steps);
+        const auto theirs = peer_offsets(context_.control, steps);
         rma::Choice choice;
         choice.get = get_;
-        choice.ready_notice = get_ || may_come_early(context_.control, steps, buffers);
+        choice.ready_notice = get_ || has_overwrite_hazard(context_.control, steps, buffers);
         choice.piece = piece_;
         const auto& window = windows_.at(get_ ? buffers.send : buffers.receive);
-        auto script = std::make_unique<rma::Script<Abi>>(world_, calls_, window.handle(), choice,
-                                                         context_.page);
-        for (std::size_t i = 0; i < steps.size(); ++i) script->add(steps[i], there[i], buffers);
+        auto op_list = std::make_unique<rma::OpList<Abi>>(world_, calls_, window.handle(), choice,
+                                                          context_.page);
+        for (std::size_t i = 0; i < steps.size(); ++i) op_list->add(steps[i], theirs[i], buffers);
         return std::make_unique<DescribedProgram>(
-            context_, std::move(script),
+            context_, std::move(op_list),
             std::string("\"ready_notice\": ") + (choice.ready_notice ? "true" : "false"));
     }
 

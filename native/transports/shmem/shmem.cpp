@@ -1,12 +1,12 @@
-// NVSHMEM from the host: what one round does is enqueued in a CUDA stream, for which the CPU waits
-// once. A put carries its signal behind it, for which the receiver's own stream waits. Messages
-// keep their order: over direct access because they are in one stream, over a network because they
-// use one connection.
+// NVSHMEM from the host: what one iteration does is enqueued in a CUDA stream, for which the CPU
+// waits once. A put has its signal behind it, for which the receiver's own stream waits.
+// Messages keep their order: over direct access because they are in one stream, over a network
+// because they use one connection.
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "transports/local/described.hpp"
-#include "transports/local/early.hpp"
 #include "transports/local/exchange.hpp"
+#include "transports/local/overwrite_hazard.hpp"
 #include "transports/local/peer_offsets.hpp"
 #include "transports/local/signalled.hpp"
 #include "transports/shmem/session.hpp"
@@ -28,7 +28,7 @@ class StreamCalls {
         page_.enter(enqueue_, peer);
         calls_.put_signal(to, from, bytes, word, value, Nvshmem::signal_set, peer, native_);
     }
-    void tell(std::uint64_t* word, std::uint64_t value, int peer) {
+    void signal(std::uint64_t* word, std::uint64_t value, int peer) {
         page_.enter(enqueue_, peer);
         calls_.signal(word, value, Nvshmem::signal_set, peer, native_);
     }
@@ -92,18 +92,18 @@ class ShmemTransport final : public Transport {
     void abandon(Buffers& buffers) noexcept override { buffers = {}; }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
-        const auto there = peer_offsets(context_.control, steps);
-        const bool ready_notice = may_come_early(context_.control, steps, buffers);
-        auto rounds = std::make_unique<SignalledRounds<StreamCalls>>(
+        const auto theirs = peer_offsets(context_.control, steps);
+        const bool ready_notice = has_overwrite_hazard(context_.control, steps, buffers);
+        auto iterations = std::make_unique<SignalledIterations<StreamCalls>>(
             StreamCalls(session_.calls(), context_.device, context_.page), signals_, ready_notice);
         bool direct = true;
         for (std::size_t i = 0; i < steps.size(); ++i) {
-            rounds->add(steps[i], there[i], buffers);
+            iterations->add(steps[i], theirs[i], buffers);
             for (const Transfer& send : steps[i].sends)
                 direct &= session_.calls().direct(buffers.receive, send.peer) != nullptr;
         }
         const auto word = [](bool value) { return value ? "true" : "false"; };
-        return std::make_unique<DescribedProgram>(context_, std::move(rounds),
+        return std::make_unique<DescribedProgram>(context_, std::move(iterations),
                                                   std::string("\"ready_notice\": ") +
                                                       word(ready_notice) +
                                                       ", \"direct\": " + word(direct));
@@ -119,9 +119,7 @@ class ShmemTransport final : public Transport {
     Signals signals_;
 };
 
-const AddTransport add{"shmem", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<ShmemTransport>(context);
-                       }};
+const AddTransport add{"shmem", open_as<ShmemTransport>};
 
 }  // namespace
 }  // namespace wirespeed

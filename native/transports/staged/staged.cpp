@@ -56,7 +56,7 @@ class StagedTransport final : public HostTransport {
         if (through_ != Memory::pageable && through_ != Memory::pinned)
             throw Error("staging goes through pageable or pinned memory only");
         carrier_ = dynamic_cast<HostTransport*>(inner_.get());
-        if (!carrier_) throw Error("staging needs a carrier whose rounds the CPU runs");
+        if (!carrier_) throw Error("staging needs a carrier whose iterations the CPU runs");
     }
 
     void close() override { inner_->close(); }
@@ -89,9 +89,7 @@ class StagedTransport final : public HostTransport {
     std::shared_ptr<HostMemory> memory_;
 };
 
-const AddTransport add{"staged", [](Context& context) -> std::unique_ptr<Transport> {
-                           return std::make_unique<StagedTransport>(context);
-                       }};
+const AddTransport add{"staged", open_as<StagedTransport>};
 
 }  // namespace
 }  // namespace wirespeed

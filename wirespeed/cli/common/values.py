@@ -115,14 +115,15 @@ TEST_KEYS = (
         "call",
         "chunk",
         "copy",
+        "enqueue",
         "instead",
+        "iterations",
         "largest-count",
         "lie",
-        "method",
         "offset",
-        "rounds",
+        "protocol",
     ),
-    *("shared", "slots", "streams", "tell", "threads", "transfers-before", "way"),
+    *("shared", "signal", "slots", "streams", "threads", "transfers-before"),
 )
 
 

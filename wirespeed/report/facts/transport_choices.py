@@ -14,6 +14,8 @@ MOST_CHANGES = 6
 """A choice that changes more often is noise in one line; the result file has it."""
 OBVIOUS = ("abi", "call", "library")
 """Said elsewhere: the first line names the MPI, the path its call; files are for the result file."""
+_UNLABELLED = ("protocol", "method")
+"""A value that says by itself what it is; 'method' is the name in older files."""
 _BYTES = "_bytes"
 _SIZES = ("chunk",)
 """Bytes too."""
@@ -73,7 +75,7 @@ def _words(value: Any) -> str:
 
 
 def of_sizes(run: Run, path: str) -> str:
-    """'packets up to 64 KiB, stores up to 2 MiB, bulk from 4 MiB' of what it chose size by size."""
+    """'LL up to 64 KiB, stores up to 2 MiB, TMA from 4 MiB' of what it chose size by size."""
     entries = [entry for entry in run.of_path(path) if entry.bytes]
     names = dict.fromkeys(name for entry in entries for name in entry.details)
     parts = []
@@ -82,7 +84,7 @@ def of_sizes(run: Run, path: str) -> str:
         spans = [(text, [size for size, _ in span]) for text, span in groupby(told, key=lambda one: one[1])]
         if not spans or len(spans) > MOST_CHANGES:
             continue
-        label = "" if name == "method" else f"{_label(name)} "
+        label = "" if name in _UNLABELLED else f"{_label(name)} "
         parts.append(label + _spans(spans))
     return "; ".join(parts)
 

@@ -166,6 +166,6 @@ def ranks_of(run: Run) -> str:
 
 
 def test_of(run: Run) -> str:
-    """What a study fixed that a transport else chooses by itself: 'method packets, blocks 1'."""
+    """What a study fixed that a transport else chooses by itself: 'protocol LL, blocks 1'."""
     pairs: Any = plan_of(run).get("test")
     return ", ".join(" ".join(texts(pair)) for pair in pairs) if isinstance(pairs, list) else ""

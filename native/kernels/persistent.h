@@ -1,0 +1,219 @@
+// Whole iterations of a program by one launch of a persistent kernel: its blocks move data between
+// this rank's memory and the peers', signal them by flags, and wait for what the peers send.
+// Protocols:
+//  LL         low latency: data and flag in one store of 16 bytes, through a ring of slots at the
+//             receiver; no fence on the critical path; one block
+//  stores     straight into the receiver's buffer, then a fence and one flag for each block
+//  TMA        the same, copied by the bulk copy engine (TMA) of each multiprocessor
+//  pull       the flags say that the sender is there, and the receiver's blocks fetch the message
+//  TMA-pull   the same by the bulk copy engines
+// A rank's next step begins when all that it receives in this one lies in its buffer.
+//
+// Why it is right, in the terms of PTX's memory model. A flag is raised by one thread after its
+// block's barrier and a fence of the whole system (ws_fence), or by a store that releases; whoever
+// waits for it acquires. Barriers of a block are causality order for all its threads, so:
+//  - stores, TMA: the sender's writes come before the flag, and the receiver's reads after it;
+//  - pull: the flag says that the sender's earlier kernels (stream order) have filled the buffer;
+//    nobody writes to it before `finished` has been counted up, after the last read and a fence;
+//  - readies, credit: the receiver's reads of what may be overwritten come before the store that
+//    releases, and the sender's next writes after its acquiring load. A relaxed store would do on
+//    today's chips, whose loads are over when their values are used; the model does not say so;
+//  - LL: data and flag are one access of 16 bytes (or each half has its flag), so nothing needs an
+//    order but the reuse of a slot, which credit gives.
+// Words only grow; they are compared by signed difference, so none may stay 2^31 behind: the host
+// raises those that no protocol in use has raised (Mailbox::raise).
+#pragma once
+
+#include "kernels/channel.h"
+#include "kernels/pair.h"
+#include "kernels/short.h"
+#include "kernels/stamps.h"
+
+template <int protocol>
+WS_INLINE bool ws_send(const WsCommon& common, const WsChannel& channel, WsTma& tma, u32* known) {
+    if (protocol == ws_ll) {
+        if (!ws_wait_slot_together(common, channel, known)) return false;
+        ws_ll_send<false>(channel.slot, channel.buffer, channel.bytes, channel.packets,
+                          channel.number);
+    } else if (!ws_pulls(protocol)) {
+        if (common.guarded) {
+            if (!ws_wait_words(channel.readies, channel.number, common.stop)) return false;
+            ws_sync();
+        }
+        ws_push<protocol>(channel, tma);
+    }
+    return true;
+}
+
+/// One iteration of any steps; false: told to give up. `known`: of each op's channel, for LL.
+template <int protocol>
+WS_INLINE bool ws_any_iteration(const WsCommon& common, const WsStep* steps, u32 count,
+                                const WsOp* ops, u32* known, u32 iteration, WsTma& tma,
+                                u32* stopped) {
+    for (u32 s = 0; s < count; ++s) {
+        const u32 sends = steps[s].sends, all = sends + steps[s].receives;
+        const auto channel = [&](u32 i) { return ws_channel(common, ops[i], iteration); };
+        if (protocol != ws_ll && common.guarded && ws_lane() == 0)
+            for (u32 i = sends; i < all; ++i)
+                ws_release_flag(channel(i).readies + ws_block(), channel(i).number);
+        bool good = true;
+        for (u32 i = 0; i < sends && good; ++i)
+            good =
+                ws_send<protocol>(common, channel(i), tma, protocol == ws_ll ? known + i : known);
+        if (sends && protocol != ws_ll) {
+            ws_sync();
+            if (ws_lane() == 0) {
+                ws_fence();
+                for (u32 i = 0; i < sends && good; ++i) ws_raise_flag(channel(i));
+            }
+        }
+        for (u32 i = sends; i < all && good; ++i)
+            good = ws_receive<protocol, false>(common, channel(i), tma);
+        if (!good) *stopped = 1;
+        // In one buffer, what comes next may not overtake what another thread still sends.
+        if (all > sends || common.guarded) ws_sync();
+        if (*stopped) return false;
+        if (protocol == ws_ll && ws_lane() == 0)
+            for (u32 i = sends; i < all; ++i) ws_give_credit(common, channel(i));
+        ops += all;
+        if (protocol == ws_ll) known += all;
+    }
+    return true;
+}
+
+/// Every rank waits for its peers: `later` 0 before the first iteration, 1 after the last. It
+/// raises its word at all before it waits for any, so that no order of peers makes ranks wait in a
+/// circle.
+WS_INLINE bool ws_rendezvous(const WsProgram& program, u32 later, bool raises, u32 lane, u32 lanes,
+                             const u32* stop) {
+    const WsPeer* peers = ws_at<WsPeer>(program.peers);
+    if (raises)
+        for (u32 i = lane; i < program.peer_count; i += lanes)
+            ws_store_flag(ws_at<u32>(peers[i].theirs), peers[i].start + later);
+    for (u32 i = lane; i < program.peer_count; i += lanes)
+        if (!ws_wait_word(ws_at<u32>(peers[i].mine), peers[i].start + later, stop)) return false;
+    return true;
+}
+
+/// Any program.
+template <int protocol>
+WS_INLINE bool ws_any_iterations(const WsProgram& program, const WsCommon& common,
+                                 const WsStep* steps, const WsOp* ops, u32* known, WsStamps& stamps,
+                                 u32* stopped) {
+    WsTma tma;
+    if (protocol == ws_tma || protocol == ws_tma_pull) ws_tma_begin(tma);
+    ws_sync();
+    const u64 total = program.untimed + program.iterations_per_sample * program.samples;
+    u64 next = program.untimed;
+    for (u64 iteration = 0;; ++iteration) {
+        if (iteration == next) {
+            ws_stamp<protocol>(stamps, iteration);
+            if (iteration == total) return true;
+            next += program.iterations_per_sample;
+        }
+        if (!ws_any_iteration<protocol>(common, steps, program.step_count, ops, known,
+                                        (u32)iteration, tma, stopped))
+            return false;
+    }
+}
+
+/// `group`: of a pair (pair.h), or ws_no_pair for any program.
+template <int protocol, int group> WS_INLINE void ws_run_program(const WsProgram* described) {
+    WS_SHARED WsProgram program;
+    WS_SHARED WsOp near_ops[WS_NEAR];
+    WS_SHARED WsStep near_steps[WS_NEAR];
+    WS_SHARED u32 known[WS_NEAR];  ///< of LL, whose transfers are all near
+    WS_SHARED u32 stopped;
+    if (ws_lane() == 0) {
+        program = *described;
+        stopped = 0;
+    }
+    ws_sync();
+    const u32 leader = protocol == ws_ll ? program.place : 0;
+    if (protocol == ws_ll && (u32)ws_block() != leader) return;
+    const WsOp* ops = ws_at<WsOp>(program.ops);
+    const WsStep* steps = ws_at<WsStep>(program.steps);
+    if (program.op_count <= WS_NEAR && program.step_count <= WS_NEAR) {
+        for (u32 i = ws_lane(); i < program.op_count; i += ws_lanes()) {
+            near_ops[i] = ops[i];
+            // All before the launch has been consumed: the peers would not have started otherwise.
+            known[i] = ops[i].before;
+        }
+        for (u32 i = ws_lane(); i < program.step_count; i += ws_lanes()) near_steps[i] = steps[i];
+        ops = near_ops;
+        steps = near_steps;
+    }
+    ws_sync();
+    const WsCommon common = {ws_at<u32>(program.stop), program.slots - 1, program.slot_packets,
+                             program.guarded, program.slots < 4 ? 1 : program.slots / 4};
+    if (!ws_rendezvous(program, 0, (u32)ws_block() == leader, ws_lane(), ws_lanes(), common.stop))
+        stopped = 1;
+    ws_sync();
+    if (stopped) return;
+    WsStamps stamps = {(u32)ws_block() == leader && ws_lane() == 0,
+                       ws_at<u32>(program.gathered),
+                       0,
+                       common.stop,
+                       ws_at<u64>(program.stamps),
+                       ws_at<u64>(program.progress),
+                       0,
+                       program.show_after};
+    bool whole;
+    if (group == ws_no_pair)
+        whole = ws_any_iterations<protocol>(program, common, steps, ops, known, stamps, &stopped);
+    else if (group == ws_whole_block)
+        whole = ws_pair_iterations<protocol>(program, common, steps[0].sends > 0, ops, stamps);
+    else
+        whole = ws_short_iterations<group>(program, common, steps[0].sends > 0, ops, stamps);
+    if (!ws_pulls(protocol) || !whole) return;
+    // A sender's buffer is in use until its receivers have fetched the last message.
+    ws_sync();
+    if (ws_lane() == 0) {
+        ws_fence();
+        if (ws_atomic_add(ws_at<u32>(program.finished), 1) == (u32)ws_blocks() - 1)
+            ws_rendezvous(program, 1, true, 0, 1, common.stop);
+    }
+}
+
+#define WS_PROGRAM_KERNEL(name, protocol, group) \
+    WS_WIDE_KERNEL name(const WsProgram* program) { ws_run_program<protocol, group>(program); }
+
+WS_PROGRAM_KERNEL(ws_any_ll, ws_ll, ws_no_pair)
+WS_PROGRAM_KERNEL(ws_any_stores, ws_stores, ws_no_pair)
+WS_PROGRAM_KERNEL(ws_any_tma, ws_tma, ws_no_pair)
+WS_PROGRAM_KERNEL(ws_any_pull, ws_pull, ws_no_pair)
+WS_PROGRAM_KERNEL(ws_any_tma_pull, ws_tma_pull, ws_no_pair)
+WS_PROGRAM_KERNEL(ws_pair_ll_lane, ws_ll, ws_one_lane)
+WS_PROGRAM_KERNEL(ws_pair_ll_warp, ws_ll, ws_one_warp)
+WS_PROGRAM_KERNEL(ws_pair_ll_block, ws_ll, ws_short_block)
+WS_PROGRAM_KERNEL(ws_pair_ll, ws_ll, ws_whole_block)
+WS_PROGRAM_KERNEL(ws_pair_stores, ws_stores, ws_whole_block)
+WS_PROGRAM_KERNEL(ws_pair_tma, ws_tma, ws_whole_block)
+WS_PROGRAM_KERNEL(ws_pair_pull, ws_pull, ws_whole_block)
+WS_PROGRAM_KERNEL(ws_pair_tma_pull, ws_tma_pull, ws_whole_block)
+
+/// [0]: 1 if there is a TMA; [1]: the smallest step of the clock in ticks; [2]: payload of a
+/// packet in bytes; [3]: threads that a block may have.
+WS_KERNEL ws_platform_facts(u64* facts) {
+    if (ws_thread() != 0) return;
+    facts[0] = WS_HAS_TMA;
+    u64 least = ~0ull;
+    for (int i = 0; i < 64; ++i) {
+        const u64 from = ws_ticks();
+        u64 to = from;
+        while (to == from) to = ws_ticks();
+        if (to - from < least) least = to - from;
+    }
+    facts[1] = least;
+    facts[2] = WS_PACKET_BYTES;
+    facts[3] = WS_MOST_LANES;
+}
+
+/// Lasts so many ticks: by that the host finds out whether the clock counts as fast as it is said
+/// to.
+WS_KERNEL ws_wait_ticks(u64 ticks) {
+    const u64 from = ws_ticks();
+    // A clock that stands still must not hold the kernel for ever.
+    for (u64 turns = 0; ws_ticks() - from < ticks && turns < 1u << 28; ++turns) {
+    }
+}

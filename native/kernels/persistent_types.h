@@ -1,0 +1,56 @@
+// What the host hands to the persistent kernel: the same structures on both sides.
+#pragma once
+
+#include "kernels/integers.h"
+
+/// One transfer of an iteration, as one rank sees it. Words that a peer raises only grow (and
+/// wrap).
+struct WsOp {
+    u64 mine;    ///< in this rank's send or receive buffer
+    u64 theirs;  ///< in the peer's receive or send buffer
+    u64 bytes;
+    u64 ring;     ///< of LL packets, at the receiver
+    u64 flags;    ///< at the receiver, one word for each block of the sender: what has arrived
+    u64 readies;  ///< at the sender, one for each block of the receiver: what may be overwritten
+    u64 credit;   ///< at the sender: the last message taken out of its slot
+    u32 before;   ///< transfers from this sender to this receiver before the launch
+    u32 each;     ///< such transfers in an iteration
+    u32 place;    ///< of this one among them, from 1
+    u32 packets;
+};
+
+/// Its sends, then its receives, follow those of the step before.
+struct WsStep {
+    u32 sends, receives;
+};
+
+/// Ranks start and end a launch together: each raises a word at every peer.
+struct WsPeer {
+    u64 theirs, mine;
+    u32 start;  ///< what the words read at the start of this launch, and one more at its end
+    u32 reserved;
+};
+
+struct WsProgram {
+    u64 steps, ops, peers;  ///< addresses of arrays
+    u64 stamps;             ///< samples + 1 times in ns
+    u64 progress;           ///< iterations done so far, now and then; in host memory
+    u64 stop;               ///< not 0: give up; in host memory
+    u64 finished;           ///< counts blocks that are at their end
+    u64 gathered;           ///< counts blocks at the end of a sample
+    u64 untimed, iterations_per_sample, samples;
+    u64 show_after;  ///< ticks between two reports of progress to the host, at least
+    u32 step_count, op_count, peer_count;
+    u32 slots;  ///< of a ring, a power of two
+    u32 slot_packets;
+    u32 guarded;  ///< wait before a send until the receiver is at that step
+    u32 place;    ///< LL: the block that does it all; where it runs matters
+    u32 counters[2];
+    u32 reserved;
+};
+
+/// So many transfers and steps are kept near the multiprocessor.
+#define WS_NEAR 48
+
+/// The sender pushes (LL, stores, TMA) or the receiver pulls (loads, TMA).
+enum WsProtocol { ws_ll, ws_stores, ws_tma, ws_pull, ws_tma_pull };

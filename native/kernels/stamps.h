@@ -1,0 +1,35 @@
+// The times at which samples begin and end, stamped by one thread of the grid.
+#pragma once
+
+#include "kernels/channel.h"
+
+struct WsStamps {
+    bool leads;
+    u32* gathered;
+    u32 expected;
+    const u32* stop;
+    u64* next;
+    u64* progress;
+    u64 shown, show_after;
+};
+
+/// Where each block fetches its share (`pulls`), the message is complete when the last one is done.
+template <int protocol> WS_INLINE void ws_stamp(WsStamps& stamps, u64 iteration) {
+    if (ws_pulls(protocol)) {
+        ws_sync();
+        if (ws_lane() == 0) {
+            ws_fence();
+            ws_atomic_add(stamps.gathered, 1);
+        }
+        stamps.expected += (u32)ws_blocks();
+        if (stamps.leads) ws_wait_word(stamps.gathered, stamps.expected, stamps.stop);
+    }
+    if (!stamps.leads) return;
+    const u64 time = ws_ticks();
+    *stamps.next++ = time;
+    // Rarely, for a write to the host holds up the next fence.
+    if (time - stamps.shown > stamps.show_after) {
+        stamps.shown = time;
+        ws_store_stamp(stamps.progress, iteration);
+    }
+}

@@ -1,0 +1,80 @@
+#include "transports/ccl/op_list.hpp"
+
+namespace wirespeed::ccl {
+
+OpList::OpList(Communicator& communicator, Page& page)
+    : communicator_(communicator), page_(page), group_(page.name("ncclGroupEnd")),
+      wait_(page.name("NCCL's stream")) {}
+
+OpList::OpList(Communicator& communicator, Page& page, std::span<const Step> steps,
+               const Buffers& buffers)
+    : OpList(communicator, page) {
+    for (const auto& step : steps) {
+        const std::size_t begin = parts_.size();
+        for (const auto& transfer : step.receives) add(transfer, buffers.receive, false);
+        for (const auto& transfer : step.sends) add(transfer, buffers.send, true);
+        close_group(begin);
+    }
+}
+
+OpList OpList::barrier(Communicator& communicator, Page& page) {
+    OpList op_list(communicator, page);
+    const int rank = communicator.rank(), size = communicator.size();
+    // Dissemination: each turn doubles how many ranks one knows to have arrived.
+    for (int distance = 1; distance < size; distance *= 2) {
+        const std::size_t begin = op_list.parts_.size();
+        op_list.add({(rank - distance + size) % size, 0, 0}, nullptr, false);
+        op_list.add({(rank + distance) % size, 0, 0}, nullptr, true);
+        op_list.close_group(begin);
+    }
+    return op_list;
+}
+
+void OpList::add(const Transfer& transfer, std::byte* base, bool sends) {
+    if (transfer.bytes) {
+        parts_.push_back({base + transfer.offset, transfer.bytes, transfer.peer, sends});
+        return;
+    }
+    has_empty_messages_ = true;
+    parts_.push_back({sends ? communicator_.nothing_out() : communicator_.nothing_in(), 1,
+                      transfer.peer, sends});
+}
+
+void OpList::close_group(std::size_t begin) {
+    if (parts_.size() > begin) groups_.push_back({begin, parts_.size(), parts_[begin].peer});
+}
+
+void OpList::enqueue() {
+    const Nccl::Calls& calls = communicator_.calls();
+    const Nccl::Comm comm = communicator_.handle();
+    void* const stream = communicator_.stream().native();
+    for (const Group& group : groups_) {
+        page_.enter(group_, group.peer);
+        communicator_.check(calls.group_start(), "ncclGroupStart");
+        Nccl::Result code = Nccl::success;
+        std::size_t at = group.begin;
+        for (; at < group.end && code == Nccl::success; ++at) {
+            const Part& part = parts_[at];
+            code =
+                part.sends
+                    ? calls.send(part.address, part.bytes, Nccl::byte, part.peer, comm, stream)
+                    : calls.receive(part.address, part.bytes, Nccl::byte, part.peer, comm, stream);
+        }
+        // A group once begun is ended, or every later call would only be added to it.
+        const Nccl::Result end = calls.group_end();
+        if (code != Nccl::success) [[unlikely]] {
+            const Part& part = parts_[at - 1];
+            communicator_.check(
+                code, part.sends ? "ncclSend" : "ncclRecv",
+                std::to_string(part.bytes) + " bytes, peer " + std::to_string(part.peer));
+        }
+        communicator_.check(end, "ncclGroupEnd");
+    }
+}
+
+void OpList::wait() {
+    page_.enter(wait_, last_peer());
+    communicator_.wait([&] { return communicator_.stream().done(); });
+}
+
+}  // namespace wirespeed::ccl

@@ -1,0 +1,55 @@
+// The steps of a pattern as groups of sends and receives, ready to be put into a stream.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "transports/ccl/communicator.hpp"
+#include "transports/transport.hpp"
+
+namespace wirespeed::ccl {
+
+class OpList {
+  public:
+    OpList(Communicator& communicator, Page& page, std::span<const Step> steps,
+           const Buffers& buffers);
+
+    /// A barrier: what comes behind it in the stream starts when all ranks have come so far.
+    static OpList barrier(Communicator& communicator, Page& page);
+
+    /// Puts one iteration into the communicator's stream.
+    void enqueue();
+    /// Waits until all that is in the stream is done.
+    void wait();
+
+    /// The rank that the last group waits for.
+    int last_peer() const { return groups_.empty() ? -1 : groups_.back().peer; }
+    /// Does a message of no bytes occur? NCCL may leave it out, so it is sent as one byte.
+    bool has_empty_messages() const { return has_empty_messages_; }
+
+  private:
+    struct Part {
+        std::byte* address;
+        std::size_t bytes;
+        int peer;
+        bool sends;
+    };
+    /// Its place among the parts, and a peer to name while it is waited for.
+    struct Group {
+        std::size_t begin, end;
+        int peer;
+    };
+    OpList(Communicator& communicator, Page& page);
+    void add(const Transfer& transfer, std::byte* base, bool sends);
+    void close_group(std::size_t begin);
+
+    Communicator& communicator_;
+    Page& page_;
+    std::vector<Part> parts_;
+    std::vector<Group> groups_;
+    bool has_empty_messages_ = false;
+    CallId group_, wait_;
+};
+
+}  // namespace wirespeed::ccl

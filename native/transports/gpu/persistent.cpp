@@ -1,0 +1,250 @@
+#include "transports/gpu/persistent.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <tuple>
+
+#include "core/error.hpp"
+#include "measure/clock.hpp"
+
+namespace wirespeed {
+namespace {
+
+/// One send and one receive: the commonest program has kernels of its own.
+bool is_pair(const OpList& op_list) {
+    const auto& [steps, ops] = std::tie(op_list.steps, op_list.ops);
+    if (op_list.guarded || ops.size() != 2 || ops[0].sends == ops[1].sends) return false;
+    for (const auto& each : ops)
+        if (each.op.mine % sizeof(u32) != 0) return false;
+    // A step without transfers before them would be taken for the first.
+    return steps.size() == 1 || (steps.size() == 2 && steps[0].sends + steps[0].receives == 1);
+}
+
+struct Launch {
+    std::string kernel;
+    unsigned threads;
+};
+
+Launch launch_for(const Tuning& tuning, const OpList& op_list) {
+    static constexpr const char* names[] = {"ll", "stores", "tma", "pull", "tma_pull"};
+    const std::string name = names[tuning.protocol];
+    if (!is_pair(op_list)) return {"ws_any_" + name, tuning.threads};
+    const u32 most = std::max(op_list.ops[0].op.packets, op_list.ops[1].op.packets);
+    if (tuning.protocol == ws_ll && most == 1) return {"ws_pair_ll_lane", 1};
+    if (tuning.protocol == ws_ll && most <= tuning.threads)
+        return {tuning.threads == 32 ? "ws_pair_ll_warp" : "ws_pair_ll_block", tuning.threads};
+    return {"ws_pair_" + name, tuning.threads};
+}
+
+/// The kernel shows progress with each stamp: a sample of a great many iterations is stamped in
+/// equal parts, each of well below a second. A prime number of iterations stays whole.
+int part_of(int iterations, const OpList& op_list) {
+    constexpr u64 bytes = u64{1} << 32, most = u64{1} << 17, short_message = 16 << 10;
+    u64 iteration = short_message;
+    for (const auto& each : op_list.ops) iteration += each.op.bytes;
+    const int limit = static_cast<int>(std::clamp<u64>(bytes / iteration, 1, most));
+    for (int part = std::min(limit, iterations); 64 * part >= limit; --part)
+        if (iterations % part == 0) return part;
+    return iterations;
+}
+
+/// The words that kernel and host share while the kernel runs, in pinned memory.
+struct HostWords {
+    u64 progress;
+    u64 stop;
+};
+
+constexpr double agreement = 1.02, slack = 100e-6;
+constexpr double long_enough = 10e-3;
+constexpr double spin_seconds = 2e-3;
+constexpr double show_seconds = 20e-3;
+constexpr u64 stale_limit = u64{1} << 30;
+
+}  // namespace
+
+std::string Tuning::text() const {
+    static constexpr const char* names[] = {"LL", "stores", "TMA", "pull", "TMA-pull"};
+    return names[protocol];
+}
+
+PersistentProgram::PersistentProgram(Context& context, Mailbox& mailbox, Counts& counts,
+                                     OpList op_list, Tuning tuning, GpuClock clock)
+    : context_(context), mailbox_(mailbox), counts_(counts), op_list_(std::move(op_list)),
+      tuning_(tuning), clock_(clock), running_(context.page.name("persistent kernel")),
+      stream_(context.device.stream()),
+      program_(context.device, Memory::device,
+               sizeof(WsProgram) + op_list_.steps.size() * sizeof(WsStep) +
+                   op_list_.ops.size() * sizeof(WsOp) + op_list_.peers.size() * sizeof(WsPeer)),
+      host_(context.device, Memory::pinned, sizeof(HostWords)),
+      program_here_(context.device, Memory::pinned, program_.bytes()) {}
+
+/// Words are compared by signed difference; those that the protocols in use have not raised must
+/// not fall 2^31 behind. The peers cannot raise any meanwhile: they wait for this rank's launch.
+void PersistentProgram::raise_stale_words() {
+    for (const int peer : op_list_.peers) {
+        Count& count = counts_[static_cast<std::size_t>(peer)];
+        if (count.stale < stale_limit) continue;
+        mailbox_.raise(peer, count.sent, count.received);
+        count.stale = 0;
+    }
+}
+
+/// Writes what the kernel reads: one block of bytes, which the stream copies to the device.
+void PersistentProgram::prepare(const Schedule& schedule) {
+    const auto samples = static_cast<std::size_t>(schedule.samples);
+    if (const auto size = (samples + 1) * sizeof(u64); stamps_.bytes() < size) {
+        stamps_ = Allocation(context_.device, Memory::device, size);
+        stamps_here_ = Allocation(context_.device, Memory::pinned, size);
+    }
+    std::byte* const bytes = program_here_.address();
+    std::size_t at = sizeof(WsProgram);
+    const auto put = [&](const void* from, std::size_t size) {
+        const auto address = reinterpret_cast<u64>(program_.address() + at);
+        if (size) std::memcpy(bytes + at, from, size);
+        at += size;
+        return address;
+    };
+    std::vector<WsOp> ops;
+    for (const auto& [peer, sends, op] : op_list_.ops) {
+        ops.push_back(op);
+        const Count& count = counts_[static_cast<std::size_t>(peer)];
+        ops.back().before = sends ? count.sent : count.received;
+    }
+    std::vector<WsPeer> peers;
+    const int me = context_.control.rank();
+    for (const int peer : op_list_.peers)
+        peers.push_back({mailbox_.start(peer, me), mailbox_.start(me, peer),
+                         2 * ++counts_[static_cast<std::size_t>(peer)].launches, 0});
+    auto* const host = host_.address();
+    WsProgram program{};
+    program.ops = put(ops.data(), ops.size() * sizeof(WsOp));
+    program.peers = put(peers.data(), peers.size() * sizeof(WsPeer));
+    program.steps = put(op_list_.steps.data(), op_list_.steps.size() * sizeof(WsStep));
+    program.stamps = reinterpret_cast<u64>(stamps_.address());
+    program.progress = reinterpret_cast<u64>(host + offsetof(HostWords, progress));
+    program.stop = reinterpret_cast<u64>(host + offsetof(HostWords, stop));
+    program.untimed = static_cast<u64>(schedule.untimed);
+    program.iterations_per_sample = static_cast<u64>(schedule.iterations_per_sample);
+    program.samples = samples;
+    program.step_count = static_cast<u32>(op_list_.steps.size());
+    program.op_count = static_cast<u32>(ops.size());
+    program.peer_count = static_cast<u32>(op_list_.peers.size());
+    const u64 counters = reinterpret_cast<u64>(program_.address() + offsetof(WsProgram, counters));
+    program.finished = counters;
+    program.gathered = counters + sizeof(u32);
+    program.show_after = static_cast<u64>(show_seconds / clock_.tick);
+    program.slots = op_list_.slots;
+    program.slot_packets = op_list_.slot_packets;
+    program.guarded = op_list_.guarded;
+    program.place = tuning_.place;
+    std::memcpy(bytes, &program, sizeof program);
+    std::memset(host, 0, sizeof(HostWords));
+    stream_->copy(program_.address(), bytes, program_.bytes());
+}
+
+void PersistentProgram::run(const Schedule& schedule, std::span<double> seconds) {
+    const auto iterations =
+        static_cast<u64>(schedule.untimed) +
+        static_cast<u64>(schedule.iterations_per_sample) * static_cast<u64>(schedule.samples);
+    if (op_list_.ops.empty()) {
+        std::fill(seconds.begin(), seconds.end(), 0.0);
+        return;
+    }
+    const int part = part_of(schedule.iterations_per_sample, op_list_);
+    const int parts = schedule.iterations_per_sample / part;
+    raise_stale_words();
+    prepare({schedule.untimed, part, schedule.samples * parts});
+    void* program = program_.address();
+    void* arguments[] = {&program};
+    const double began = now();
+    const auto [kernel, threads] = launch_for(tuning_, op_list_);
+    stream_->launch_resident(kernel, std::max(tuning_.blocks, tuning_.place + 1), threads,
+                             arguments);
+    const std::size_t count_of_stamps = seconds.size() * static_cast<std::size_t>(parts) + 1;
+    stream_->copy(stamps_here_.address(), stamps_.address(), count_of_stamps * sizeof(u64));
+    wait_for(iterations);
+    const double took = now() - began;
+    count(iterations);
+    const std::span stamps(reinterpret_cast<const u64*>(stamps_here_.address()), count_of_stamps);
+    check_clock(stamps, took);
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+        const u64* const first = &stamps[i * static_cast<std::size_t>(parts)];
+        seconds[i] = clock_.tick * static_cast<double>(first[parts] - *first) /
+                     schedule.iterations_per_sample;
+    }
+    context_.page.leave();
+}
+
+/// The GPU's clock may not count more time than has passed here, nor go backwards. (It may count
+/// less: the peer's kernel begins when it can. GpuTransport compares the clocks' rates.) The
+/// largest share of the host's time that it counted is recorded.
+void PersistentProgram::check_clock(std::span<const u64> stamps, double took) {
+    if (!std::is_sorted(stamps.begin(), stamps.end()))
+        throw Error("the GPU's clock went backwards while the kernel ran");
+    const double counted = clock_.tick * static_cast<double>(stamps.back() - stamps.front());
+    if (counted > agreement * took + slack)
+        throw Error("the GPU's clock says " + std::to_string(counted) +
+                    " s for iterations that took the host " + std::to_string(took) + " s");
+    if (took > long_enough) counted_ = std::max(counted_, counted / took);
+}
+
+/// Until the kernel is at its end; the page shows how far it is.
+void PersistentProgram::wait_for(u64 iterations) {
+    auto& host = *reinterpret_cast<HostWords*>(host_.address());
+    const std::atomic_ref<u64> progress(host.progress);
+    const int peer = op_list_.ops.front().peer;
+    context_.page.enter(running_, peer);
+    context_.page.begin_iteration();
+    const double began = now();
+    double moved = began;
+    u64 seen = 0;
+    bool stopping = false;
+    while (!stream_->done()) {
+        const double time = now();
+        if (const u64 done = progress.load(std::memory_order_relaxed); done != seen) {
+            seen = done;
+            moved = time;
+            context_.page.begin_iteration();
+        }
+        // By then the front end knows, and has had time to end the job.
+        const double limit = context_.page.layout().timeout.load();
+        if (!stopping && limit > 0 && time - moved > 2 * limit + 5) {
+            std::atomic_ref(host.stop).store(1, std::memory_order_release);
+            stopping = true;
+        }
+        if (time - began > spin_seconds) {
+            const timespec pause{0, 20000};
+            nanosleep(&pause, nullptr);
+        } else {
+            sched_yield();
+        }
+    }
+    if (stopping)
+        throw Error("the persistent kernel got no answer from rank " + std::to_string(peer) +
+                    " and was told to end, somewhere in " + std::to_string(iterations) +
+                    " iterations");
+}
+
+void PersistentProgram::count(u64 iterations) {
+    for (const int peer : op_list_.peers) {
+        Count& count = counts_[static_cast<std::size_t>(peer)];
+        const u64 sent = iterations * op_list_.sent[static_cast<std::size_t>(peer)];
+        const u64 received = iterations * op_list_.received[static_cast<std::size_t>(peer)];
+        count.sent += static_cast<u32>(sent);
+        count.received += static_cast<u32>(received);
+        count.stale += std::max(sent, received);
+    }
+}
+
+std::string PersistentProgram::describe() const {
+    return "\"protocol\": \"" + tuning_.text() +
+           "\", \"blocks\": " + std::to_string(tuning_.blocks) +
+           ", \"threads\": " + std::to_string(tuning_.threads) +
+           ", \"place\": " + std::to_string(tuning_.place) +
+           (counted_ > 0 ? ", \"clock_share\": " + std::to_string(counted_) : "");
+}
+
+}  // namespace wirespeed

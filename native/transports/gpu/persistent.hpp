@@ -1,0 +1,84 @@
+// A program whose iterations one persistent kernel runs, in one launch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/persistent_types.h"
+#include "transports/gpu/mailbox.hpp"
+#include "transports/transport.hpp"
+
+namespace wirespeed {
+
+/// How a program's messages move: the protocol and the size of the launch; the same on all ranks.
+struct Tuning {
+    WsProtocol protocol = ws_ll;
+    std::uint32_t blocks = 1, threads = 32;
+    std::uint32_t place = 0;  ///< LL: which of the blocks does it
+
+    std::string text() const;
+};
+
+/// The clock that kernels read.
+struct GpuClock {
+    double tick;  ///< seconds that one count stands for
+    double step;  ///< the smallest difference of two readings, in seconds
+};
+
+/// Transfers and launches with a peer since the transport was opened: the words in the mailboxes
+/// count on from there.
+struct Count {
+    std::uint32_t sent = 0, received = 0;  ///< transfers
+    std::uint32_t launches = 0;            ///< of both
+    std::uint64_t stale = 0;  ///< most transfers that a word between the two may be behind
+};
+using Counts = std::vector<Count>;  ///< by peer
+
+/// One rank's part of a program, with all addresses.
+struct OpList {
+    struct Op {
+        int peer;
+        bool sends;
+        WsOp op;
+    };
+    std::vector<WsStep> steps;
+    std::vector<Op> ops;
+    std::vector<int> peers;
+    std::vector<std::uint32_t> sent, received;  ///< transfers in an iteration, by peer
+    std::uint32_t slots = 0, slot_packets = 0;
+    bool guarded = false;
+};
+
+class PersistentProgram final : public Program {
+  public:
+    PersistentProgram(Context& context, Mailbox& mailbox, Counts& counts, OpList op_list,
+                      Tuning tuning, GpuClock clock);
+    void run(const Schedule& schedule, std::span<double> seconds) override;
+    std::string describe() const override;
+    ClockQuality clock() const override { return {clock_.step, clock_.step}; }
+
+    void use(Tuning tuning) { tuning_ = tuning; }
+
+  private:
+    void raise_stale_words();
+    void prepare(const Schedule& schedule);
+    void wait_for(u64 iterations);
+    void check_clock(std::span<const u64> stamps, double took);
+    void count(u64 iterations);
+
+    Context& context_;
+    Mailbox& mailbox_;
+    Counts& counts_;
+    OpList op_list_;
+    Tuning tuning_;
+    GpuClock clock_;
+    CallId running_;
+    double counted_ = 0;  ///< the largest share of the host's time that the GPU's clock counted
+    std::unique_ptr<Stream> stream_;
+    Allocation program_, stamps_;                   ///< on the device
+    Allocation host_, program_here_, stamps_here_;  ///< in pinned memory: the stream copies
+};
+
+}  // namespace wirespeed

@@ -1,0 +1,139 @@
+#include "transports/gpu/protocols.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/error.hpp"
+#include "transports/local/exchange.hpp"
+#include "transports/local/trial_timing.hpp"
+
+namespace wirespeed {
+namespace {
+
+constexpr std::uint32_t warp = 32;
+/// Seconds of an iteration: above the one messages fill the link, above the other a brief trial is
+/// enough.
+constexpr double fills_link = 20e-6, brief_is_enough = 10e-3;
+
+}  // namespace
+
+void Protocols::choose(PersistentProgram& program, const std::vector<Tuning>& tunings,
+                       std::vector<u64> numbers) {
+    if (const int before = chosen_before(numbers); before >= 0)
+        return program.use(chosen_[static_cast<std::size_t>(before)].second);
+    const Tuning tuning = fastest(program, tunings);
+    chosen_.emplace_back(std::move(numbers), tuning);
+    program.use(tuning);
+}
+
+/// Which earlier choice was for this program, on every rank; -1 none.
+int Protocols::chosen_before(const std::vector<u64>& numbers) const {
+    const auto all = exchange(context_.control, [&] {
+        const auto found = std::ranges::find(chosen_, numbers, &Chosen::first);
+        return found == chosen_.end() ? -1 : static_cast<int>(found - chosen_.begin());
+    });
+    return std::ranges::all_of(all, [&](int each) { return each == all.front(); }) ? all.front()
+                                                                                   : -1;
+}
+
+std::uint32_t Protocols::whole_warps(std::size_t threads) const {
+    const std::size_t rounded = std::max<std::size_t>((threads + warp - 1) / warp * warp, warp);
+    return static_cast<std::uint32_t>(std::min<std::size_t>(rounded, facts_.most_threads));
+}
+
+std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets, bool near,
+                                          bool guarded) const {
+    std::vector<Tuning> tunings;
+    if (near) {
+        for (const std::size_t each : {1, 2, 4})
+            if (const Tuning tuning{ws_ll, 1, whole_warps(packets / each)};
+                tunings.empty() || tunings.back().threads != tuning.threads)
+                tunings.push_back(tuning);
+    }
+    for (const std::uint32_t blocks : {1, 4, 8, 16, 32, 64, 132, 256}) {
+        const bool alone = tunings.empty() && blocks == 1;
+        if (blocks > blocks_ || (bytes / blocks < 1024 && !alone)) continue;
+        for (const std::uint32_t threads : {128u, 256u, 512u})
+            if (const Tuning tuning{ws_stores, blocks, whole_warps(threads)};
+                (bytes / blocks / threads <= 256 || threads == 512) &&
+                (tunings.empty() || tunings.back().threads != tuning.threads ||
+                 tunings.back().blocks != blocks))
+                tunings.push_back(tuning);
+        if (bytes / blocks < 16384 || guarded) continue;
+        tunings.push_back({ws_pull, blocks, whole_warps(512)});
+        if (!facts_.has_tma || blocks < 16) continue;
+        tunings.push_back({ws_tma, blocks, 128});
+        tunings.push_back({ws_tma_pull, blocks, 128});
+    }
+    return asked_for(std::move(tunings), near, guarded);
+}
+
+/// For tests and studies: options fix the protocol.
+std::vector<Tuning> Protocols::asked_for(std::vector<Tuning> tunings, bool near,
+                                         bool guarded) const {
+    const std::string wanted = context_.option("protocol", "");
+    if (wanted.empty()) return tunings;
+    for (const WsProtocol protocol : {ws_ll, ws_stores, ws_tma, ws_pull, ws_tma_pull}) {
+        Tuning tuning{protocol,
+                      static_cast<std::uint32_t>(context_.number("blocks", 32, 1, most_blocks)),
+                      whole_warps(context_.number("threads", 512, 1, 1024))};
+        if (tuning.text() != wanted) continue;
+        if ((protocol == ws_ll && !near) || (protocol >= ws_pull && guarded))
+            return tunings;  // not possible for this program
+        if (protocol == ws_ll) tuning.blocks = 1;
+        tuning.blocks = std::min(tuning.blocks, blocks_);
+        return {tuning};
+    }
+    throw Error("gpu: protocol is LL, stores, TMA, pull or TMA-pull, not " + wanted);
+}
+
+Tuning Protocols::fastest(PersistentProgram& program, const std::vector<Tuning>& tunings) {
+    if (tunings.size() == 1) return tunings.front();
+    Tuning best = tunings.front();
+    double least = try_one(program, best);
+    std::vector<Tried> tried{{least, best}};
+    const auto try_too = [&](const Tuning& tuning) {
+        const double seconds = try_one(program, tuning);
+        tried.emplace_back(seconds, tuning);
+        if (seconds >= least) return;
+        best = tuning;
+        least = seconds;
+    };
+    for (std::size_t i = 1; i < tunings.size(); ++i) try_too(tunings[i]);
+    if (least > fills_link && least < brief_is_enough) return settled(program, std::move(tried));
+    // One block's route to memory and to the link depends on where on the chip it runs.
+    constexpr std::uint32_t places = 8;
+    const Tuning first = best;
+    if (best.protocol == ws_ll && blocks_ >= 2 * places)
+        for (std::uint32_t i = 1; i < places; ++i) {
+            Tuning other = first;
+            other.place = i * blocks_ / places;
+            try_too(other);
+        }
+    return best;
+}
+
+/// Of the fastest few, the one that stays fast.
+Tuning Protocols::settled(PersistentProgram& program, std::vector<Tried> tried) {
+    constexpr std::size_t finalists = 4;
+    std::stable_sort(tried.begin(), tried.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    tried.resize(std::min(tried.size(), finalists));
+    Tuning best = tried.front().second;
+    double least = std::numeric_limits<double>::infinity();
+    for (const auto& [brief, tuning] : tried) {
+        program.use(tuning);
+        const double seconds = settled_seconds(context_.control, program);
+        if (seconds >= least) continue;
+        best = tuning;
+        least = seconds;
+    }
+    return best;
+}
+
+double Protocols::try_one(PersistentProgram& program, const Tuning& tuning) {
+    program.use(tuning);
+    return trial_seconds(context_.control, program);
+}
+
+}  // namespace wirespeed

@@ -1,0 +1,56 @@
+// The protocols by which the messages of a GPU's program can move, each with numbers of blocks and
+// threads, and the fastest of them, by measuring.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "transports/gpu/persistent.hpp"
+
+namespace wirespeed {
+
+/// What the kernels say of the platform that they run on.
+struct Facts {
+    u64 has_tma, clock_step, packet_bytes, most_threads;
+};
+
+class Protocols {
+  public:
+    static constexpr std::uint32_t most_blocks = 256;
+
+    /// `blocks`: how many may wait for each other on every rank's GPU.
+    Protocols(Context& context, const Facts& facts, std::uint32_t blocks)
+        : context_(context), facts_(facts), blocks_(blocks) {}
+
+    std::uint32_t blocks() const { return blocks_; }
+
+    /// What is worth trying for messages of so many bytes; the options' protocol alone if they name
+    /// one. `near`: messages fit LL's rings; `guarded`: a message may overwrite what is in use.
+    std::vector<Tuning> candidates(std::size_t bytes, std::size_t packets, bool near,
+                                   bool guarded) const;
+
+    /// Lets the program use the tuning whose iterations are the shortest on the slowest rank.
+    /// Programs of the same numbers move the same bytes between the same ranks: they are not
+    /// measured again.
+    void choose(PersistentProgram& program, const std::vector<Tuning>& tunings,
+                std::vector<u64> numbers);
+
+  private:
+    using Chosen = std::pair<std::vector<u64>, Tuning>;
+    using Tried = std::pair<double, Tuning>;  ///< seconds of an iteration
+
+    std::vector<Tuning> asked_for(std::vector<Tuning> tunings, bool near, bool guarded) const;
+    std::uint32_t whole_warps(std::size_t threads) const;
+    int chosen_before(const std::vector<u64>& numbers) const;
+    Tuning fastest(PersistentProgram& program, const std::vector<Tuning>& tunings);
+    Tuning settled(PersistentProgram& program, std::vector<Tried> tried);
+    double try_one(PersistentProgram& program, const Tuning& tuning);
+
+    Context& context_;
+    const Facts& facts_;
+    std::uint32_t blocks_;
+    std::vector<Chosen> chosen_;  ///< for the programs so far
+};
+
+}  // namespace wirespeed

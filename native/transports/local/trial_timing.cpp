@@ -1,0 +1,44 @@
+#include "transports/local/trial_timing.hpp"
+
+#include <algorithm>
+
+#include "transports/local/exchange.hpp"
+
+namespace wirespeed {
+namespace {
+
+constexpr int samples = 5;
+constexpr double short_sample = 0.3e-3, long_iteration = 10e-3;
+constexpr double most_iterations = 300;
+constexpr int long_samples = 9;
+constexpr double long_sample = 1.5e-3;
+
+int iterations_in(double seconds, double iteration) {
+    return static_cast<int>(std::clamp(seconds / std::max(iteration, 1e-7), 1.0, most_iterations));
+}
+
+double run(Control& control, Program& program, const Schedule& schedule) {
+    std::vector<double> seconds(static_cast<std::size_t>(schedule.samples));
+    const auto all = exchange(control, [&] {
+        program.run(schedule, seconds);
+        const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+        std::nth_element(seconds.begin(), middle, seconds.end());
+        return *middle;
+    });
+    return *std::max_element(all.begin(), all.end());
+}
+
+}  // namespace
+
+double trial_seconds(Control& control, Program& program) {
+    const double iteration = run(control, program, {1, 1, 1});
+    if (iteration > long_iteration) return iteration;
+    return run(control, program, {2, iterations_in(short_sample, iteration), samples});
+}
+
+double settled_seconds(Control& control, Program& program) {
+    const double iteration = run(control, program, {1, 1, 1});
+    return run(control, program, {2, iterations_in(long_sample, iteration), long_samples});
+}
+
+}  // namespace wirespeed
