@@ -10,7 +10,7 @@ from support.records import entry
 
 from wirespeed.doctor import measured, trying
 from wirespeed.doctor.facts.model import Facts, MpiFact
-from wirespeed.doctor.finding import Cost, Finding, Point, Worth, measured_cost, ordered
+from wirespeed.doctor.finding import Cost, Finding, Improvement, Point, measured_cost, ordered
 from wirespeed.doctor.findings import find_all, thresholds
 from wirespeed.doctor.job import Attempt
 from wirespeed.results.runs import Entry, Run, collect
@@ -57,7 +57,7 @@ class TestWorth:
     def test_measured_worth_overrules_the_class(self) -> None:
         def worth(ratio: float, low: float, high: float) -> Finding:
             point = Point(8, ratio, 1.0, ratio, low, high)
-            return Finding("k", f"{ratio}", Cost.SOME, worth=Worth("w", (point,)))
+            return Finding("k", f"{ratio}", Cost.SOME, worth=Improvement("w", (point,)))
 
         assert measured_cost(worth(3, 2.9, 3.1)) is Cost.HIGH
         assert measured_cost(worth(1.5, 1.4, 1.6)) is Cost.SOME
@@ -69,7 +69,7 @@ class TestWorth:
 
     def test_verdicts(self) -> None:
         def of(*points: tuple[float, float, float]) -> str:
-            return Worth("w", tuple(Point(8, r, 1.0, r, low, high) for r, low, high in points)).verdict
+            return Improvement("w", tuple(Point(8, r, 1.0, r, low, high) for r, low, high in points)).verdict
 
         assert of((2, 1.9, 2.1), (0.5, 0.4, 0.6)) == "better"
         assert of((0.5, 0.4, 0.6), (1, 0.9, 1.1)) == "worse"
@@ -94,16 +94,16 @@ class TestTrials:
 
     def test_each_side_starts_in_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from wirespeed.doctor import job
-        from wirespeed.doctor.finding import Setting, Trial
+        from wirespeed.doctor.finding import Conditions, Trial
 
         seen: list[str] = []
 
-        def measure(path: str, sizes: object, base: object, setting: Setting) -> Attempt:
+        def measure(path: str, sizes: object, base: object, setting: Conditions) -> Attempt:
             seen.append(setting.words())
-            return attempt((8, 2e-6 if setting == Setting() else 1e-6))
+            return attempt((8, 2e-6 if setting == Conditions() else 1e-6))
 
         monkeypatch.setattr(job, "measure", measure)
-        trial = Trial("host", (8,), Setting(unset=("X",)))
+        trial = Trial("host", (8,), Conditions(unset=("X",)))
         finding = trying.try_remedy(Finding("k", "t", Cost.SOME, trial=trial), job.Base())
         assert seen == ["as it is", "X unset"] * 2
         assert finding.worth is not None

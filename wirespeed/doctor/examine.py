@@ -9,7 +9,7 @@ from pathlib import Path
 
 from wirespeed.doctor import hang, job, measured, trying
 from wirespeed.doctor.facts.model import Facts, MpiFact
-from wirespeed.doctor.finding import Finding, Worth, ordered
+from wirespeed.doctor.finding import Finding, Improvement, ordered
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.look import Sources, look
 from wirespeed.doctor.parts import part
@@ -35,7 +35,7 @@ class Request:
     runs: tuple[Run, ...] = ()
     """Of the result file given."""
     file: str = ""
-    tried: Mapping[str, Worth] = field(default_factory=dict)
+    tried: Mapping[str, Improvement] = field(default_factory=dict)
     """What remedies were worth by that file, by finding."""
     start_ranks: bool = True
     try_remedies: bool = False
@@ -71,7 +71,7 @@ def examine(request: Request, say: Say, sources: Sources | None = None) -> Resul
     return Result(facts, tuple(ordered(findings)), tuple(best), tuple(notes))
 
 
-def _as_tried(finding: Finding, tried: Mapping[str, Worth], *, foreign: bool) -> Finding:
+def _as_tried(finding: Finding, tried: Mapping[str, Improvement], *, foreign: bool) -> Finding:
     """With what its remedy was worth when tried; on another machine only where the finding is from there."""
     known = tried.get(finding.key)
     if known is None or finding.worth is not None or (foreign and not finding.suggestion):

@@ -27,7 +27,7 @@ class Cost(Enum):
 
 
 @dataclass(frozen=True)
-class Setting:
+class Conditions:
     """Circumstances of a job step: what differs from those in which the command was started."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -52,9 +52,9 @@ class Trial:
 
     path: str
     sizes: tuple[int, ...]
-    after: Setting = Setting()
+    after: Conditions = Conditions()
     """With options: each option's own setting instead."""
-    before: Setting = Setting()
+    before: Conditions = Conditions()
     left: str = ""
     """The path that one is left with, where this one does not work at all."""
 
@@ -78,7 +78,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Worth:
+class Improvement:
     """What a remedy is worth, as measured."""
 
     what: str
@@ -107,11 +107,11 @@ class Worth:
 
 
 @dataclass(frozen=True)
-class Option:
+class RemedyOption:
     """One of several remedies that may help: what is set, and what came of it."""
 
     title: str
-    setting: Setting
+    setting: Conditions
     lines: tuple[str, ...] = ()
     """For a shell."""
     instead: str = ""
@@ -133,9 +133,9 @@ class Finding:
     evidence: tuple[str, ...] = ()
     remedy: tuple[str, ...] = ()
     """Shell lines; '$ ' is not written. What needs a word of explanation has it behind a '#'."""
-    worth: Worth | None = None
+    worth: Improvement | None = None
     trial: Trial | None = None
-    options: tuple[Option, ...] = ()
+    options: tuple[RemedyOption, ...] = ()
     """Remedies of which one may help, in the order in which to try them."""
     source: str = ""
     """Where the rule comes from."""

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from wirespeed.doctor import job, trying
-from wirespeed.doctor.finding import Cost, Finding, Option, Setting
+from wirespeed.doctor.finding import Conditions, Cost, Finding, RemedyOption
 from wirespeed.doctor.parts import part, whole
 from wirespeed.patterns import find_pattern
 from wirespeed.results.runs import Record, Run
@@ -110,12 +110,12 @@ def _fits(one: Mapping[str, Any], hang: Hang, nics: bool, vendor: str) -> bool:
     )
 
 
-def _option(one: Mapping[str, Any]) -> Option:
+def _option(one: Mapping[str, Any]) -> RemedyOption:
     variables, instead = dict(one.get("variables", {})), one.get("instead", "")
     lines = tuple(f"export {name}={value}" for name, value in variables.items())
     if instead:
         lines = (f"wirespeed pingpong --paths {instead}",)
-    return Option(one["title"], Setting(variables), lines, instead, one["source"])
+    return RemedyOption(one["title"], Conditions(variables), lines, instead, one["source"])
 
 
 def tried(found: Finding, hang: Hang, base: job.Base, say: Callable[[str], None]) -> Finding:

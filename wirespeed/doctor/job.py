@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wirespeed.doctor.facts.model import Place
+from wirespeed.doctor.facts.model import RankPlacement
 from wirespeed.doctor.facts.tree import cpu_list
-from wirespeed.doctor.finding import Setting
+from wirespeed.doctor.finding import Conditions
 from wirespeed.doctor.parts import listed, part, whole
 from wirespeed.errors import WirespeedError
 from wirespeed.host.process import end, last_line, on_cpus
@@ -74,7 +74,7 @@ def measure(
     path: str,
     sizes: Sequence[int],
     base: Base,
-    setting: Setting | None = None,
+    setting: Conditions | None = None,
     pattern: Sequence[str] = (),
     *,
     evidence: bool = False,
@@ -83,7 +83,7 @@ def measure(
 
     `evidence`: also count what the wires carry.
     """
-    setting = setting or Setting()
+    setting = setting or Conditions()
     with tempfile.TemporaryDirectory(prefix="wirespeed-doctor-") as folder:
         out = Path(folder, "job.jsonl")
         words = [*_command(pattern or ("pingpong",), path, sizes, base, setting), "--out", str(out)]
@@ -93,7 +93,7 @@ def measure(
 
 
 def _command(
-    pattern: Sequence[str], path: str, sizes: Sequence[int], base: Base, setting: Setting
+    pattern: Sequence[str], path: str, sizes: Sequence[int], base: Base, setting: Conditions
 ) -> list[str]:
     entry = Path(__file__).parents[1] / "cli"
     words = [sys.executable, str(entry), *pattern, "--paths", path, "--sizes", ",".join(map(str, sizes))]
@@ -105,7 +105,7 @@ def _command(
     return words
 
 
-def environment(setting: Setting) -> dict[str, str]:
+def environment(setting: Conditions) -> dict[str, str]:
     """This process's, changed as the setting says."""
     found = {name: text for name, text in os.environ.items() if name not in setting.unset}
     if setting.cpus:
@@ -163,12 +163,12 @@ def _read(out: Path, path: str, said: str) -> Attempt:
     return Attempt(entries, failures, run, "" if entries or failures else said)
 
 
-def places(run: Run) -> tuple[Place, ...]:
+def places(run: Run) -> tuple[RankPlacement, ...]:
     """Where the ranks of a run's last step stood."""
     found = []
     for rank in listed(run.steps[-1], "ranks") if run.steps else ():
         found.append(
-            Place(
+            RankPlacement(
                 whole(rank.get("rank")),
                 str(rank.get("host", "")),
                 cpu_list(str(rank.get("cpus", ""))),

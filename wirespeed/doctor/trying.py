@@ -15,7 +15,7 @@ from wirespeed import launch
 from wirespeed.doctor import job, measured
 from wirespeed.doctor.facts.model import MpiFact
 from wirespeed.doctor.facts.mpi import answers
-from wirespeed.doctor.finding import Finding, Option, Point, Trial, Worth
+from wirespeed.doctor.finding import Finding, Improvement, Point, RemedyOption, Trial
 from wirespeed.doctor.job import Attempt, Base
 from wirespeed.errors import WirespeedError
 from wirespeed.host import mpi
@@ -131,8 +131,8 @@ def _try_options(finding: Finding, trial: Trial, base: Base) -> Finding:
 
 
 def try_option(
-    option: Option, path: str, sizes: Sequence[int], base: Base, pattern: Sequence[str] = ()
-) -> tuple[Option, Attempt]:
+    option: RemedyOption, path: str, sizes: Sequence[int], base: Base, pattern: Sequence[str] = ()
+) -> tuple[RemedyOption, Attempt]:
     """The option with what came of it; its seconds are those of the largest size."""
     attempt = job.measure(path, sizes, base, option.setting, pattern)
     entry = attempt.entries.get(max(sizes))
@@ -140,7 +140,7 @@ def try_option(
     return dataclasses.replace(option, outcome=outcome_of(attempt), seconds=seconds), attempt
 
 
-def compared(options: Sequence[Option]) -> tuple[Option, ...]:
+def compared(options: Sequence[RemedyOption]) -> tuple[RemedyOption, ...]:
     """What works comes first, fastest first."""
     return tuple(
         sorted(
@@ -174,7 +174,7 @@ def merged(attempts: list[Attempt]) -> Attempt:
     return whole
 
 
-def compare(what: str, before: Attempt, after: Attempt, sizes: tuple[int, ...]) -> Worth:
+def compare(what: str, before: Attempt, after: Attempt, sizes: tuple[int, ...]) -> Improvement:
     """Size by size; ratios where both have a figure."""
     points = []
     for size in sizes:
@@ -183,4 +183,4 @@ def compare(what: str, before: Attempt, after: Attempt, sizes: tuple[int, ...]) 
             points.append(measured.point(one, other))
         elif one or other:
             points.append(Point(size, one.seconds if one else None, other.seconds if other else None))
-    return Worth(what, tuple(points), "now", before.text, after.text)
+    return Improvement(what, tuple(points), "now", before.text, after.text)

@@ -31,7 +31,7 @@ _PASSING = re.compile(r"PMIx server's listener thread failed to start")
 
 
 @dataclass(frozen=True)
-class Member:
+class RankIdentity:
     """A rank as it introduced itself: this is all that is known here of one on another host."""
 
     rank: int
@@ -42,7 +42,7 @@ class Member:
         return f"rank {self.rank} on {self.host} (pid {self.pid})"
 
 
-Roster = Mapping[int, Member]
+Roster = Mapping[int, RankIdentity]
 
 
 def crashed(crashes: Sequence[Message]) -> Outcome:
@@ -120,7 +120,7 @@ def died(
     return outcome
 
 
-def _lost_peer(dead: RankState | Member | None, roster: Roster) -> Member | None:
+def _lost_peer(dead: RankState | RankIdentity | None, roster: Roster) -> RankIdentity | None:
     """The rank on another host that a dead one waited for in an MPI call.
 
     An MPI that loses the connection to a peer ends its own process: that one is first seen to die. A launcher
@@ -142,10 +142,10 @@ def _launcher_said(log: Sequence[str]) -> dict[str, str | None] | None:
 
 def _named(
     said: Mapping[str, str | None], states: Mapping[int, RankState], roster: Roster
-) -> RankState | Member | None:
+) -> RankState | RankIdentity | None:
     """The rank that the launcher means. A process number alone means one on its own host only."""
     rank, pid, host = said.get("rank"), said.get("pid"), said.get("host") or ""
-    everyone: list[RankState | Member] = [*states.values(), *roster.values()]
+    everyone: list[RankState | RankIdentity] = [*states.values(), *roster.values()]
     for one in everyone:
         if str(one.rank) == rank or (rank is None and str(one.pid) == pid and _same_host(one.host, host)):
             return one
@@ -153,7 +153,7 @@ def _named(
     if rank is None and pid is None and len(there) == 1:
         return states.get(there[0].rank, there[0])
     if rank is not None and pid is not None:
-        return Member(int(rank), host, int(pid))
+        return RankIdentity(int(rank), host, int(pid))
     return None
 
 

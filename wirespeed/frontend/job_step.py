@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from wirespeed.frontend import diagnosis, shm_cleanup
-from wirespeed.frontend.diagnosis import Member
+from wirespeed.frontend.diagnosis import RankIdentity
 from wirespeed.host.tether import tethered
 from wirespeed.job.messages import Message, parse
 from wirespeed.job.outcome import Outcome
@@ -46,7 +46,7 @@ class JobStep:
         self._crashes: list[Message] = []
         self._dead: list[RankState] = []
         self._first_alone = False
-        self._roster: dict[int, Member] = {}
+        self._roster: dict[int, RankIdentity] = {}
         self._handles: dict[int, RankState] = {}
         self._selector = selectors.DefaultSelector()
         self._process = subprocess.Popen(
@@ -116,7 +116,7 @@ class JobStep:
     def _greet(self, hello: Message) -> None:
         self._greeted = True
         for rank in hello["ranks"]:
-            self._roster[rank["rank"]] = Member(rank["rank"], rank["host"], rank["pid"])
+            self._roster[rank["rank"]] = RankIdentity(rank["rank"], rank["host"], rank["pid"])
 
     def _limit(self, states: list[RankState]) -> float:
         """Seconds of silence after which the step is taken to hang, though no rank reported."""

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from wirespeed.evidence.counters import CannotRead, Reading, Witness, find_witnesses
-from wirespeed.evidence.verdict import NETWORKS, Claim, Counted, judge, more_would_help, shares
+from wirespeed.evidence.counters import CounterSource, Reading, find_counter_sources, reason
+from wirespeed.evidence.verdict import NETWORKS, Claim, Counted, identify_wire, more_would_help, shares
 from wirespeed.host.core import NativeError
 from wirespeed.job.messages import Message
 from wirespeed.paths import Path
@@ -88,7 +88,7 @@ class CountedRuns:
     def __init__(self, setting: Setting, path: Path) -> None:
         self._set, self._path = setting, path
         self._world, self._core = setting.world, setting.core
-        self._witnesses: list[Witness] = []
+        self._witnesses: list[CounterSource] = []
         self._silent: list[str] = []
         self._reads = False
         self._places: list[Place] = []
@@ -108,7 +108,7 @@ class CountedRuns:
         self._reads = first == self._world.rank
         if self._reads:
             devices = {str(one["id"]): one for name, one in everyone if name == host and one}
-            self._witnesses, self._silent = find_witnesses(list(devices.values()))
+            self._witnesses, self._silent = find_counter_sources(list(devices.values()))
 
     def close(self) -> None:
         for witness in self._witnesses:
@@ -214,9 +214,8 @@ class CountedRuns:
             try:
                 found += witness.read()
             except Exception as error:  # whatever is wrong with it, other ranks wait for this one
-                words = str(error) if isinstance(error, CannotRead) else f"{type(error).__name__}: {error}"
-                if words not in self._silent:
-                    self._silent.append(words)
+                if (why := reason(error)) not in self._silent:
+                    self._silent.append(why)
                 found += [None] * len(witness.wires)
         return found
 
@@ -260,8 +259,8 @@ class CountedRuns:
             crosses=self._crosses,
         )
         payload = rounds * expected.total
-        verdict = judge(claim, usable, copies, payload)
-        doubts = {kind: share.doubt for kind, share in shares(usable).items()}
+        verdict = identify_wire(claim, usable, copies, payload)
+        doubts = {kind: share.uncertainty for kind, share in shares(usable).items()}
         message = record.evidence(
             self._set.pattern.name,
             self._path.name,

@@ -205,7 +205,7 @@ class MpiFact:
 
 
 @dataclass(frozen=True)
-class Place:
+class RankPlacement:
     """Where a rank stood in a job step."""
 
     rank: int
@@ -237,7 +237,7 @@ class Facts:
     mpis: tuple[MpiFact, ...] = ()
     software: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
-    places: tuple[Place, ...] = ()
+    places: tuple[RankPlacement, ...] = ()
     lacking: tuple[str, ...] = ()
     """Sources that said nothing, and why."""
     runs: tuple[Run, ...] = field(default=(), compare=False, repr=False)

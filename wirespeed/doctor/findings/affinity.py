@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wirespeed.doctor.facts.model import Facts, Gpu, Place
-from wirespeed.doctor.finding import Cost, Finding, Setting, Trial, span
+from wirespeed.doctor.facts.model import Facts, Gpu, RankPlacement
+from wirespeed.doctor.finding import Conditions, Cost, Finding, Trial, span
 
 SIZES = (8, 64 << 10, 16 << 20)
 
@@ -44,7 +44,7 @@ def _this_process(facts: Facts) -> list[Finding]:
 
 def _ranks(facts: Facts) -> list[Finding]:
     by_pci = {gpu.pci: gpu for gpu in facts.real_gpus if gpu.pci}
-    far: list[tuple[Place, Gpu]] = []
+    far: list[tuple[RankPlacement, Gpu]] = []
     for place in facts.places:
         gpu = by_pci.get(place.pci)
         if place.host != facts.host or not (gpu and gpu.near and place.cpus):
@@ -79,4 +79,4 @@ def _ranks(facts: Facts) -> list[Finding]:
 def _trial(facts: Facts, cpus: tuple[int, ...]) -> Trial | None:
     """Copies by the host cost most: path `staged` where there are GPUs."""
     path = "staged" if facts.kind != "host" else "host"
-    return Trial(path, SIZES, Setting(cpus=cpus))
+    return Trial(path, SIZES, Conditions(cpus=cpus))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wirespeed.doctor import switches
 from wirespeed.doctor.facts.model import Facts, MpiFact
-from wirespeed.doctor.finding import Cost, Finding, Option, Setting, Trial
+from wirespeed.doctor.finding import Conditions, Cost, Finding, RemedyOption, Trial
 
 SIZES = (8, 64 << 10, 16 << 20)
 DID = {
@@ -45,13 +45,13 @@ def find(facts: Facts) -> list[Finding]:
     ]
 
 
-def _options(facts: Facts) -> tuple[Option, ...]:
+def _options(facts: Facts) -> tuple[RemedyOption, ...]:
     """The other MPIs of this machine: those that were seen to work first."""
     others = [mpi for mpi in facts.mpis if not mpi.chosen and mpi.tried in ("", "works")]
     return tuple(
-        Option(
+        RemedyOption(
             f"{mpi.title}{f': {mpi.tried_text} ({mpi.where})' if mpi.tried else ''}",
-            Setting(mpi=mpi.mpiexec),
+            Conditions(mpi=mpi.mpiexec),
             (f"wirespeed pingpong --mpi {mpi.prefix or mpi.mpiexec}",),
         )
         for mpi in sorted(others, key=lambda mpi: mpi.tried != "works")

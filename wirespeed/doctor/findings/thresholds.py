@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from wirespeed.doctor.facts.model import Facts
-from wirespeed.doctor.finding import Cost, Finding, Setting, Trial
+from wirespeed.doctor.finding import Conditions, Cost, Finding, Trial
 from wirespeed.doctor.parts import part
 from wirespeed.results.runs import Entry, Run
 from wirespeed.toml import parse
@@ -102,7 +102,7 @@ def _finding(facts: Facts, path: str, tuning: Mapping[str, Any], slow: list[_Slo
             *(f"export {name}={value}" for name, value in tuning["variables"].items()),
             f"# {tuning['says']}",
         ),
-        trial=Trial(path, _few(sizes), Setting(dict(tuning["variables"]))) if here else None,
+        trial=Trial(path, _few(sizes), Conditions(dict(tuning["variables"]))) if here else None,
         source=tuning["source"],
         suggestion=True,
     )

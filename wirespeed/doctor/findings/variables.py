@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from wirespeed.doctor.facts.model import Facts
-from wirespeed.doctor.finding import Cost, Finding, Setting, Trial
+from wirespeed.doctor.finding import Conditions, Cost, Finding, Trial
 from wirespeed.toml import parse
 
 SIZES = (8, 64 << 10, 16 << 20)
@@ -61,7 +61,7 @@ def active_ports(facts: Facts) -> list[str]:
 
 def _from_table(facts: Facts, one: Mapping[str, Any], value: str) -> Finding:
     name, better, path = one["name"], one.get("set"), one.get("path", "")
-    after = Setting({name: better}) if better else Setting(unset=(name,))
+    after = Conditions({name: better}) if better else Conditions(unset=(name,))
     return Finding(
         f"variable-{name}",
         f"{name}={value}: {one['says']}",
@@ -97,7 +97,7 @@ def _ucx_tls(facts: Facts) -> list[Finding]:
             Cost.HIGH,
             (f"UCX_TLS={value} is set in the environment", *(says[lack] for lack in lacks)),
             ("unset UCX_TLS", f"# or, to keep the rest of the choice: export UCX_TLS={fitting}"),
-            trial=Trial(path, SIZES, Setting(unset=("UCX_TLS",))) if facts.can_run(path) else None,
+            trial=Trial(path, SIZES, Conditions(unset=("UCX_TLS",))) if facts.can_run(path) else None,
             source=_UCX,
         )
     ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from wirespeed.frontend import diagnosis
-from wirespeed.frontend.diagnosis import Member
+from wirespeed.frontend.diagnosis import RankIdentity
 from wirespeed.job.status_page import RankState
 
-ROSTER = {0: Member(0, "n1", 21), 1: Member(1, "n2", 36)}
+ROSTER = {0: RankIdentity(0, "n1", 21), 1: RankIdentity(1, "n2", 36)}
 
 OPEN_MPI_5 = [
     "prterun noticed that process rank 1 with PID 36 on node n2 exited on",
@@ -47,7 +47,7 @@ def test_a_rank_on_another_host(log: list[str]) -> None:
 
 def test_the_same_process_number_on_two_hosts() -> None:
     """Protects from taking a process number for one of this host."""
-    here, roster = page(0, "n1", 36), {0: Member(0, "n1", 36), 1: Member(1, "n2", 36)}
+    here, roster = page(0, "n1", 36), {0: RankIdentity(0, "n1", 36), 1: RankIdentity(1, "n2", 36)}
     assert diagnosis.died({0: here}, None, roster, True, 1, HYDRA).rank == 1
     home = ["=   PID 36 RUNNING AT n1", "=   EXIT CODE: 9"]
     assert diagnosis.died({0: here}, None, roster, True, 1, home).rank == 0
@@ -56,7 +56,7 @@ def test_the_same_process_number_on_two_hosts() -> None:
 def test_on_one_host_the_first_to_die_counts() -> None:
     """Protects what was seen here from a launcher that names whom it has ended itself."""
     states = {rank: page(rank, "n1", 20 + rank) for rank in (0, 1)}
-    roster = {rank: Member(rank, "n1", 20 + rank) for rank in (0, 1)}
+    roster = {rank: RankIdentity(rank, "n1", 20 + rank) for rank in (0, 1)}
     said = ["prterun noticed that process rank 1 with PID 21 on node n1 exited on signal 9 (Killed)."]
     assert diagnosis.died(states, states[0], roster, True, 1, said).rank == 0
 
@@ -89,7 +89,7 @@ def test_a_rank_that_its_mpi_ended_because_of_another_host() -> None:
     assert diagnosis.died({0: here}, here, ROSTER, True, 137, struck).rank == 0
     assert diagnosis.died({0: here}, here, ROSTER, True, 137, ["srun: error: n1: task 0: Killed"]).rank == 0
     # Between ranks of one host nobody loses a connection.
-    near = {0: Member(0, "n1", 21), 1: Member(1, "n1", 22)}
+    near = {0: RankIdentity(0, "n1", 21), 1: RankIdentity(1, "n1", 22)}
     assert diagnosis.died({0: here}, here, near, True, 14, silent).rank == 0
 
 
@@ -159,7 +159,7 @@ def test_a_rank_that_nobody_has_heard_of_yet() -> None:
 
 def test_a_host_with_several_ranks_names_none() -> None:
     """Protects one of two ranks of a lost host from being picked."""
-    roster = {**ROSTER, 2: Member(2, "n2", 37)}
+    roster = {**ROSTER, 2: RankIdentity(2, "n2", 37)}
     assert diagnosis.died({}, None, roster, True, 1, OPEN_MPI_5_PEER).rank is None
     assert diagnosis.died({}, None, ROSTER, True, 1, OPEN_MPI_5_PEER).rank == 1
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from wirespeed.frontend import diagnosis
-from wirespeed.frontend.diagnosis import Member
+from wirespeed.frontend.diagnosis import RankIdentity
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.status_page import RankState
 
-ROSTER = {rank: Member(rank, f"n{rank}", 20 + rank) for rank in range(3)}
+ROSTER = {rank: RankIdentity(rank, f"n{rank}", 20 + rank) for rank in range(3)}
 RECV = RankState(0, 20, "n0", "host", 65536, 7, 1, 10.0, "MPI_Recv", 1, 0, "", "S")
 SEND = replace(RECV, rank=1, pid=21, host="n1", round=8, call="MPI_Send", peer=0)
 
