@@ -1,4 +1,4 @@
-"""Witnesses read what drivers count: in their units, over wires that are up, and never guess."""
+"""Counter sources read what drivers count: in their units, over wires that are up, and never guess."""
 
 from __future__ import annotations
 
@@ -156,10 +156,10 @@ class Steady(CounterSource):
         return [Reading(1, 2)]
 
 
-def test_a_witness_is_heard_once_before_it_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_counter_source_is_read_once_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects a run from a source that is there and does not answer: it says why, and the others count."""
-    steady, drifting = Steady(), Steady(False)
-    for module, one in ((infiniband, steady), (network, drifting), (nvlink, None), (pcie, None)):
+    steady, failing = Steady(), Steady(False)
+    for module, one in ((infiniband, steady), (network, failing), (nvlink, None), (pcie, None)):
         monkeypatch.setattr(module, "find", lambda devices, one=one: one)
     found, why = find_counter_sources([])
     assert (found, why) == ([steady], ["network: the driver is being updated"])

@@ -212,7 +212,7 @@ def test_a_copy_that_never_left_the_gpu_is_found_out() -> None:
 
 
 def test_only_what_the_verdict_rests_on_is_counted_again() -> None:
-    """Protects the user's time: a wire that had no part in it may stay uncertain; the one that decided may not."""
+    """Protects the user's time: the wire that decided may not stay uncertain, others may."""
     uncertain = [replace(one, background=PAYLOAD // 25) for one in gpu_wires("pcie", 0)]
     sure = identify_wire(AWARE, gpu_wires("nvlink", 1) + uncertain, [], PAYLOAD)
     assert sure.rests_on == "nvlink"
@@ -261,7 +261,7 @@ def test_commands_over_pcie_are_no_payload() -> None:
 
 
 def test_a_busy_wire_says_less() -> None:
-    """Protects from other people's traffic: it is taken off, and the verdict says how uncertain the rest is."""
+    """Protects from other people's traffic: it is subtracted, and the rest has its uncertainty."""
     quiet = identify_wire(AWARE, gpu_wires("nvlink", 1), [], PAYLOAD)
     busy = identify_wire(AWARE, gpu_wires("nvlink", 1, background=PAYLOAD // 25), [], PAYLOAD)
     assert "+/-" not in quiet.text and "+/- 4 %" in busy.text

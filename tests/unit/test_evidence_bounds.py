@@ -199,7 +199,7 @@ class TestBetweenGpus:
         assert told(STAGED, [], both) == ("staged", counted)
 
     def test_more_copies_than_payload_are_a_librarys_own(self) -> None:
-        """Protects an uncertain link: more than 1.5 times the payload, copied through the host, are orders."""
+        """Protects an uncertain link: more than 1.5 times the payload through the host are commands."""
         coarse = replace(wire("nvlink", 900), granularity=300)
         assert told(AWARE, [coarse], driver(980, 1500))[0] == "staged"
         assert (
