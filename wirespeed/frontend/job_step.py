@@ -1,4 +1,4 @@
-"""Watches one job step: passes on what its ranks say, and names the rank that hung or died."""
+"""Watches one job step: passes on its ranks' messages, and names the rank that hung or died."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import signal
 import subprocess
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from wirespeed.frontend import diagnosis, shm_cleanup
-from wirespeed.frontend.diagnosis import RankIdentity
+from wirespeed.frontend import shm_cleanup
+from wirespeed.frontend.diagnosis import Events, RankIdentity, diagnose
 from wirespeed.host.tether import tethered
 from wirespeed.job.messages import Message, parse
 from wirespeed.job.outcome import Outcome
@@ -48,6 +48,14 @@ class JobStep:
         self._first_alone = False
         self._roster: dict[int, RankIdentity] = {}
         self._handles: dict[int, RankState] = {}
+        self._last_sign = time.monotonic()
+        self._takes: dict[str, Callable[[Message], object]] = {
+            "hello": self._greet,
+            "stuck": lambda message: self._reports.update({message["rank"]: message}),
+            "crash": self._crashes.append,
+            "error": self._errors.append,
+            "done": self._finish,
+        }
         self._selector = selectors.DefaultSelector()
         self._process = subprocess.Popen(
             tethered(command),
@@ -70,53 +78,44 @@ class JobStep:
             self._end()
 
     def _watch(self) -> Iterator[Message]:
-        last_sign = time.monotonic()
         progress: object = None
         first_report = first_death = 0.0
         while True:
-            for message in self._receive(0.1):
-                last_sign = time.monotonic()
-                if message["kind"] == "stuck":
-                    self._reports[message["rank"]] = message
-                elif message["kind"] == "crash":
-                    self._crashes.append(message)
-                elif message["kind"] == "error":
-                    self._errors.append(message)
-                elif message["kind"] == "done":
-                    self._finished = True
-                else:
-                    if message["kind"] == "hello":
-                        self._greet(message)
-                    yield message
-            if self._process.poll() is not None:
-                for message in self._receive(0.0):
-                    if message["kind"] not in ("stuck", "crash", "error", "done"):
-                        yield message
-                    self._finished = self._finished or message["kind"] == "done"
-                    if message["kind"] == "crash":
-                        self._crashes.append(message)
-                    if message["kind"] == "error":
-                        self._errors.append(message)
-                return self._judge_end()
+            ended = self._process.poll() is not None
+            yield from self._messages(0.0 if ended else 0.1)
             now = time.monotonic()
+            if first_death and now - first_death > SLOW_LAUNCHER:
+                ended = True
             states = read_pages(self._pages)
+            if ended:
+                return self._diagnose(states)
             self._follow(states)
             if (seen := [(state.rank, state.round, state.beat) for state in states]) != progress:
-                progress, last_sign = seen, now
-            if self._reports and not first_report:
-                first_report = now
-            if (self._dead or self._errors) and not first_death:
-                first_death = now
-            if first_death and now - first_death > SLOW_LAUNCHER:
-                return self._judge_end()
-            limit = self._limit(states)
-            if (first_report and now - first_report > GRACE) or now - last_sign > limit:
-                return self._judge_hang(states, now - last_sign)
+                progress, self._last_sign = seen, now
+            first_report = first_report or (now if self._reports else 0.0)
+            first_death = first_death or (now if self._dead or self._errors else 0.0)
+            quiet = now - self._last_sign
+            if (first_report and now - first_report > GRACE) or quiet > self._limit(states):
+                self._wake(states)
+                return self._diagnose(states, quiet)
+
+    def _messages(self, wait: float) -> Iterator[Message]:
+        """Takes in what ranks report of themselves; yields what the recorder needs."""
+        for message in self._receive(wait):
+            self._last_sign = time.monotonic()
+            kind = message["kind"]
+            if take := self._takes.get(kind):
+                take(message)
+            if kind == "hello" or not take:
+                yield message
 
     def _greet(self, hello: Message) -> None:
         self._greeted = True
         for rank in hello["ranks"]:
             self._roster[rank["rank"]] = RankIdentity(rank["rank"], rank["host"], rank["pid"])
+
+    def _finish(self, _: Message) -> None:
+        self._finished = True
 
     def _limit(self, states: list[RankState]) -> float:
         """Seconds of silence after which the step is taken to hang, though no rank reported."""
@@ -175,39 +174,29 @@ class JobStep:
                 handle = os.pidfd_open(state.pid)
                 self._selector.register(handle, selectors.EVENT_READ, state)
 
-    def _judge_end(self) -> None:
-        """The launcher has ended, or a rank has: what happened?"""
-        states = {state.rank: state for state in read_pages(self._pages)}
-        first = self._dead[0] if self._dead and self._first_alone else None
-        # Some libraries crash or return errors when their peer has died: that is not the cause.
-        # Whoever speaks ends right after, and only then the launcher kills the others.
-        spoke = {message["rank"] for message in [*self._crashes, *self._errors]}
-        lost = (states.get(rank) for message in self._errors for rank in message.get("lost", ()))
-        if any(self._unwatched(rank) for rank in spoke):
-            first = None  # He may have been the first.
-        first = next((state for state in lost if state and state.rank not in spoke), first)
-        victim = first is not None and first.rank not in spoke
-        # What a rank refuses by itself (a device that is not there) no other's death has caused.
-        victim = victim and not any(message.get("code", 1) != 1 for message in self._errors)
-        if self._crashes and not victim:
-            self.outcome = diagnosis.crashed(self._crashes)
-        elif self._errors and not victim:
-            self.outcome = diagnosis.refused(self._errors, states)
-        elif not self._finished:
-            # Once the figures are complete, a launcher that grumbles does not spoil them.
-            started = self._greeted or bool(self._handles)
-            code = self._process.poll()
-            self.outcome = diagnosis.died(states, first, self._roster, started, code, list(self._log))
+    def _diagnose(self, states: list[RankState], quiet: float | None = None) -> None:
+        """`quiet`: seconds without progress, of a hang; None: the launcher has ended, or a rank has."""
+        events = Events(
+            states={state.rank: state for state in states},
+            roster=self._roster,
+            reports=self._reports,
+            crashes=self._crashes,
+            errors=self._errors,
+            seen_to_die=self._dead[0] if self._dead and self._first_alone else None,
+            watched=frozenset(state.rank for state in self._handles.values()),
+            here=os.uname().nodename,
+            ranks=self._ranks,
+            started=self._greeted or bool(self._handles),
+            finished=self._finished,
+            code=self._process.poll(),
+            log=list(self._log),
+            quiet=quiet,
+        )
+        self.outcome = diagnose(events)
         self.outcome.log = list(self._log)[-40:]
 
-    def _unwatched(self, rank: int) -> bool:
-        """Was this rank of this host gone before anybody watched its process?"""
-        member = self._roster.get(rank)
-        here = member is None or member.host == os.uname().nodename
-        return here and rank not in {state.rank for state in self._handles.values()}
-
-    def _judge_hang(self, states: list[RankState], silent: float) -> None:
-        """Wakes who sleeps just long enough to name its frames, then judges."""
+    def _wake(self, states: list[RankState]) -> None:
+        """Wakes stopped ranks just long enough to name their frames."""
         for state in states:
             if state.rank not in self._reports and not state.gone:
                 ask_for_stack(self._pages / f"{state.rank}.page")
@@ -216,11 +205,8 @@ class JobStep:
                     self._signal(state.pid, signal.SIGCONT)
         deadline = time.monotonic() + 1.2
         while time.monotonic() < deadline and any(state.rank not in self._reports for state in states):
-            for message in self._receive(0.1):
-                if message["kind"] == "stuck":
-                    self._reports[message["rank"]] = message
-        self.outcome = diagnosis.hung(states, self._reports, self._roster, self._ranks, silent)
-        self.outcome.log = list(self._log)[-40:]
+            for _ in self._messages(0.1):
+                pass
 
     @staticmethod
     def _signal(pid: int, number: int) -> None:
