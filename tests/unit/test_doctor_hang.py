@@ -11,6 +11,7 @@ from support.records import entry
 from wirespeed.doctor import hang, job
 from wirespeed.doctor.finding import Conditions, Cost
 from wirespeed.doctor.job import Attempt, Base
+from wirespeed.doctor.tables import table
 from wirespeed.job.plan import Plan
 from wirespeed.results.runs import Entry, Failure, Run, collect
 
@@ -66,7 +67,7 @@ class TestWhatFits:
         assert one.bytes == 8
 
     def test_every_remedy_has_its_source(self) -> None:
-        for one in hang.remedies():
+        for one in table("hang_remedies"):
             assert one["source"] and one["title"]
             assert one.get("variables") or one.get("instead")
 

@@ -13,6 +13,7 @@ from wirespeed.doctor.facts.model import Facts, MpiFact
 from wirespeed.doctor.finding import Cost, Finding, Improvement, Point, measured_cost, ordered
 from wirespeed.doctor.findings import find_all, thresholds
 from wirespeed.doctor.job import Attempt
+from wirespeed.doctor.tables import table
 from wirespeed.results.runs import Entry, Run, collect
 from wirespeed.results.store import read
 
@@ -128,12 +129,12 @@ class TestAwareness:
     FACT = MpiFact("Open MPI 5.0.11", "openmpi", "5.0.11", chosen=True)
 
     def test_it_works(self) -> None:
-        fact = trying.judged(self.FACT, attempt((8, 1e-6), (65536, 1e-5)), "here")
+        fact = trying.with_outcome(self.FACT, attempt((8, 1e-6), (65536, 1e-5)), "here")
         assert (fact.tried, fact.tried_text) == ("works", "moved and checked device memory up to 64 KiB")
 
     def test_a_trial_that_did_not_come_so_far_is_no_verdict(self) -> None:
         """Protects an MPI from blame for a launcher that started nobody."""
-        fact = trying.judged(self.FACT, Attempt(refusal="there is no such MPI"), "here")
+        fact = trying.with_outcome(self.FACT, Attempt(refusal="there is no such MPI"), "here")
         assert (fact.tried, fact.tried_text) == ("", "there is no such MPI")
         assert not [one for one in find_all(Facts(kind="cuda", mpis=(fact,))) if "mpi" in one.key]
 
@@ -183,16 +184,16 @@ class TestThresholds:
         assert finding.cost is Cost.SMALL, "nobody has measured yet that it helps"
 
     def test_another_machine_s_file_is_not_tried_here(self) -> None:
-        found = thresholds.find(self.facts(*runs(), foreign=True))
+        found = list(thresholds.find(self.facts(*runs(), foreign=True)))
         assert found
         assert not any(one.trial for one in found)
 
     def test_curves_as_they_should_be(self) -> None:
         run = made(*(entry("host", 1 << power, 1e-6 + (1 << power) / 1e10) for power in range(3, 20)))
-        assert thresholds.find(self.facts(run)) == []
+        assert not list(thresholds.find(self.facts(run)))
 
     def test_every_tuning_has_its_source(self) -> None:
-        for one in thresholds.tunings():
+        for one in table("tunings"):
             assert one["source"] and one["says"] and one["variables"]
             assert one["when"] in ("small", "slow")
 

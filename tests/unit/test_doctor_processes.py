@@ -130,7 +130,7 @@ class TestMpi:
             root, says=True, says_text="says yes", tried="crash", tried_text="crashed", where="here"
         )
         finding = one(facts, "mpi-aware-on-paper")
-        assert finding.title == "Open MPI 5.0.11 says that it is GPU-aware, and crashes on a device pointer"
+        assert finding.title == "Open MPI 5.0.11 claims to be GPU-aware, but crashes on a device pointer"
         assert any(line.startswith("export OMPI_MCA_pml=ucx") for line in finding.remedy)
 
     def test_aware(self, root: Path) -> None:

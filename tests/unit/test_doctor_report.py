@@ -23,7 +23,7 @@ from wirespeed.doctor.finding import Conditions, Cost, Finding, Improvement, Poi
 from wirespeed.doctor.findings import all_rules, find_all
 from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
-from wirespeed.doctor.switches import all_switches
+from wirespeed.doctor.tables import table
 from wirespeed.errors import ExitCode
 from wirespeed.report.doctor.terminal import print_result, shell_lines
 from wirespeed.results.store import read
@@ -268,8 +268,8 @@ class TestDocuments:
 
     def test_every_switch(self) -> None:
         page = (Path(__file__).parents[2] / "docs" / "gpu-aware-mpi.md").read_text()
-        for mpi in all_switches():
-            assert f"| {mpi.name} |" in page
-            assert mpi.source
-            for name, value in {**mpi.on, **mpi.direct_off}.items():
+        for mpi in table("mpi_switches"):
+            assert f"| {mpi['name']} |" in page
+            assert mpi["source"]
+            for name, value in {**mpi["on"], **mpi["direct_off"]}.items():
                 assert f"{name}={value}" in page

@@ -15,26 +15,20 @@ LIBRARY_NAME = "libwirespeed.so"
 
 
 class NativeError(Exception):
-    """A call of the core failed; the text names the outside call, its arguments and its own words."""
+    """A call of the core failed; the text names the library call, its arguments and its error message."""
 
     def __init__(self, text: str, lack: bool = False) -> None:
         super().__init__(text)
         self.lack = lack
-        """The machine lacks something, rather than something went wrong."""
+        """Whether the machine lacks something, rather than that something went wrong."""
 
 
 def _locate() -> tuple[Path, Path]:
     folder = Path(__file__).parents[1]
     given = os.environ.get("WIRESPEED_LIBRARY")
     library = Path(given) if given else folder / LIBRARY_NAME
-    header = next(
-        (
-            path
-            for path in (folder / "wirespeed.h", folder.parent / "native" / "wirespeed.h")
-            if path.exists()
-        ),
-        None,
-    )
+    headers = (folder / "wirespeed.h", folder.parent / "native" / "wirespeed.h")
+    header = next((path for path in headers if path.exists()), None)
     if header is None or not library.exists():
         raise WirespeedError(
             f"the measuring core is not built: {library} is missing; run 'pip install .' in the source tree",
@@ -68,14 +62,11 @@ class Core:
         self.lib: Any = self.ffi.dlopen(str(library), os.RTLD_NOW | os.RTLD_NODELETE)
         self._raised: BaseException | None = None
 
-    def error(self) -> str:
-        return self.text(self.lib.ws_error())
-
     def text(self, pointer: Any) -> str:
         return str(self.ffi.string(pointer).decode(errors="replace"))
 
     def described(self, pointer: Any) -> dict[str, Any]:
-        """What a transport or a program says of itself."""
+        """The description of a transport or a program, from its JSON."""
         found: dict[str, Any] = json.loads(self.text(self.check(pointer)))
         return found
 
@@ -85,7 +76,7 @@ class Core:
         if raised is not None and not isinstance(raised, Exception):
             raise raised
         if result == -1 or result == self.ffi.NULL:
-            raise NativeError(self.error(), bool(self.lib.ws_error_is_lack())) from raised
+            raise NativeError(self.text(self.lib.ws_error()), bool(self.lib.ws_error_is_lack())) from raised
         return result
 
     def callback(self, declaration: str) -> Callable[[Callable[..., int]], Any]:
@@ -100,11 +91,8 @@ class Core:
         made: Callable[[Callable[..., int]], Any] = self.ffi.callback(declaration, error=-1, onerror=keep)
         return made
 
-    def device_kinds(self) -> list[str]:
-        return self.text(self.lib.ws_device_kinds()).split()
-
     def device_count(self, kind: str) -> int:
-        """How many devices of a kind there are. Raises NativeError saying why none can be used."""
+        """Number of devices of a kind. Raises NativeError that says why none can be used."""
         return int(self.check(self.lib.ws_device_count(kind.encode())))
 
     def open_device(self, kind: str, index: int) -> Any:
