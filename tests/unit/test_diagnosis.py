@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from dataclasses import replace
 
 import pytest
 
@@ -39,16 +40,16 @@ def page(rank: int, host: str, pid: int, path: str = "host", call: str | None = 
 
 
 def died(
-    states: Mapping[int, RankState],
+    states: dict[int, RankState],
     first: RankState | None,
-    roster: Mapping[int, RankIdentity],
+    roster: dict[int, RankIdentity],
     started: bool,
     code: int,
-    log: Sequence[str],
+    log: list[str],
 ) -> Outcome:
-    return diagnose(
-        Events(states=states, seen_to_die=first, roster=roster, started=started, code=code, log=log)
-    )
+    watched = {7} if started else set[int]()
+    events = Events(states=states, seen_to_die=first, roster=roster, watched=watched, code=code)
+    return diagnose(replace(events, log=deque(log)))
 
 
 @pytest.mark.parametrize("log", [OPEN_MPI_5, OPEN_MPI_5_PEER, OPEN_MPI_4, HYDRA, INTEL, SLURM])

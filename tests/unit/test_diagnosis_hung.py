@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -24,9 +23,9 @@ def report(rank: int, round_: int, **said: Any) -> dict[str, Any]:
 
 
 def hung(
-    states: Sequence[RankState],
-    reports: Mapping[int, Any],
-    roster: Mapping[int, RankIdentity],
+    states: list[RankState],
+    reports: dict[int, Any],
+    roster: dict[int, RankIdentity],
     ranks: int,
     quiet: float,
 ) -> Outcome:
@@ -165,7 +164,7 @@ class TestCauseAndConsequence:
     def test_a_death_before_an_error_is_the_cause(self) -> None:
         """Protects the rank that reports an error from the blame for the death of another one."""
         states = {0: RECV, 1: SEND}
-        events = Events(states=states, errors=[self.ERROR], seen_to_die=RECV, watched=frozenset({0, 1}))
+        events = Events(states=states, errors=[self.ERROR], seen_to_die=RECV, watched={0, 1})
         assert diagnose(events).what == "death" and diagnose(events).rank == 0
         crash = report(1, 3, state="killed by SIGSEGV")
         assert diagnose(replace(events, errors=[], crashes=[crash])).what == "death"
@@ -173,7 +172,7 @@ class TestCauseAndConsequence:
 
     def test_a_rank_that_was_never_watched_may_have_died_first(self) -> None:
         """Protects a rank that died later: the one that spoke was gone before its process was watched."""
-        events = Events(states={0: RECV}, errors=[self.ERROR], seen_to_die=RECV, watched=frozenset({0}))
+        events = Events(states={0: RECV}, errors=[self.ERROR], seen_to_die=RECV, watched={0})
         assert diagnose(replace(events, here="n1")).text == "peer lost"
         assert diagnose(replace(events, here="n0", roster=ROSTER)).what == "death"
 
@@ -185,7 +184,7 @@ class TestCauseAndConsequence:
     def test_what_a_rank_refuses_by_itself(self) -> None:
         """Protects an exit code of its own (a device that does not exist): no death has caused it."""
         errors = [{**self.ERROR, "code": 3}]
-        events = Events(states={0: RECV, 1: SEND}, errors=errors, seen_to_die=RECV, watched=frozenset({0, 1}))
+        events = Events(states={0: RECV, 1: SEND}, errors=errors, seen_to_die=RECV, watched={0, 1})
         assert diagnose(events).code == 3
 
     def test_complete_figures_are_not_spoilt(self) -> None:

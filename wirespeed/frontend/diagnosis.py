@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from wirespeed.job.messages import Message
@@ -46,32 +47,31 @@ class RankIdentity:
         return _who(self)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Events:
-    """Everything that the front end has seen of a job step."""
+    """Everything that the front end has seen of a job step, collected until it ends."""
 
-    states: Mapping[int, RankState] = field(default_factory=dict)
-    """Status pages of this host's ranks, by rank; of a hang as they were before any rank was woken."""
-    roster: Mapping[int, RankIdentity] = field(default_factory=dict)
-    """Ranks that have introduced themselves."""
-    reports: Mapping[int, Message] = field(default_factory=dict)
-    """What ranks without progress reported of themselves."""
-    crashes: Sequence[Message] = ()
-    errors: Sequence[Message] = ()
-    seen_to_die: RankState | None = None
-    """Rank of this host whose process ended before the others'."""
-    watched: frozenset[int] = frozenset()
-    """Ranks of this host whose processes were watched."""
+    ranks: int = 0
     here: str = ""
     """Name of this host."""
-    ranks: int = 0
-    started: bool = False
+    roster: dict[int, RankIdentity] = field(default_factory=dict)
+    """Ranks that have introduced themselves."""
+    reports: dict[int, Message] = field(default_factory=dict)
+    """What ranks without progress reported of themselves."""
+    crashes: list[Message] = field(default_factory=list)
+    errors: list[Message] = field(default_factory=list)
+    watched: set[int] = field(default_factory=set)
+    """Ranks of this host whose processes were watched."""
+    seen_to_die: RankState | None = None
+    """Rank of this host whose process ended before the others'."""
     finished: bool = False
     """Whether all figures have arrived."""
+    log: deque[str] = field(default_factory=lambda: deque(maxlen=400))
+    """Lines that the launcher and libraries printed."""
+    states: dict[int, RankState] = field(default_factory=dict)
+    """Status pages of this host's ranks, by rank; of a hang as they were before any rank was woken."""
     code: int | None = None
     """Exit code of the launcher."""
-    log: Sequence[str] = ()
-    """Lines that the launcher and libraries printed."""
     quiet: float | None = None
     """Seconds without a sign of progress, for a hang; None: the job step has ended."""
 
@@ -86,6 +86,10 @@ class Events:
         # A rank that spoke and was gone before its process was watched may have been the first.
         seen = None if any(map(self._gone_unwatched, spoke)) else self.seen_to_die
         return next((state for state in lost if state and state.rank not in spoke), seen)
+
+    @cached_property
+    def started(self) -> bool:
+        return bool(self.roster or self.watched)
 
     @cached_property
     def victim(self) -> bool:
@@ -148,7 +152,8 @@ Rule = Callable[[Events], "Outcome | None"]
 def diagnose(events: Events) -> Outcome:
     """How the job step ended, by the first rule that applies."""
     rules = AFTER_THE_END if events.quiet is None else WITHOUT_PROGRESS
-    return next(outcome for rule in rules if (outcome := rule(events)) is not None)
+    outcome = next(outcome for rule in rules if (outcome := rule(events)) is not None)
+    return replace(outcome, log=list(events.log)[-40:])
 
 
 def _crashed(seen: Events) -> Outcome | None:
