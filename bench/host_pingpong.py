@@ -60,7 +60,8 @@ def ours(opened: Core, program: Any, per_sample: int, samples: int, out: Any) ->
 def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> None:
     """One of the two processes."""
     opened = core()
-    watched = Watchdog(opened, f"bench-{launch.place()}", launch.global_rank(), reports=-1, give_up=True)
+    name = f"bench-{launch.launched_rank()}"
+    watched = Watchdog(opened, name, launch.global_rank(), reports=-1, give_up=True)
     plan = Plan(timeout=120.0)
     watched.stage("start", 0, startup_limit(plan))
     device = open_device(opened, "host", (), 0, 0)

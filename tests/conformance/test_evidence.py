@@ -73,7 +73,7 @@ def test_a_path_that_lies_is_found_out(mpi: InstalledMpi, secretly: str, tmp_pat
     )  # fmt: skip
     (one,) = done.of("evidence")
     assert one["verdict"] == "staged"
-    assert one["suspicious"].startswith("ipc-read was to go straight between the GPUs, but staged")
+    assert one["suspicious"].startswith("ipc-read is declared direct, but the counters show staging")
     assert one["suspicious"].split(" (")[0] in " ".join(done.out.split())
 
 

@@ -74,7 +74,7 @@ def test_a_stopped_rank(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert "is stopped (SIGSTOP)" in failure["text"]
     stacks = {stack["rank"]: stack for stack in failure["stacks"]}
     assert any("MPI" in line or "libmpi" in line for line in stacks[0]["native"]), stacks[0]
-    assert any("measure.py" in line for line in stacks[0]["python"])
+    assert any("path_run.py" in line for line in stacks[0]["python"])
     assert {entry["path"] for entry in done.entries} == {"host", "staged"}
 
 

@@ -50,7 +50,7 @@ def test_a_stopped_rank(mpi: InstalledMpi, way: str, tmp_path: Path) -> None:
     calls = ("send chunks", "receive chunks") if way == "shared=no" else ("send through", "receive through")
     assert stacks[0]["call"].startswith(calls), stacks[0]
     assert stacks[0]["peer"] == 1
-    assert any("measure.py" in line for line in stacks[0]["python"])
+    assert any("path_run.py" in line for line in stacks[0]["python"])
 
 
 @pytest.mark.parametrize(

@@ -207,7 +207,7 @@ def test_a_stopped_rank(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     assert done.code == 1
     (failure,) = done.failures
     assert (failure["what"], failure["rank"], failure["host"]) == ("hang", 1, "n2"), failure
-    assert "is silent (stopped, or its host is cut off)" in failure["text"]
+    assert "does not answer (it is stopped, or its host is unreachable)" in failure["text"]
     assert failure["stacks"][0]["host"] == "n1" and failure["stacks"][0]["native"]
     assert done.records[-1]["kind"] == "end"
 

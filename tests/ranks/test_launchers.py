@@ -99,7 +99,7 @@ def test_the_innermost_launcher_is_believed() -> None:
     hydra = {"PMI_RANK": "3", "PMI_SIZE": "4", "MPI_LOCALRANKID": "1"}
     for own, name in ((openmpi, "openmpi"), (hydra, "hydra")):
         environment = slurm | own
-        assert launch.place(environment) == launch.Place(name, 3, 4, 1)
+        assert launch.launched_rank(environment) == launch.LaunchedRank(name, 3, 4, 1)
         assert launch.global_rank(environment) == 3
         assert launch.local_rank(environment) == 1
 
@@ -115,13 +115,13 @@ def test_srun_speaks_pmi_itself() -> None:
         "PMI_SIZE": "2",
         "PMI_FD": "7",
     }
-    assert launch.place(environment) == launch.Place("srun", 1, 2, 0)
+    assert launch.launched_rank(environment) == launch.LaunchedRank("srun", 1, 2, 0)
 
 
 def test_a_batch_script_is_no_rank() -> None:
     """Protects `wirespeed pingpong` in a batch script: it plans, and starts ranks with srun."""
     environment = {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1", "SLURM_JOB_ID": "9"}
-    assert launch.place(environment) is None
+    assert launch.launched_rank(environment) is None
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import pytest
 from support.records import entry
 
 from wirespeed.doctor import hang, job
-from wirespeed.doctor.finding import Cost, Setting
+from wirespeed.doctor.finding import Conditions, Cost
 from wirespeed.doctor.job import Attempt, Base
+from wirespeed.doctor.tables import table
 from wirespeed.job.plan import Plan
 from wirespeed.results.runs import Entry, Failure, Run, collect
 
@@ -66,7 +67,7 @@ class TestWhatFits:
         assert one.bytes == 8
 
     def test_every_remedy_has_its_source(self) -> None:
-        for one in hang.remedies():
+        for one in table("hang_remedies"):
             assert one["source"] and one["title"]
             assert one.get("variables") or one.get("instead")
 
@@ -74,12 +75,12 @@ class TestWhatFits:
 class TestTried:
     def test_each_in_turn_and_compared(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The same transfer, the file's MPI and device; what works comes first, fastest first."""
-        calls: list[tuple[str, tuple[int, ...], Base, Setting, list[str]]] = []
+        calls: list[tuple[str, tuple[int, ...], Base, Conditions, list[str]]] = []
 
         def measure(
-            path: str, sizes: Sequence[int], base: Base, setting: Setting | None = None, pattern: Any = ()
+            path: str, sizes: Sequence[int], base: Base, setting: Conditions | None = None, pattern: Any = ()
         ) -> Attempt:
-            chosen = setting or Setting()
+            chosen = setting or Conditions()
             calls.append((path, tuple(sizes), base, chosen, list(pattern)))
             seconds = {"self,tcp": 9e-6}.get(chosen.variables.get("OMPI_MCA_btl", ""), 4e-6)
             if "OMPI_MCA_pml" not in chosen.variables:
@@ -97,7 +98,7 @@ class TestTried:
             ("works", 9e-6),
             ("hung: stuck", None),
         ]
-        assert calls[0][3] == Setting()
+        assert calls[0][3] == Conditions()
         assert {(path, sizes, base.device, base.mpi, base.timeout) for path, sizes, base, _, _ in calls} == {
             ("host", (64,), "emulated", "/opt/mpi", 3.0)
         }

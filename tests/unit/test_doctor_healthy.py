@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,8 @@ from wirespeed.doctor.facts.model import Facts, Limits
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.findings import find_all
-from wirespeed.doctor.findings.variables import table
 from wirespeed.doctor.look import Sources, look
+from wirespeed.doctor.tables import table
 from wirespeed.frontend.machine import Machine
 
 
@@ -48,7 +48,7 @@ class TestHealthy:
     def test_multicast_switched_off_is_no_fault(self, root: Path) -> None:
         """Protects shared hosts: nobody is told to switch NVLink multicast on."""
         assert keys(facts_of(root, variables={"NCCL_NVLS_ENABLE": "0", "NVSHMEM_DISABLE_NVLS": "1"})) == []
-        assert not [entry["name"] for entry in table() if "NVLS" in entry["name"]]
+        assert not [entry["name"] for entry in table("variables") if "NVLS" in entry["name"]]
 
     def test_the_fake_nvml_is_no_fiction(self) -> None:
         """Protects these tests from asking for what pynvml does not have."""
@@ -86,11 +86,11 @@ def test_every_module_of_findings_is_found() -> None:
     from wirespeed.doctor.findings import all_rules
 
     files = {file.stem for file in Path(package.__path__[0]).glob("[a-z]*.py")}
-    rules: list[Callable[[Facts], list[Finding]]] = list(all_rules())
+    rules: list[Callable[[Facts], Iterator[Finding]]] = list(all_rules())
     assert {rule.__module__.rpartition(".")[2] for rule in rules} == files
 
 
-def test_dearest_first(root: Path) -> None:
+def test_most_expensive_first(root: Path) -> None:
     """Protects the reader, who stops after the first line."""
     facts = facts_of(
         root, FakeNvml(p2p=5), variables={"NCCL_DEBUG": "INFO", "MPICH_GPU_SUPPORT_ENABLED": "0"}

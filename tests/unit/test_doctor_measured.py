@@ -10,9 +10,10 @@ from support.records import entry
 
 from wirespeed.doctor import measured, trying
 from wirespeed.doctor.facts.model import Facts, MpiFact
-from wirespeed.doctor.finding import Cost, Finding, Point, Worth, measured_cost, ordered
+from wirespeed.doctor.finding import Cost, Finding, Improvement, Point, measured_cost, ordered
 from wirespeed.doctor.findings import find_all, thresholds
 from wirespeed.doctor.job import Attempt
+from wirespeed.doctor.tables import table
 from wirespeed.results.runs import Entry, Run, collect
 from wirespeed.results.store import read
 
@@ -57,7 +58,7 @@ class TestWorth:
     def test_measured_worth_overrules_the_class(self) -> None:
         def worth(ratio: float, low: float, high: float) -> Finding:
             point = Point(8, ratio, 1.0, ratio, low, high)
-            return Finding("k", f"{ratio}", Cost.SOME, worth=Worth("w", (point,)))
+            return Finding("k", f"{ratio}", Cost.SOME, worth=Improvement("w", (point,)))
 
         assert measured_cost(worth(3, 2.9, 3.1)) is Cost.HIGH
         assert measured_cost(worth(1.5, 1.4, 1.6)) is Cost.SOME
@@ -69,7 +70,7 @@ class TestWorth:
 
     def test_verdicts(self) -> None:
         def of(*points: tuple[float, float, float]) -> str:
-            return Worth("w", tuple(Point(8, r, 1.0, r, low, high) for r, low, high in points)).verdict
+            return Improvement("w", tuple(Point(8, r, 1.0, r, low, high) for r, low, high in points)).verdict
 
         assert of((2, 1.9, 2.1), (0.5, 0.4, 0.6)) == "better"
         assert of((0.5, 0.4, 0.6), (1, 0.9, 1.1)) == "worse"
@@ -94,16 +95,16 @@ class TestTrials:
 
     def test_each_side_starts_in_turn(self, monkeypatch: pytest.MonkeyPatch) -> None:
         from wirespeed.doctor import job
-        from wirespeed.doctor.finding import Setting, Trial
+        from wirespeed.doctor.finding import Conditions, Trial
 
         seen: list[str] = []
 
-        def measure(path: str, sizes: object, base: object, setting: Setting) -> Attempt:
+        def measure(path: str, sizes: object, base: object, setting: Conditions) -> Attempt:
             seen.append(setting.words())
-            return attempt((8, 2e-6 if setting == Setting() else 1e-6))
+            return attempt((8, 2e-6 if setting == Conditions() else 1e-6))
 
         monkeypatch.setattr(job, "measure", measure)
-        trial = Trial("host", (8,), Setting(unset=("X",)))
+        trial = Trial("host", (8,), Conditions(unset=("X",)))
         finding = trying.try_remedy(Finding("k", "t", Cost.SOME, trial=trial), job.Base())
         assert seen == ["as it is", "X unset"] * 2
         assert finding.worth is not None
@@ -128,12 +129,12 @@ class TestAwareness:
     FACT = MpiFact("Open MPI 5.0.11", "openmpi", "5.0.11", chosen=True)
 
     def test_it_works(self) -> None:
-        fact = trying.judged(self.FACT, attempt((8, 1e-6), (65536, 1e-5)), "here")
+        fact = trying.with_outcome(self.FACT, attempt((8, 1e-6), (65536, 1e-5)), "here")
         assert (fact.tried, fact.tried_text) == ("works", "moved and checked device memory up to 64 KiB")
 
     def test_a_trial_that_did_not_come_so_far_is_no_verdict(self) -> None:
         """Protects an MPI from blame for a launcher that started nobody."""
-        fact = trying.judged(self.FACT, Attempt(refusal="there is no such MPI"), "here")
+        fact = trying.with_outcome(self.FACT, Attempt(refusal="there is no such MPI"), "here")
         assert (fact.tried, fact.tried_text) == ("", "there is no such MPI")
         assert not [one for one in find_all(Facts(kind="cuda", mpis=(fact,))) if "mpi" in one.key]
 
@@ -183,16 +184,16 @@ class TestThresholds:
         assert finding.cost is Cost.SMALL, "nobody has measured yet that it helps"
 
     def test_another_machine_s_file_is_not_tried_here(self) -> None:
-        found = thresholds.find(self.facts(*runs(), foreign=True))
+        found = list(thresholds.find(self.facts(*runs(), foreign=True)))
         assert found
         assert not any(one.trial for one in found)
 
     def test_curves_as_they_should_be(self) -> None:
         run = made(*(entry("host", 1 << power, 1e-6 + (1 << power) / 1e10) for power in range(3, 20)))
-        assert thresholds.find(self.facts(run)) == []
+        assert not list(thresholds.find(self.facts(run)))
 
     def test_every_tuning_has_its_source(self) -> None:
-        for one in thresholds.tunings():
+        for one in table("tunings"):
             assert one["source"] and one["says"] and one["variables"]
             assert one["when"] in ("small", "slow")
 

@@ -14,8 +14,8 @@ from support.fake_machine import GPUS, NICS, pci_device
 
 from wirespeed.doctor import job
 from wirespeed.doctor.facts import limits
-from wirespeed.doctor.facts.model import Facts, Limits, MpiFact, Place
-from wirespeed.doctor.finding import Cost, Setting
+from wirespeed.doctor.facts.model import Facts, Limits, MpiFact, RankPlacement
+from wirespeed.doctor.finding import Conditions, Cost
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ class TestAffinity:
 
     def test_cpus_that_may_not_be_used_cost_the_trial_alone(self) -> None:
         """Protects the doctor from a cgroup: no CPU has this number."""
-        attempt = job.measure("host", (8,), job.Base(device="cpu"), Setting(cpus=(100_000,)))
+        attempt = job.measure("host", (8,), job.Base(device="cpu"), Conditions(cpus=(100_000,)))
         assert attempt.refusal == "it could not be started on these CPUs: this process may not use them"
 
     def test_allowed_cpus_of_a_real_process(self) -> None:
@@ -50,20 +50,20 @@ class TestAffinity:
 
     def test_ranks_are_far(self, root: Path) -> None:
         """Launchers put ranks on the first cores, wherever their GPU is."""
-        places = (Place(0, "n1", (0,), GPUS[0]), Place(1, "n1", (1,), GPUS[1]))
+        places = (RankPlacement(0, "n1", (0,), GPUS[0]), RankPlacement(1, "n1", (1,), GPUS[1]))
         finding = one(dataclasses.replace(facts_of(root), places=places), "affinity-rank")
         assert finding.title.startswith("1 of 2 ranks")
         assert finding.evidence == ("rank 1: CPUs 1; GPU 1 is at NUMA node 1 (CPUs 4-7)",)
         assert finding.trial is None, "no set of CPUs is near both GPUs"
 
     def test_ranks_on_one_gpu_can_be_put_near_it(self, root: Path) -> None:
-        places = (Place(0, "n1", (0,), GPUS[1]), Place(1, "n1", (4,), GPUS[1]))
+        places = (RankPlacement(0, "n1", (0,), GPUS[1]), RankPlacement(1, "n1", (4,), GPUS[1]))
         finding = one(dataclasses.replace(facts_of(root), places=places), "affinity-rank")
         assert finding.trial is not None
         assert finding.trial.after.cpus == (4, 5, 6, 7)
 
     def test_ranks_are_near(self, root: Path) -> None:
-        places = (Place(0, "n1", (0,), GPUS[0]), Place(1, "n1", (4, 5), GPUS[1]))
+        places = (RankPlacement(0, "n1", (0,), GPUS[0]), RankPlacement(1, "n1", (4, 5), GPUS[1]))
         assert keys(dataclasses.replace(facts_of(root), places=places)) == []
 
     def test_a_device_of_unknown_node_is_nowhere_far(self, root: Path) -> None:
@@ -130,7 +130,7 @@ class TestMpi:
             root, says=True, says_text="says yes", tried="crash", tried_text="crashed", where="here"
         )
         finding = one(facts, "mpi-aware-on-paper")
-        assert finding.title == "Open MPI 5.0.11 says that it is GPU-aware, and crashes on a device pointer"
+        assert finding.title == "Open MPI 5.0.11 claims to be GPU-aware, but crashes on a device pointer"
         assert any(line.startswith("export OMPI_MCA_pml=ucx") for line in finding.remedy)
 
     def test_aware(self, root: Path) -> None:

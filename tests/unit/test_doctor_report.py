@@ -19,11 +19,11 @@ from support.fake_run import one_line
 from wirespeed.cli.main import main
 from wirespeed.doctor import examine
 from wirespeed.doctor.facts.model import Facts, GpuPair
-from wirespeed.doctor.finding import Cost, Finding, Option, Point, Setting, Trial, Worth
+from wirespeed.doctor.finding import Conditions, Cost, Finding, Improvement, Point, RemedyOption, Trial
 from wirespeed.doctor.findings import all_rules, find_all
 from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
-from wirespeed.doctor.switches import all_switches
+from wirespeed.doctor.tables import table
 from wirespeed.errors import ExitCode
 from wirespeed.report.doctor.terminal import print_result, shell_lines
 from wirespeed.results.store import read
@@ -31,17 +31,17 @@ from wirespeed.results.store import read
 POINT = Point(65536, 30e-6, 10e-6, 3.0, 2.9, 3.1)
 FINDINGS = (
     Finding("a", "Something fails", Cost.BREAKS, ("seen here",), ("sudo reboot now  # as root",)),
-    Finding("b", "A is set", Cost.SOME, ("A=1",), ("unset A",), worth=Worth("host", (POINT,), "now")),
+    Finding("b", "A is set", Cost.SOME, ("A=1",), ("unset A",), worth=Improvement("host", (POINT,), "now")),
     Finding(
         "c",
         "It hung",
         Cost.BREAKS,
         options=(
-            Option("X off", Setting({"X": "0"}), ("export X=0",), outcome="works", seconds=4e-6),
-            Option("Y off", Setting({"Y": "0"}), ("export Y=0",), outcome="hung: again"),
+            RemedyOption("X off", Conditions({"X": "0"}), ("export X=0",), outcome="works", seconds=4e-6),
+            RemedyOption("Y off", Conditions({"Y": "0"}), ("export Y=0",), outcome="hung: again"),
         ),
     ),
-    Finding("d", "Not tried", Cost.SMALL, remedy=("export Z=1",), trial=Trial("host", (8,), Setting())),
+    Finding("d", "Not tried", Cost.SMALL, remedy=("export Z=1",), trial=Trial("host", (8,), Conditions())),
 )
 
 
@@ -132,13 +132,13 @@ class TestFix:
         assert "# export Y=0" not in lines
 
     def test_what_made_it_worse_is_left_out(self) -> None:
-        worse = Worth("host", (Point(8, 1e-6, 2e-6, 0.5, 0.4, 0.6),), "now")
+        worse = Improvement("host", (Point(8, 1e-6, 2e-6, 0.5, 0.4, 0.6),), "now")
         assert shell_lines((dataclasses.replace(FINDINGS[1], worth=worse),)) == []
 
     def test_a_suggestion_that_nobody_measured_is_a_comment(self) -> None:
         """Protects from settings that follow from figures alone, another machine's perhaps."""
         tuning = dataclasses.replace(FINDINGS[1], options=(), remedy=("export A=1",), suggestion=True)
-        worth = Worth("host", (Point(8, 2e-6, 1e-6, 2.0, 1.9, 2.1),), "now")
+        worth = Improvement("host", (Point(8, 2e-6, 1e-6, 2.0, 1.9, 2.1),), "now")
         plain = dataclasses.replace(tuning, worth=None)
         assert shell_lines((plain,))[1:] == ["# export A=1"]
         assert shell_lines((dataclasses.replace(plain, worth=worth),))[1:] == ["export A=1"]
@@ -268,8 +268,8 @@ class TestDocuments:
 
     def test_every_switch(self) -> None:
         page = (Path(__file__).parents[2] / "docs" / "gpu-aware-mpi.md").read_text()
-        for mpi in all_switches():
-            assert f"| {mpi.name} |" in page
-            assert mpi.source
-            for name, value in {**mpi.on, **mpi.direct_off}.items():
+        for mpi in table("mpi_switches"):
+            assert f"| {mpi['name']} |" in page
+            assert mpi["source"]
+            for name, value in {**mpi["on"], **mpi["direct_off"]}.items():
                 assert f"{name}={value}" in page

@@ -12,8 +12,8 @@ from support.fake_machine import FakeNvml
 from wirespeed.doctor.facts.model import Limits
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.findings import find_all
-from wirespeed.doctor.findings.variables import table
 from wirespeed.doctor.look import Sources, look
+from wirespeed.doctor.tables import table
 from wirespeed.frontend.machine import Machine
 
 
@@ -73,8 +73,8 @@ HARMLESS = {
 
 class TestVariables:
     def test_each_entry_of_the_table_is_tried_here(self) -> None:
-        assert set(BAD) == {entry["name"] for entry in table()}
-        for entry in table():
+        assert set(BAD) == {entry["name"] for entry in table("variables")}
+        for entry in table("variables"):
             assert entry["source"], entry["name"]
 
     @pytest.mark.parametrize("name", BAD)

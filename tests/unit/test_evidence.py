@@ -1,4 +1,4 @@
-"""The verdict is a function of what was counted: every kind of wire, every lie."""
+"""The verdict is a function of what was counted: every kind of wire, every contradiction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirespeed.evidence.verdict import Claim, Counted, Sharing, judge, more_would_help, shares
+from wirespeed.evidence.verdict import Claim, Counted, WireShare, identify_wire, more_would_help, shares
 from wirespeed.rank.expected_traffic import ExpectedTraffic, Location
 
 PAYLOAD = 1 << 30
@@ -59,7 +59,7 @@ def copies(**shares_of: float) -> list[dict[str, Any]]:
             "staged",
             "over PCIe (109 %",
         ),
-        (AWARE, gpu_wires("nvlink", 0) + gpu_wires("pcie", 1), [], "pcie", "straight between the GPUs"),
+        (AWARE, gpu_wires("nvlink", 0) + gpu_wires("pcie", 1), [], "pcie", "directly between the GPUs"),
         (
             AWARE,
             gpu_wires("nvlink", 0) + gpu_wires("pcie", 1),
@@ -83,10 +83,10 @@ def copies(**shares_of: float) -> list[dict[str, Any]]:
             "staged",
             "100 % of the bytes copied to the host",
         ),
-        (AWARE, [], [], "unknown", "nothing here counts"),
+        (AWARE, [], [], "unknown", "no counters can be read"),
         (AWARE, gpu_wires("nvlink", 0) + gpu_wires("pcie", 0), [], "unknown", "no wire"),
         (replace(AWARE, devices=1), gpu_wires("nvlink", 0), [], "inside", "which the ranks share"),
-        (HOST, QUIET, [], "shared memory", "every network interface stayed silent"),
+        (HOST, QUIET, [], "shared memory", "no traffic on any network interface"),
         (HOST, [interface("loopback", "lo", 1.01)], [], "loopback", "TCP on the loopback interface (101 %"),
         (
             STAGED,
@@ -96,7 +96,7 @@ def copies(**shares_of: float) -> list[dict[str, Any]]:
             "staged through host memory, over TCP on the loopback interface",
         ),
         (HOST, [interface("loopback", "lo", 0.5)], [], "mixed", "the rest through shared memory"),
-        (HOST, [], [], "unknown", "nothing here counts"),
+        (HOST, [], [], "unknown", "no counters can be read"),
         (replace(HOST, hosts=2), [interface("network", "eth0", 1.03)], [], "network", "over eth0 (103 %"),
         (
             replace(HOST, hosts=2),
@@ -111,7 +111,7 @@ def copies(**shares_of: float) -> list[dict[str, Any]]:
             [interface("roce", "mlx5_0 port 1", 1)],
             copies(on_device=0.0),
             "network",
-            "straight from and to the GPUs' memory",
+            "directly from and to GPU memory",
         ),
         (
             replace(AWARE, hosts=2),
@@ -126,95 +126,110 @@ def test_verdicts(
     claim: Claim, wires: list[Counted], copied: list[dict[str, Any]], verdict: str, says: str
 ) -> None:
     """Protects the sentence that people act upon."""
-    found = judge(claim, wires, copied, PAYLOAD)
+    found = identify_wire(claim, wires, copied, PAYLOAD)
     assert (found.verdict, says in found.text) == (verdict, True), found
 
 
 def test_a_claim_that_the_wires_deny() -> None:
-    """Protects against a path's own word: NVLink was there, and silent."""
-    found = judge(AWARE, gpu_wires("nvlink", 0) + gpu_wires("pcie", 1), [], PAYLOAD)
-    assert found.suspicious == "aware was to go straight between the GPUs, but NVLink stayed silent"
-    assert judge(STAGED, gpu_wires("nvlink", 0) + gpu_wires("pcie", 1), [], PAYLOAD).suspicious is None
-    assert judge(AWARE, gpu_wires("nvlink", 1), [], PAYLOAD).suspicious is None
+    """Protects against a path's own word: NVLink was there, and quiet."""
+    found = identify_wire(AWARE, gpu_wires("nvlink", 0) + gpu_wires("pcie", 1), [], PAYLOAD)
+    assert found.suspicious == "aware is declared direct, but the counters show no traffic on NVLink"
+    assert (
+        identify_wire(STAGED, gpu_wires("nvlink", 0) + gpu_wires("pcie", 1), [], PAYLOAD).suspicious is None
+    )
+    assert identify_wire(AWARE, gpu_wires("nvlink", 1), [], PAYLOAD).suspicious is None
 
 
 def test_host_data_is_never_staged() -> None:
     """Protects the host's own messages from copies that something else in the process made."""
     loopback = [interface("loopback", "lo", 1)]
-    assert judge(HOST, loopback, copies(host_to_device=1, device_to_host=1), PAYLOAD).verdict == "loopback"
+    assert (
+        identify_wire(HOST, loopback, copies(host_to_device=1, device_to_host=1), PAYLOAD).verdict
+        == "loopback"
+    )
 
 
 def test_only_interfaces_that_carried_something_are_named() -> None:
     """Protects the sentence from an interface that a foreign packet crossed: each could have its share."""
     ports = [interface("network", f"eth{n}", share) for n, share in enumerate((0.985, 0.005, 0.025))]
-    text = judge(replace(HOST, hosts=2), ports, [], PAYLOAD).text
+    text = identify_wire(replace(HOST, hosts=2), ports, [], PAYLOAD).text
     assert "over eth0 and eth2 (" in text
 
 
-def test_what_is_in_doubt_may_still_be_nothing() -> None:
+def test_what_is_uncertain_may_still_be_nothing() -> None:
     """Protects from traffic in the counters' own uncertainty: it does not make a quiet wire a busy one."""
-    doubtful = Sharing("network", 0.05, 0.05, doubt=0.04)
-    assert doubtful.silent
-    assert not replace(doubtful, doubt=0.01).silent and not replace(doubtful, doubt=0.3).silent
+    uncertain = WireShare("network", 0.05, 0.05, uncertainty=0.04)
+    assert uncertain.no_traffic
+    assert (
+        not replace(uncertain, uncertainty=0.01).no_traffic
+        and not replace(uncertain, uncertainty=0.3).no_traffic
+    )
 
 
 def test_few_bytes_say_nothing() -> None:
     """Protects from a verdict on rounding: 8 bytes, counted in KiB."""
     few = [Counted("nvlink", "GPU 0", "n1", 1024, 0, 0, 1024, "GPU-0", 8, 8)]
-    found = judge(AWARE, few, [], 16)
-    assert (found.verdict, found.suspicious) == ("unknown", None) and "too few bytes" in found.text
+    found = identify_wire(AWARE, few, [], 16)
+    assert (found.verdict, found.suspicious) == (
+        "unknown",
+        None,
+    ) and "traffic below the counters' granularity" in found.text
 
 
 def test_one_foreign_packet_is_no_traffic_of_ours() -> None:
     """Protects few small messages from being called TCP, because somebody else sent a packet."""
     noisy = Counted("loopback", "lo", "n1", 200, 200, 0, 65536, None, 240, 240)
-    assert judge(HOST, [noisy], [], 240).verdict == "unknown"
+    assert identify_wire(HOST, [noisy], [], 240).verdict == "unknown"
     quiet = replace(noisy, sent=0, received=0)
-    assert judge(HOST, [quiet], [], 240).verdict == "shared memory"
+    assert identify_wire(HOST, [quiet], [], 240).verdict == "shared memory"
 
 
 def test_copies_inside_a_rank() -> None:
     """Protects the verdict of copies: over the slot where it counts, by the driver's own count elsewhere."""
     inside = replace(AWARE, path="d2h", intra_rank=True, direct=False)
     slot = [Counted("pcie", "GPU 0", "n1", int(PAYLOAD * 1.09), 0, 0, 1, "GPU-0", PAYLOAD, 0)]
-    assert judge(inside, slot, [], PAYLOAD).text == "over PCIe (109 % of the bytes)"
-    found = judge(inside, [], copies(device_to_host=1), PAYLOAD)
+    assert identify_wire(inside, slot, [], PAYLOAD).text == "over PCIe (109 % of the bytes)"
+    found = identify_wire(inside, [], copies(device_to_host=1), PAYLOAD)
     assert found.verdict == "copied" and found.text.startswith("copied by the driver (100 %")
-    assert judge(inside, [], copies(peer=1), PAYLOAD).verdict == "copied"
-    assert judge(inside, [], [], PAYLOAD).verdict == "inside"
+    assert identify_wire(inside, [], copies(peer=1), PAYLOAD).verdict == "copied"
+    assert identify_wire(inside, [], [], PAYLOAD).verdict == "inside"
 
 
 def test_a_copy_that_never_left_the_gpu_is_found_out() -> None:
     """Protects from managed memory that has moved to the GPU: its "copies" are 30 times as fast."""
     managed = replace(AWARE, path="h2d-managed", intra_rank=True, direct=False, crosses=True)
-    silent = [Counted("pcie", "GPU 0", "n1", 0, 0, 0, 1, "GPU-0", 0, PAYLOAD)]
-    found = judge(managed, silent, copies(on_device=1), PAYLOAD)
+    quiet = [Counted("pcie", "GPU 0", "n1", 0, 0, 0, 1, "GPU-0", 0, PAYLOAD)]
+    found = identify_wire(managed, quiet, copies(on_device=1), PAYLOAD)
     assert found.verdict == "copied" and "copied on the GPU by the driver" in found.text
-    assert found.suspicious and "h2d-managed was to cross PCIe, which stayed silent" in found.suspicious
-    busy = [replace(silent[0], received=PAYLOAD)]
-    assert judge(managed, busy, copies(host_to_device=1), PAYLOAD).suspicious is None
-    assert judge(replace(managed, crosses=False), [], copies(on_device=1), PAYLOAD).suspicious is None
+    assert (
+        found.suspicious
+        and "h2d-managed is declared to cross PCIe, but the counters show no traffic on PCIe"
+        in found.suspicious
+    )
+    busy = [replace(quiet[0], received=PAYLOAD)]
+    assert identify_wire(managed, busy, copies(host_to_device=1), PAYLOAD).suspicious is None
+    assert identify_wire(replace(managed, crosses=False), [], copies(on_device=1), PAYLOAD).suspicious is None
 
 
 def test_only_what_the_verdict_rests_on_is_counted_again() -> None:
-    """Protects the user's time: a wire that had no part in it may stay in doubt, what decided it may not."""
-    doubtful = [replace(one, background=PAYLOAD // 25) for one in gpu_wires("pcie", 0)]
-    sure = judge(AWARE, gpu_wires("nvlink", 1) + doubtful, [], PAYLOAD)
+    """Protects the user's time: the wire that decided may not stay uncertain, others may."""
+    uncertain = [replace(one, background=PAYLOAD // 25) for one in gpu_wires("pcie", 0)]
+    sure = identify_wire(AWARE, gpu_wires("nvlink", 1) + uncertain, [], PAYLOAD)
     assert sure.rests_on == "nvlink"
     assert not more_would_help(sure, {"nvlink": 0.001, "pcie": 0.9}, 10)
     assert more_would_help(sure, {"nvlink": 0.05, "pcie": 0.0}, 10)
-    unknown = judge(AWARE, [], [], PAYLOAD)
+    unknown = identify_wire(AWARE, [], [], PAYLOAD)
     assert more_would_help(unknown, {"nvlink": 2.0}, 10) and not more_would_help(
         unknown, {"nvlink": 30.0}, 10
     )
-    assert not more_would_help(judge(HOST, QUIET, [], PAYLOAD), {"pcie": 30.0, "loopback": 0.1}, 10)
+    assert not more_would_help(identify_wire(HOST, QUIET, [], PAYLOAD), {"pcie": 30.0, "loopback": 0.1}, 10)
 
 
-def test_exact_copies_are_worth_more_than_doubtful_counters() -> None:
+def test_exact_copies_are_worth_more_than_uncertain_counters() -> None:
     """Protects small staged messages: commands over PCIe hide them, the driver's own count does not."""
     slot = gpu_wires("pcie", 1.1, background=PAYLOAD // 10)
     both = copies(device_to_host=1, host_to_device=1)
-    found = judge(STAGED, slot + gpu_wires("nvlink", 0), both, PAYLOAD)
+    found = identify_wire(STAGED, slot + gpu_wires("nvlink", 0), both, PAYLOAD)
     assert found.verdict == "staged" and "100 % of the bytes copied to the host" in found.text
     assert found.rests_on is None
 
@@ -224,12 +239,12 @@ def test_orders_to_a_gpu_are_not_taken_for_staging() -> None:
     few = 2048  # bytes in all: too few for the links' steps
     link = [Counted("nvlink", f"GPU {n}", "n1", 3072, 3072, 0, 1024, f"GPU-{n}", few, few) for n in (0, 1)]
     orders = [{"rank": 0, "device_to_host": {"bytes": 2 * few}, "host_to_device": {"bytes": 37 * few}}]
-    assert judge(AWARE, link, orders, few).verdict == "unknown"
+    assert identify_wire(AWARE, link, orders, few).verdict == "unknown"
     exact = [{"rank": 0, "device_to_host": {"bytes": few}, "host_to_device": {"bytes": few}}]
-    found = judge(AWARE, link, exact, few)
+    found = identify_wire(AWARE, link, exact, few)
     assert (found.verdict, found.rests_on) == ("staged", "nvlink")
     quiet = [replace(one, sent=0, received=0) for one in link]
-    assert judge(AWARE, quiet, orders, few).verdict == "staged"
+    assert identify_wire(AWARE, quiet, orders, few).verdict == "staged"
 
 
 def test_commands_over_pcie_are_no_payload() -> None:
@@ -240,17 +255,17 @@ def test_commands_over_pcie_are_no_payload() -> None:
         Counted("pcie", f"GPU {n}", "n1", int(0.15 * half), int(0.8 * half), 0, 1, f"GPU-{n}", half, half)
         for n in (0, 1)
     ]
-    assert judge(AWARE, link + talk, [], PAYLOAD).verdict == "direct"
+    assert identify_wire(AWARE, link + talk, [], PAYLOAD).verdict == "direct"
     both = [replace(one, sent=int(0.8 * half)) for one in talk]
-    assert judge(AWARE, link + both, [], PAYLOAD).verdict != "direct"
+    assert identify_wire(AWARE, link + both, [], PAYLOAD).verdict != "direct"
 
 
 def test_a_busy_wire_says_less() -> None:
-    """Protects from other people's traffic: it is taken off, and what is left in doubt is said."""
-    quiet = judge(AWARE, gpu_wires("nvlink", 1), [], PAYLOAD)
-    busy = judge(AWARE, gpu_wires("nvlink", 1, background=PAYLOAD // 25), [], PAYLOAD)
-    assert "give or take" not in quiet.text and "give or take 4 %" in busy.text
-    drowned = judge(AWARE, gpu_wires("nvlink", 1, background=PAYLOAD), [], PAYLOAD)
+    """Protects from other people's traffic: it is subtracted, and the rest has its uncertainty."""
+    quiet = identify_wire(AWARE, gpu_wires("nvlink", 1), [], PAYLOAD)
+    busy = identify_wire(AWARE, gpu_wires("nvlink", 1, background=PAYLOAD // 25), [], PAYLOAD)
+    assert "+/-" not in quiet.text and "+/- 4 %" in busy.text
+    drowned = identify_wire(AWARE, gpu_wires("nvlink", 1, background=PAYLOAD), [], PAYLOAD)
     assert drowned.verdict == "unknown"
 
 
@@ -261,16 +276,16 @@ def test_a_busy_wire_says_less() -> None:
     st.booleans(),
 )
 def test_any_counts_have_a_verdict(counts: list[tuple[int, int, int]], on_device: bool) -> None:
-    """Protects a run from its own witnesses: no count breaks the judge, no share is negative."""
+    """Protects a run from its own sources: no count breaks the verdict, no share is negative."""
     wires = [
         Counted(
             "nvlink" if n % 2 else "pcie", f"GPU {n}", "n1", moved, moved, noise, 1024, f"GPU-{n}", due, due
         )
         for n, (due, moved, noise) in enumerate(counts)
     ]
-    assert all(share.least >= 0 and share.doubt >= 0 for share in shares(wires).values())
+    assert all(share.least >= 0 and share.uncertainty >= 0 for share in shares(wires).values())
     claim = AWARE if on_device else HOST
-    found = judge(claim, wires, [], sum(due for due, _, _ in counts))
+    found = identify_wire(claim, wires, [], sum(due for due, _, _ in counts))
     assert found.text and "\n" not in found.text
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from support.counters import DUE, wire
 
-from wirespeed.evidence.verdict import Claim, Counted, Verdict, judge, more_would_help
+from wirespeed.evidence.verdict import Claim, Counted, WireVerdict, identify_wire, more_would_help
 
 AWARE = Claim("aware", on_device=True, direct=True, hosts=1, devices=2)
 STAGED = replace(AWARE, path="staged", direct=False)
@@ -26,7 +26,7 @@ def driver(down: int = 0, up: int = 0, peer: int = 0, on_device: int = 0) -> lis
 def told(
     claim: Claim, wires: list[Counted], copies: list[dict[str, object]] | None = None
 ) -> tuple[str, str]:
-    found = judge(claim, wires, copies or [], DUE)
+    found = identify_wire(claim, wires, copies or [], DUE)
     return found.verdict, found.text
 
 
@@ -51,24 +51,25 @@ class TestWithin:
 
     def test_a_rank_of_which_no_copies_are_known_has_made_none(self) -> None:
         """Protects from a copy that nobody counted, however small the payload."""
-        assert judge(INSIDE, [], [{"rank": 0}], 1).verdict == "inside"
-        assert judge(INSIDE, [], driver(down=980), 0).verdict == "inside", "nothing was to be moved"
+        assert identify_wire(INSIDE, [], [{"rank": 0}], 1).verdict == "inside"
+        assert identify_wire(INSIDE, [], driver(down=980), 0).verdict == "inside", "nothing was to be moved"
 
     def test_half_over_the_slot(self) -> None:
         """Protects from 'inside one memory' where the slot was busy."""
         assert told(INSIDE, [wire("pcie", 500)]) == (
             "unknown",
-            "no wire whose counters can be read carried them",
+            "the bytes travelled over no wire whose counters can be read",
         )
         assert told(INSIDE, [wire("pcie", 20)])[0] == "inside"
 
     def test_only_a_slot_that_is_there_and_silent_is_suspicious(self) -> None:
         managed = replace(INSIDE, path="h2d", crosses=True)
-        assert judge(managed, [wire("pcie", 0)], [], DUE).suspicious == (
-            "h2d was to cross PCIe, which stayed silent: the data lay on one side of it"
+        assert identify_wire(managed, [wire("pcie", 0)], [], DUE).suspicious == (
+            "h2d is declared to cross PCIe, but the counters show no traffic on PCIe: "
+            "source and destination lie on the same side of it"
         )
-        assert judge(managed, [], [], DUE).suspicious is None
-        assert judge(INSIDE, [wire("pcie", 0)], [], DUE).suspicious is None
+        assert identify_wire(managed, [], [], DUE).suspicious is None
+        assert identify_wire(INSIDE, [wire("pcie", 0)], [], DUE).suspicious is None
 
 
 class TestOverNetwork:
@@ -77,13 +78,16 @@ class TestOverNetwork:
         some = [wire("network", 100, name="eth0"), wire("roce", 700, name="mlx5_0"), wire("nvlink", 900)]
         assert told(FAR, some) == (
             "unknown",
-            "no interface whose counters can be read carried them all (70 % over RoCE mlx5_0 at most)",
+            "no interface whose counters can be read shows all of the bytes (at most 70 % over RoCE mlx5_0)",
         )
         assert told(FAR, [wire("roce", 1000, noise=600), wire("nvlink", 1000)]) == (
             "unknown",
-            "too few bytes for the counters' steps and for what else was on the wires",
+            "traffic below the counters' granularity plus background",
         )
-        assert told(FAR, [wire("nvlink", 1000)])[1] == "no wire whose counters can be read carried them"
+        assert (
+            told(FAR, [wire("nvlink", 1000)])[1]
+            == "the bytes travelled over no wire whose counters can be read"
+        )
 
     @pytest.mark.parametrize(
         ("copies", "verdict"),
@@ -96,7 +100,7 @@ class TestOverNetwork:
     )
     def test_staged_on_either_side(self, copies: list[dict[str, object]], verdict: str) -> None:
         """Protects a network that one side's GPU reaches by itself: the other side's copies say staged."""
-        way = {"staged": "staged through host memory", "network": "straight from and to the GPUs' memory"}
+        way = {"staged": "staged through host memory", "network": "directly from and to GPU memory"}
         sent = [wire("roce", 1000, name="mlx5_0")]
         assert told(FAR_AWARE, sent, copies) == (
             verdict,
@@ -111,12 +115,16 @@ class TestOverNetwork:
         plain = ("loopback", "over TCP on the loopback interface (100 % of the bytes)")
         assert told(HOST, lo, both) == told(STAGED, lo, driver(down=1000)) == told(STAGED, lo) == plain
         assert told(STAGED, lo, both) == ("staged", f"staged through host memory, {plain[1]}")
-        assert judge(STAGED, lo, both, DUE).rests_on == judge(HOST, lo, [], DUE).rests_on == "loopback"
+        assert (
+            identify_wire(STAGED, lo, both, DUE).rests_on
+            == identify_wire(HOST, lo, [], DUE).rests_on
+            == "loopback"
+        )
 
     def test_what_the_verdict_rests_on(self) -> None:
         eth = [wire("network", 1000, name="eth0")]
-        assert judge(FAR, eth, [], DUE).rests_on == "network"
-        assert judge(FAR_AWARE, eth, driver(down=980), DUE).rests_on == "network"
+        assert identify_wire(FAR, eth, [], DUE).rests_on == "network"
+        assert identify_wire(FAR_AWARE, eth, driver(down=980), DUE).rests_on == "network"
         assert told(FAR, eth)[1] == "over eth0 (100 % of the bytes)"
 
 
@@ -132,10 +140,10 @@ class TestBetweenGpus:
     def test_doubt_is_said_from_2_percent_on(self) -> None:
         assert told(AWARE, [wire("nvlink", 1000, noise=40)])[1] == "direct over NVLink (98 % of the bytes)"
         assert told(AWARE, [wire("nvlink", 1000, noise=60)])[1] == (
-            "direct over NVLink (97 %, give or take 3 % of the bytes)"
+            "direct over NVLink (97 % +/- 3 % of the bytes)"
         )
         assert told(AWARE, [wire("nvlink", 1000, noise=209)])[1] == (
-            "direct over NVLink (90 %, give or take 10 % of the bytes)"
+            "direct over NVLink (90 % +/- 10 % of the bytes)"
         )
 
     def test_half_of_it_over_pcie_as_well(self) -> None:
@@ -144,7 +152,7 @@ class TestBetweenGpus:
         assert told(AWARE, [link, wire("pcie", 500)])[0] == "direct"
         assert told(AWARE, [link, wire("pcie", 501)]) == ("mixed", "mixed: 100 % over NVLink, 50 % over PCIe")
         drowned = wire("pcie", 1000, noise=600)
-        assert told(AWARE, [link, drowned])[0] == "direct", "counters in doubt deny nothing"
+        assert told(AWARE, [link, drowned])[0] == "direct", "uncertain counters contradict nothing"
 
     def test_peer_copies(self) -> None:
         """Protects the driver's word: from GPU to GPU, and next to nothing through the host."""
@@ -157,30 +165,32 @@ class TestBetweenGpus:
         assert told(AWARE, [], driver(peer=1000, down=21))[0] == "unknown"
 
     def test_over_pcie_with_a_link_or_without(self) -> None:
-        """Protects from both at once: PCIe has it all where a link stays silent, or there is none."""
+        """Protects from both at once: PCIe has it all where a link has no traffic, or there is none."""
         slot, both = wire("pcie", 1000), driver(980, 980)
         staged = ("staged", "staged through host memory over PCIe (100 % of the bytes)")
         assert told(STAGED, [slot]) == told(AWARE, [slot], both) == staged
         assert told(STAGED, [slot, wire("nvlink", 20)]) == staged
         assert told(STAGED, [slot, wire("nvlink", 300)])[0] == "mixed"
         assert told(STAGED, [wire("pcie", 979)]) == ("mixed", "mixed: 98 % over PCIe")
-        assert judge(STAGED, [slot], [], DUE).rests_on == "pcie"
+        assert identify_wire(STAGED, [slot], [], DUE).rests_on == "pcie"
 
     def test_over_pcie_straight_or_not(self) -> None:
         """Protects the three sentences: nothing copied, all copied, and nobody knows."""
         slot = [wire("pcie", 1000)]
         straight = ("direct", "direct over PCIe (100 % of the bytes)")
-        either = "over PCIe (100 % of the bytes): through host memory, or straight between the GPUs"
+        either = "over PCIe (100 % of the bytes): through host memory, or directly between the GPUs"
         assert told(AWARE, slot, driver(20, 20)) == straight
         for copies in (driver(down=21), driver(up=21), driver(down=1000), driver(up=1000), []):
             assert told(AWARE, slot, copies) == ("pcie", either)
         assert told(STAGED, slot, driver())[0] == "staged"
         assert (
-            judge(AWARE, slot, driver(20, 20), DUE).rests_on == judge(AWARE, slot, [], DUE).rests_on == "pcie"
+            identify_wire(AWARE, slot, driver(20, 20), DUE).rests_on
+            == identify_wire(AWARE, slot, [], DUE).rests_on
+            == "pcie"
         )
 
     def test_the_drivers_count_is_worth_more_than_a_slot_in_doubt(self) -> None:
-        """Protects the sentence from a slot's share among commands, from more than 2 % of doubt on."""
+        """Protects the sentence from a slot's share among commands, from more than 2 % of uncertainty on."""
         both = driver(1040, 990)
         counted = "staged through host memory: 104 % of the bytes copied to the host, 99 % from it"
         assert told(STAGED, [wire("pcie", 1100, noise=41)], both) == ("staged", counted)
@@ -189,7 +199,7 @@ class TestBetweenGpus:
         assert told(STAGED, [], both) == ("staged", counted)
 
     def test_more_copies_than_payload_are_a_librarys_own(self) -> None:
-        """Protects a link in doubt: more than 1.5 times the payload, copied through the host, are orders."""
+        """Protects an uncertain link: more than 1.5 times the payload through the host are commands."""
         coarse = replace(wire("nvlink", 900), granularity=300)
         assert told(AWARE, [coarse], driver(980, 1500))[0] == "staged"
         assert (
@@ -198,35 +208,33 @@ class TestBetweenGpus:
             == "unknown"
         )
         assert told(STAGED, [coarse], driver(980, 1501))[0] == "staged", "it does not claim to go straight"
-        assert judge(AWARE, [coarse], driver(980, 1500), DUE).rests_on == "nvlink"
-        assert judge(STAGED, [coarse], driver(980, 980), DUE).rests_on is None
+        assert identify_wire(AWARE, [coarse], driver(980, 1500), DUE).rests_on == "nvlink"
+        assert identify_wire(STAGED, [coarse], driver(980, 980), DUE).rests_on is None
 
     def test_one_way_alone_is_not_staged(self) -> None:
         assert told(AWARE, [], driver(down=1000)) == told(AWARE, [], driver(up=1000))
-        assert told(AWARE, [], driver(down=1000)) == ("unknown", "nothing here counts bytes")
+        assert told(AWARE, [], driver(down=1000)) == ("unknown", "no counters can be read here")
         assert told(AWARE, [], driver(down=980, up=979))[0] == "unknown"
 
     def test_in_doubt(self) -> None:
-        """Protects from 'mixed' where one kind is in doubt; the other's share is all that is said."""
+        """Protects from 'mixed' where one kind is uncertain; the other's share is all that is said."""
         drowned = wire("nvlink", 1000, noise=600)
         assert told(AWARE, [drowned, wire("pcie", 300)]) == ("mixed", "mixed: 30 % over PCIe")
-        assert told(AWARE, [drowned])[1] == (
-            "too few bytes for the counters' steps and for what else was on the wires"
-        )
+        assert told(AWARE, [drowned])[1] == ("traffic below the counters' granularity plus background")
         assert told(AWARE, [drowned, wire("pcie", 0)]) == told(AWARE, [drowned])
 
     def test_a_promise_that_was_not_kept(self) -> None:
         """Protects the accusation: for GPUs of one host alone, and only where the path has promised."""
         both, link = driver(1000, 1000), wire("nvlink", 0)
-        assert judge(AWARE, [], both, DUE).suspicious == (
-            "aware was to go straight between the GPUs, but staged through host memory: "
+        assert identify_wire(AWARE, [], both, DUE).suspicious == (
+            "aware is declared direct, but the counters show staging: staged through host memory: "
             "100 % of the bytes copied to the host, 100 % from it"
         )
         for claim in (STAGED, replace(AWARE, devices=1), FAR_AWARE):
-            assert judge(claim, [link, wire("roce", 1000)], both, DUE).suspicious is None
-        assert judge(AWARE, [wire("nvlink", 300)], [], DUE).suspicious is None
-        assert judge(AWARE, [wire("xgmi", 0)], [], DUE).suspicious == (
-            "aware was to go straight between the GPUs, but xGMI stayed silent"
+            assert identify_wire(claim, [link, wire("roce", 1000)], both, DUE).suspicious is None
+        assert identify_wire(AWARE, [wire("nvlink", 300)], [], DUE).suspicious is None
+        assert identify_wire(AWARE, [wire("xgmi", 0)], [], DUE).suspicious == (
+            "aware is declared direct, but the counters show no traffic on xGMI"
         )
 
 
@@ -240,22 +248,29 @@ class TestInMemory:
         )
         assert told(HOST, [wire("network", 500, noise=600), wire("loopback", 0)]) == (
             "unknown",
-            "too few bytes for the counters' steps and for what else was on the wires",
+            "traffic below the counters' granularity plus background",
         )
 
     def test_gpu_links_say_nothing_of_the_hosts_memory(self) -> None:
-        assert told(HOST, [wire("nvlink", 0), wire("pcie", 500)]) == ("unknown", "nothing here counts bytes")
+        assert told(HOST, [wire("nvlink", 0), wire("pcie", 500)]) == (
+            "unknown",
+            "no counters can be read here",
+        )
 
 
 class TestMoreWouldHelp:
-    @pytest.mark.parametrize(("doubt", "helps"), [(0.0, False), (0.02, False), (0.021, True), (9.0, True)])
-    def test_what_the_verdict_rests_on(self, doubt: float, helps: bool) -> None:
-        direct = Verdict("direct", "", rests_on="nvlink")
-        assert more_would_help(direct, {"nvlink": doubt}, 10) == helps
+    @pytest.mark.parametrize(
+        ("uncertainty", "helps"), [(0.0, False), (0.02, False), (0.021, True), (9.0, True)]
+    )
+    def test_what_the_verdict_rests_on(self, uncertainty: float, helps: bool) -> None:
+        direct = WireVerdict("direct", "", rests_on="nvlink")
+        assert more_would_help(direct, {"nvlink": uncertainty}, 10) == helps
         assert not more_would_help(direct, {}, 10)
 
     @pytest.mark.parametrize("verdict", ["unknown", "mixed"])
-    @pytest.mark.parametrize(("doubt", "helps"), [(0.02, False), (0.03, True), (2.5, True), (2.6, False)])
-    def test_an_open_verdict(self, verdict: str, doubt: float, helps: bool) -> None:
-        """Protects the time of a run ten times as long: it makes a doubt of 2.5 small enough, not of 2.6."""
-        assert more_would_help(Verdict(verdict, ""), {"pcie": doubt, "nvlink": 0.0}, 10) == helps
+    @pytest.mark.parametrize(
+        ("uncertainty", "helps"), [(0.02, False), (0.03, True), (2.5, True), (2.6, False)]
+    )
+    def test_an_open_verdict(self, verdict: str, uncertainty: float, helps: bool) -> None:
+        """Protects the time of a run ten times as long: that makes 2.5 small enough, not 2.6."""
+        assert more_would_help(WireVerdict(verdict, ""), {"pcie": uncertainty, "nvlink": 0.0}, 10) == helps

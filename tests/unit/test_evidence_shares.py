@@ -1,4 +1,4 @@
-"""What counters say as shares of the payload: sums over wires, others' traffic, doubt, and names."""
+"""What counters say as shares of the payload: sums over wires, others' traffic, uncertainty, and names."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from support.counters import DUE, wire
 
-from wirespeed.evidence.verdict import Claim, Counted, Sharing, judge, shares
+from wirespeed.evidence.verdict import Claim, Counted, WireShare, identify_wire, shares
 
 AWARE = Claim("aware", on_device=True, direct=True, hosts=1, devices=2)
 
 
 @pytest.mark.parametrize(
-    ("sent", "received", "doubt", "carried", "silent"),
+    ("sent", "received", "uncertainty", "carried", "quiet"),
     [
         (0.98, 0.98, 0.0, True, False),
         (0.979, 1.0, 0.0, False, False),
@@ -31,18 +31,18 @@ AWARE = Claim("aware", on_device=True, direct=True, hosts=1, devices=2)
     ],
 )
 def test_the_doubt_counts_in_favour(
-    sent: float | None, received: float | None, doubt: float, carried: bool, silent: bool
+    sent: float | None, received: float | None, uncertainty: float, carried: bool, quiet: bool
 ) -> None:
-    """Protects 98 % and 2 %, each with the doubt on its side; counters too coarse say nothing."""
-    found = Sharing("nvlink", sent, received, doubt)
-    assert (found.carried, found.silent) == (carried, silent)
+    """Protects 98 % and 2 %, each with the uncertainty on its side; counters too coarse say nothing."""
+    found = WireShare("nvlink", sent, received, uncertainty)
+    assert (found.carried, found.no_traffic) == (carried, quiet)
 
 
 def test_what_would_have_passed_anyway_is_taken_off() -> None:
     """Protects the share: of 1500 + 1000 bytes 500 were others', so 4/5 of each direction are ours."""
     (found,) = shares([Counted("pcie", "GPU 0", "n1", 1500, 1000, 500, 10, "G", 1000, 1000)]).values()
     assert (found.sent, found.received) == pytest.approx((1.2, 0.8))
-    assert found.doubt == (500 + 2 * 10) / 2000
+    assert found.uncertainty == (500 + 2 * 10) / 2000
     assert (found.least, found.most) == (found.received, found.sent)
 
 
@@ -55,7 +55,7 @@ def test_one_direction_alone() -> None:
     """Protects a copy to the host: nothing was to come back, so nothing is missing."""
     (found,) = shares([Counted("pcie", "GPU 0", "n1", 900, 7, expected_sent=1000)]).values()
     assert (found.received, found.least, found.most) == (None, 0.9, 0.9)
-    assert found.doubt == 0.002, "a counter steps by single bytes unless it says otherwise"
+    assert found.uncertainty == 0.002, "a counter steps by single bytes unless it says otherwise"
 
 
 def test_a_wire_of_which_nothing_was_expected() -> None:
@@ -107,5 +107,5 @@ def test_a_record_holds_lists() -> None:
 
 def test_the_verdict_says_how_much_of_each_kind() -> None:
     """Protects the record's shares: what is missing on one side did not pass."""
-    found = judge(AWARE, [wire("nvlink", 1000, 990), wire("pcie", 50, 70)], [], DUE)
+    found = identify_wire(AWARE, [wire("nvlink", 1000, 990), wire("pcie", 50, 70)], [], DUE)
     assert found.shares == {"nvlink": 0.99, "pcie": 0.05}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.results import DEVICE, RUN, STEP_PATH, run
 
-from wirespeed.evidence.verdict import Counted, Verdict
+from wirespeed.evidence.verdict import Counted, WireVerdict
 from wirespeed.job.outcome import Outcome
 from wirespeed.paths import Path
 from wirespeed.patterns import Derived, Figure
@@ -100,7 +100,7 @@ def test_a_step_says_where_its_bytes_go() -> None:
 
 def test_evidence_has_everything_that_was_counted() -> None:
     """Protects a verdict from being taken on trust: each wire, each rank's copies, and who did not answer."""
-    verdict = Verdict("direct", "direct over NVLink", "a doubt", {"nvlink": 0.99})
+    verdict = WireVerdict("direct", "direct over NVLink", "a doubt", {"nvlink": 0.99})
     wire = Counted("nvlink", "GPU 0", "n1", 10, 20, links=((10, 20),))
     copies = [{"rank": 0, "peer": {"count": 1, "bytes": 8}}]
     made = record.evidence("stream", "aware", 8, verdict, 7, 56, {"nvlink": 0.01}, [wire], copies, ("xgmi",))

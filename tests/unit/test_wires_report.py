@@ -47,21 +47,21 @@ def test_alike_paths_share_a_line_and_sizes_are_told_apart() -> None:
 
 def test_a_lie_is_said_once_with_its_sizes() -> None:
     """Protects who reads the last line only."""
-    lie = "aware was to go straight between the GPUs, but NVLink stayed silent"
-    told = [proof("aware", size, "staged", "staged", suspicious=lie) for size in SIZES]
+    denied = "aware is declared direct, but the counters show no traffic on NVLink"
+    told = [proof("aware", size, "staged", "staged", suspicious=denied) for size in SIZES]
     said = words(*(entry("aware", size, 1e-5) for size in SIZES), *told)
-    assert said.count("stayed silent") == 1 and "stayed silent (at 8 B to 1 MiB)" in said
+    assert said.count("no traffic on NVLink") == 1 and "no traffic on NVLink (at 8 B to 1 MiB)" in said
 
 
 def test_a_few_bytes_another_way_are_no_lie_about_many() -> None:
     """Protects from crying wolf: an MPI that stages 8 B and sends 1 MiB straight is no bad one."""
-    lie = "aware was to go straight between the GPUs, but staged"
+    denied = "aware is declared direct, but the counters show staging"
     figures = [entry("aware", size, 1e-5) for size in SIZES]
-    small = [proof("aware", 8, "staged", "staged", suspicious=lie)]
+    small = [proof("aware", 8, "staged", "staged", suspicious=denied)]
     large = [proof("aware", size, "direct", "direct") for size in SIZES[1:]]
-    assert suspicions(make_run(*figures, *small, *large)) == [(f"{lie} (at 8 B)", False)]
-    always = [proof("aware", size, "staged", "staged", suspicious=lie) for size in SIZES]
-    assert suspicions(make_run(*figures, *always)) == [(f"{lie} (at 8 B to 1 MiB)", True)]
+    assert suspicions(make_run(*figures, *small, *large)) == [(f"{denied} (at 8 B)", False)]
+    always = [proof("aware", size, "staged", "staged", suspicious=denied) for size in SIZES]
+    assert suspicions(make_run(*figures, *always)) == [(f"{denied} (at 8 B to 1 MiB)", True)]
 
 
 def test_copies_a_round() -> None:

@@ -95,10 +95,10 @@ def _check(options: Options, name: str) -> ExitCode:
 def _measure(options: Options, requirements: Sequence[Requirement]) -> tuple[ExitCode, list[Run]]:
     """What the requirements need, and nothing else, in one result file."""
     from wirespeed.cli.common.measuring import measure_plan, note
-    from wirespeed.launch import place
+    from wirespeed.launch import launched_rank
     from wirespeed.results.runs import collect
 
-    if place():
+    if launched_rank():
         raise WirespeedError("--measure starts jobs of its own: not inside a launcher's job; give it a file")
     code, file, records = ExitCode.OK, values.word("--out", options.out), []
     for number, plan in enumerate(plans(options, requirements)):

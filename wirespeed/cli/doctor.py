@@ -68,9 +68,9 @@ def run(options: Options) -> ExitCode:
     from wirespeed.cli.common.reading import read_runs
     from wirespeed.doctor.examine import Request, examine
     from wirespeed.doctor.measured import tried_before
-    from wirespeed.launch import place
+    from wirespeed.launch import launched_rank
 
-    if place():
+    if launched_rank():
         raise WirespeedError("doctor starts ranks itself: run it by itself, without a launcher")
     if options.fix and options.json:
         raise WirespeedError("--fix and --json are two outputs: choose one")

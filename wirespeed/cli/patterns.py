@@ -73,7 +73,7 @@ def command_of(pattern: Pattern) -> Callable[[Any], ExitCode]:
 
 def _run(pattern: Pattern, given: Any) -> ExitCode:
     from wirespeed.cli.common.measuring import measure_and_print
-    from wirespeed.launch import place
+    from wirespeed.launch import launched_rank
 
     if not pattern.published and (given.against or given.format == "tutorial"):
         word = f"--against {given.against}" if given.against else "--format tutorial"
@@ -82,7 +82,7 @@ def _run(pattern: Pattern, given: Any) -> ExitCode:
     fixed = pattern.fixed_sizes(Shape(max(plan.ranks, 2), dict(plan.options)))
     if fixed is not None and given.sizes != (pattern.sizes or DEFAULT_SIZES):
         raise WirespeedError(f"--sizes {given.sizes}: here the sizes come from another option; leave it out")
-    if place():
+    if launched_rank():
         # The launcher's world can be joined once.
         if further:
             raise WirespeedError("inside a launcher's job --ranks and --group take one number each")

@@ -73,9 +73,9 @@ def run(options: Options) -> ExitCode:
 def look(plan: Plan) -> Machine | None:
     """The machine; None inside a launcher, where a rank must not touch a GPU before MPI has started."""
     from wirespeed.frontend import session as entry
-    from wirespeed.launch import place
+    from wirespeed.launch import launched_rank
 
-    return None if place() else entry.discover(plan)
+    return None if launched_rank() else entry.discover(plan)
 
 
 def fitting(sizes: tuple[int, ...], memory: int | None) -> tuple[int, ...]:

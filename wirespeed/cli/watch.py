@@ -48,14 +48,14 @@ def run(options: Options) -> ExitCode:
     Each repetition starts new ranks. The latest three are compared with the first ones: what is slower by
     more than chance is named. All are in one result file, as launches for 'wirespeed compare'.
     """
-    from wirespeed.launch import place
+    from wirespeed.launch import launched_rank
     from wirespeed.report.drift.detection import Drift
     from wirespeed.report.drift.terminal import Watching
     from wirespeed.report.terminal.run_summary import make_console
     from wirespeed.results.store import Store, default_name
 
     distrust_terminals()
-    if place():
+    if launched_rank():
         raise WirespeedError("watch starts jobs of its own: not inside a launcher's job")
     if options.resume:
         raise WirespeedError("--resume: watch begins anew each time; name another file with --out")

@@ -1,15 +1,15 @@
-"""The examination from beginning to end: look, ask, try, judge; read it from top to bottom."""
+"""The examination from beginning to end: look, ask the MPI, try device pointers, find faults."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from wirespeed.doctor import hang, job, measured, trying
 from wirespeed.doctor.facts.model import Facts, MpiFact
-from wirespeed.doctor.finding import Finding, Worth, ordered
+from wirespeed.doctor.finding import Finding, Improvement, ordered
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.look import Sources, look
 from wirespeed.doctor.parts import part
@@ -27,22 +27,22 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Request:
-    """What to examine, and how far to go."""
+    """What to examine, and in which depth."""
 
     device: str = "auto"
     mpi: str | None = None
     launcher: str = "auto"
     runs: tuple[Run, ...] = ()
-    """Of the result file given."""
+    """Runs of the result file given."""
     file: str = ""
-    tried: Mapping[str, Worth] = field(default_factory=dict)
-    """What remedies were worth by that file, by finding."""
+    tried: Mapping[str, Improvement] = field(default_factory=dict)
+    """Improvements by remedies in that file, by finding."""
     start_ranks: bool = True
     try_remedies: bool = False
     hung: tuple[Run, ...] = ()
-    """Runs in which something hung: what may help?"""
+    """Runs in which something hung, for which remedies are wanted."""
     folder: Path = Path()
-    """Where result files may lie."""
+    """Folder of result files."""
 
     @property
     def base(self) -> job.Base:
@@ -50,7 +50,7 @@ class Request:
 
 
 def examine(request: Request, say: Say, sources: Sources | None = None) -> Result:
-    """Looks at the machine and judges it. Raises WirespeedError for a device or MPI that is not there."""
+    """Facts and findings of this machine. Raises WirespeedError for a device or MPI that does not exist."""
     found = machine.look(Plan(device=request.device, mpi=request.mpi, launcher=request.launcher))
     facts = look(found, sources or Sources())
     facts, notes = _with_measurements(facts, found, request)
@@ -60,7 +60,7 @@ def examine(request: Request, say: Say, sources: Sources | None = None) -> Resul
     facts = _remembered(facts)
     if request.hung:
         return Result(facts, tuple(_hangs(facts, request, say)), (), tuple(notes))
-    # Another machine's figures say nothing of what a remedy is worth on this one.
+    # Figures of another machine do not show how much a remedy improves on this one.
     own = () if facts.foreign else facts.runs
     findings = [measured.with_worth(one, own, facts.file) for one in find_all(facts)]
     findings = [_as_tried(one, request.tried, foreign=facts.foreign) for one in findings]
@@ -71,31 +71,31 @@ def examine(request: Request, say: Say, sources: Sources | None = None) -> Resul
     return Result(facts, tuple(ordered(findings)), tuple(best), tuple(notes))
 
 
-def _as_tried(finding: Finding, tried: Mapping[str, Worth], *, foreign: bool) -> Finding:
-    """With what its remedy was worth when tried; on another machine only where the finding is from there."""
-    known = tried.get(finding.key)
-    if known is None or finding.worth is not None or (foreign and not finding.suggestion):
-        return finding
-    return dataclasses.replace(finding, worth=known)
+def _as_tried(finding: Finding, tried: Mapping[str, Improvement], *, foreign: bool) -> Finding:
+    """With the improvement of an earlier trial; of another machine only for a finding from there."""
+    applies = finding.suggestion or not foreign
+    return dataclasses.replace(finding, worth=finding.worth or (tried.get(finding.key) if applies else None))
 
 
 def _with_measurements(facts: Facts, found: Machine, request: Request) -> tuple[Facts, list[str]]:
-    """The facts with runs of this machine: of the file given, else of the newest one beside."""
-    if request.file:
-        runs, file, notes = request.runs, request.file, []
-        here = all(measured.same_machine(run, facts.host, facts.cpu, found.devices) for run in runs)
-        if not here:
-            notes.append(f"{file} was measured on another machine: what follows from it holds there")
-        return dataclasses.replace(facts, runs=runs, file=Path(file).name, foreign=not here), notes
-    for name, there in measured.beside(request.folder):
-        own = [run for run in there if measured.same_machine(run, facts.host, facts.cpu, found.devices)]
-        if own:
-            return dataclasses.replace(facts, runs=tuple(own), file=name), []
+    """The facts with runs of this machine: of the file given, else of the newest one in the folder."""
+
+    def own(runs: Iterable[Run]) -> tuple[Run, ...]:
+        return tuple(run for run in runs if measured.same_machine(run, facts.host, facts.cpu, found.devices))
+
+    if file := request.file:
+        foreign = len(own(request.runs)) < len(request.runs)
+        note = f"{file} was measured on another machine: what follows from it holds there"
+        facts = dataclasses.replace(facts, runs=request.runs, file=Path(file).name, foreign=foreign)
+        return facts, [note] if foreign else []
+    for name, runs in measured.beside(request.folder):
+        if mine := own(runs):
+            return dataclasses.replace(facts, runs=mine, file=name), []
     return facts, []
 
 
 def _asked(facts: Facts, found: Machine, request: Request, say: Say) -> Facts:
-    """With what the chosen MPI says of itself: its libraries, and whether it takes device pointers."""
+    """With the chosen MPI's own answers: its libraries, and whether it takes device pointers."""
     first, *others = facts.mpis
     say(f"asking {first.title} what it can do")
     first = trying.learned(first, found.mpis[0], request.launcher)
@@ -103,24 +103,24 @@ def _asked(facts: Facts, found: Machine, request: Request, say: Say) -> Facts:
 
 
 def _tried(facts: Facts, request: Request, say: Say) -> Facts:
-    """What becomes of device pointers, and where ranks stand."""
-    mpis = list(facts.mpis)
+    """With a trial of device pointers, and the CPUs that ranks run on."""
     say(f"trying device pointers, in a job step of its own ({facts.kind} device)")
-    mpis[0], attempt = trying.aware(mpis[0], request.base)
-    places = job.places(attempt.run) if attempt.run else ()
-    if not places and len(facts.nodes) > 1:
-        say("starting two ranks, to see where they are put")
+    first, *others = facts.mpis
+    first, attempt = trying.aware(first, request.base)
+    placements = job.placements(attempt.run) if attempt.run else ()
+    if not placements and len(facts.nodes) > 1:
+        say("starting two ranks, to see which CPUs they get")
         other = job.measure("staged", (8,), request.base)
-        places = job.places(other.run) if other.run else ()
-    return dataclasses.replace(facts, mpis=tuple(mpis), places=places, trial=attempt.run)
+        placements = job.placements(other.run) if other.run else ()
+    return dataclasses.replace(facts, mpis=(first, *others), places=placements, trial=attempt.run)
 
 
 def _remembered(facts: Facts) -> Facts:
-    """What result files of this machine say of MPIs that were not tried now, and of where ranks stood."""
+    """With what result files of this machine tell of MPIs not tried now, and of the ranks' CPUs."""
     if facts.foreign:
         return facts
     mpis = tuple(mpi if mpi.tried else _learned_before(mpi, facts) for mpi in facts.mpis)
-    before = next((job.places(run) for run in reversed(facts.runs) if run.steps), ())
+    before = next((job.placements(run) for run in reversed(facts.runs) if run.steps), ())
     return dataclasses.replace(facts, mpis=mpis, places=facts.places or before)
 
 
@@ -129,15 +129,15 @@ def _learned_before(fact: MpiFact, facts: Facts) -> MpiFact:
         own = part(run.step("aware"), "mpi")
         if run.of_path("aware") and (own.get("vendor"), own.get("version")) == (fact.vendor, fact.version):
             attempt = job.Attempt({entry.bytes: entry for entry in run.of_path("aware")})
-            return trying.judged(fact, attempt, f"in {facts.file}")
+            return trying.with_outcome(fact, attempt, f"in {facts.file}")
         for failure in run.failures:
             if failure.path == "aware" and failure.text.startswith(f"{fact.title} "):
-                return trying.judged(fact, job.Attempt(failures=[failure]), f"in {facts.file}")
+                return trying.with_outcome(fact, job.Attempt(failures=[failure]), f"in {facts.file}")
     return fact
 
 
 def _with_trials(findings: list[Finding], request: Request, say: Say) -> list[Finding]:
-    """Each finding that has a trial, tried; what fails to be tried stays as it was."""
+    """Tries each finding that has a trial; a finding whose trial fails is unchanged."""
     done = []
     for finding in findings:
         if finding.trial:
@@ -152,7 +152,7 @@ def _with_trials(findings: list[Finding], request: Request, say: Say) -> list[Fi
 
 
 def _hangs(facts: Facts, request: Request, say: Say) -> list[Finding]:
-    """What may help against each hang of the file, tried where that was asked for."""
+    """Remedies for each hang of the file, tried where that was requested."""
     found = []
     hangs = hang.hangs(request.hung)
     if not hangs:
@@ -164,7 +164,7 @@ def _hangs(facts: Facts, request: Request, say: Say) -> list[Finding]:
 
 
 def _vendor(one: hang.Hang, facts: Facts, request: Request) -> str:
-    """The MPI that hung: where no rank came so far as to say it, the one that would be taken again."""
+    """The MPI that hung; where no rank has named it, the one that would be chosen again."""
     given = request.mpi or one.plan.get("mpi")
     if one.vendor or not given:
         return one.vendor or (facts.chosen.vendor if facts.chosen else "")

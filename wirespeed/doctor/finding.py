@@ -1,4 +1,4 @@
-"""A finding: what is wrong, how it is known, what to do, and what that is worth."""
+"""A finding: what is wrong, how it is known, what to do, and how much that improves."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from wirespeed.host.process import span
+
 
 class Cost(Enum):
-    """What a fault costs, dearest first. A measured worth overrules the class that a rule gives."""
+    """What a fault costs, most expensive first. A measured improvement overrules the class of a rule."""
 
     BREAKS = "breaks"
     """Something crashes, is refused or gives no figure."""
     HIGH = "high"
-    """Twice the time or more: a detour through host memory, or a slower wire."""
+    """Twice the time or more: a detour through host memory, or a slower link."""
     SOME = "some"
     """Up to twice the time, or only for some sizes or ranks."""
     SMALL = "small"
@@ -26,16 +28,20 @@ class Cost(Enum):
         return list(Cost).index(self)
 
 
+TRIAL_SIZES = (8, 64 << 10, 16 << 20)
+"""Bytes of the messages of a trial; the last size shows whether copies go through the host."""
+
+
 @dataclass(frozen=True)
-class Setting:
-    """Circumstances of a job step: what differs from those in which the command was started."""
+class Conditions:
+    """The conditions of a job step, as far as they differ from those of the command."""
 
     variables: Mapping[str, str] = field(default_factory=dict)
     unset: tuple[str, ...] = ()
     cpus: tuple[int, ...] = ()
-    """The only CPUs that ranks may use; empty: as it is."""
+    """CPUs that ranks may use; empty: as it is."""
     mpi: str = ""
-    """An MPI's prefix or mpiexec; empty: the one chosen."""
+    """Prefix or mpiexec of an MPI; empty: the one chosen."""
 
     def words(self) -> str:
         """'UCX_TLS unset, CPUs 0-3'."""
@@ -48,74 +54,73 @@ class Setting:
 
 @dataclass(frozen=True)
 class Trial:
-    """How a remedy can be tried safely: the same path before and after."""
+    """How a remedy is tried safely: the same path before and after."""
 
     path: str
     sizes: tuple[int, ...]
-    after: Setting = Setting()
-    """With options: each option's own setting instead."""
-    before: Setting = Setting()
+    after: Conditions = Conditions()
+    """Conditions with the remedy; with options, each option's own conditions instead."""
+    before: Conditions = Conditions()
     left: str = ""
-    """The path that one is left with, where this one does not work at all."""
+    """Path that remains where this one does not work at all."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One size, before and after, in seconds; None where there was no figure."""
+    """One message size before and after a remedy, in seconds; None: no figure."""
 
     bytes: int
     before: float | None
     after: float | None
     ratio: float | None = None
-    """How many times longer it takes before the remedy; with the ends of its 95 % interval."""
+    """Time before / time after, and the ends of its 95 % interval."""
     low: float | None = None
     high: float | None = None
 
     @property
     def certain(self) -> bool:
-        """Do both differ beyond their intervals?"""
+        """Whether both differ beyond their intervals."""
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
 
 @dataclass(frozen=True)
-class Worth:
-    """What a remedy is worth, as measured."""
+class Improvement:
+    """The measured improvement of a remedy."""
 
     what: str
-    """The path, and what differed: 'aware: UCX_TLS=tcp, then UCX_TLS unset'."""
+    """Path, and what differed: 'aware: UCX_TLS=tcp, then UCX_TLS unset'."""
     points: tuple[Point, ...] = ()
     measured: str = ""
     """'now', or the result file."""
     before: str = ""
-    """What became of it where there was no figure: 'crashed on a device pointer'."""
+    """Failure where there was no figure: 'crashed on a device pointer'."""
     after: str = ""
 
     @property
     def best(self) -> Point | None:
-        """The size at which it is worth most, beyond the intervals if it is so at any."""
-        known = [point for point in self.points if point.ratio is not None]
-        return max(known, key=lambda point: (point.certain, point.ratio or 0.0), default=None)
+        """The size with the largest improvement, beyond the intervals if there is one."""
+        known = (point for point in self.points if point.ratio is not None)
+        return max(known, key=lambda point: (point.certain, point.ratio), default=None)
 
     @property
     def verdict(self) -> str:
-        """better or worse (at some size, beyond the intervals), same (they do not tell), or '' (no ratio)."""
-        known = [point for point in self.points if point.ratio is not None]
-        certain = [point.ratio or 0.0 for point in known if point.certain]
-        if any(ratio > 1 for ratio in certain):
-            return "better"
-        return "worse" if certain else "same" if known else ""
+        """better or worse (at some size, beyond the intervals), same (within them), or '' (no ratio)."""
+        certain = [point.ratio or 0.0 for point in self.points if point.certain]
+        if certain:
+            return "better" if max(certain) > 1 else "worse"
+        return "same" if self.best else ""
 
 
 @dataclass(frozen=True)
-class Option:
-    """One of several remedies that may help: what is set, and what came of it."""
+class RemedyOption:
+    """One of several remedies that may help: its conditions, and the outcome of its trial."""
 
     title: str
-    setting: Setting
+    setting: Conditions
     lines: tuple[str, ...] = ()
-    """For a shell."""
+    """Shell lines."""
     instead: str = ""
-    """Another path that does the same work; empty: the same one."""
+    """Path that does the same work; empty: the same path."""
     source: str = ""
     outcome: str = ""
     """'works', or what went wrong; empty: not tried."""
@@ -127,60 +132,48 @@ class Finding:
     """One fault of a machine or of what is set."""
 
     key: str
-    """Stable, for programs: 'mpi-not-aware'."""
+    """Stable name for programs: 'mpi-not-aware'."""
     title: str
     cost: Cost
     evidence: tuple[str, ...] = ()
     remedy: tuple[str, ...] = ()
-    """Shell lines; '$ ' is not written. What needs a word of explanation has it behind a '#'."""
-    worth: Worth | None = None
+    """Shell lines, without a prompt; an explanation follows a '#'."""
+    worth: Improvement | None = None
     trial: Trial | None = None
-    options: tuple[Option, ...] = ()
-    """Remedies of which one may help, in the order in which to try them."""
+    options: tuple[RemedyOption, ...] = ()
+    """Remedies of which one may help, in the order of trial."""
     source: str = ""
-    """Where the rule comes from."""
+    """Origin of the rule."""
     suggestion: bool = False
-    """It may help or not: only a trial can tell."""
+    """Whether only a trial can decide that the remedy helps."""
 
     @property
     def sure(self) -> bool:
-        """Should the remedy be applied as it stands?"""
+        """Whether the remedy should be applied as it stands."""
         better = self.worth is not None and self.worth.verdict == "better"
         return not self.options and (better or not self.suggestion)
 
     def to_dict(self) -> dict[str, Any]:
         """For the result file and --json."""
         data = dataclasses.asdict(dataclasses.replace(self, trial=None))
-        del data["trial"]
-        data["cost"] = measured_cost(self).value
-        return data
+        return {key: value for key, value in data.items() if key != "trial"} | {
+            "cost": measured_cost(self).value
+        }
 
 
 def ordered(findings: list[Finding]) -> list[Finding]:
-    """Dearest first; among alike ones, those with the greatest measured worth."""
+    """Most expensive first; within a class, the largest measured improvement first."""
+    return sorted(findings, key=lambda one: (measured_cost(one).order, -_ratio(one)))
 
-    def key(finding: Finding) -> tuple[int, float]:
-        best = finding.worth.best if finding.worth else None
-        ratio = best.ratio if best and best.ratio else 0.0
-        return measured_cost(finding).order, -ratio
 
-    return sorted(findings, key=key)
+def _ratio(finding: Finding) -> float:
+    best = finding.worth.best if finding.worth else None
+    return best.ratio or 0.0 if best else 0.0
 
 
 def measured_cost(finding: Finding) -> Cost:
-    """The class that a measured worth gives; the rule's own where nothing was measured."""
+    """The class by the measured improvement; the rule's own where nothing was measured."""
     best = finding.worth.best if finding.worth else None
     if best is None or best.ratio is None or not best.certain or finding.cost is Cost.BREAKS:
         return finding.cost
     return Cost.HIGH if best.ratio >= 2 else Cost.SOME if best.ratio >= 1.1 else Cost.SMALL
-
-
-def span(numbers: tuple[int, ...]) -> str:
-    """'0-3,8'."""
-    spans: list[list[int]] = []
-    for number in sorted(numbers):
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in spans)

@@ -1,4 +1,4 @@
-"""After a hang: the remedies that fit the call in which a rank sat, and what becomes of each when tried."""
+"""After a hang: the remedies that fit the call in which a rank hung, and the outcome of trying each."""
 
 from __future__ import annotations
 
@@ -6,25 +6,23 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from wirespeed.doctor import job, trying
-from wirespeed.doctor.finding import Cost, Finding, Option, Setting
+from wirespeed.doctor.finding import Conditions, Cost, Finding, RemedyOption
 from wirespeed.doctor.parts import part, whole
+from wirespeed.doctor.tables import Entry, exports, table
 from wirespeed.patterns import find_pattern
 from wirespeed.results.runs import Record, Run
-from wirespeed.toml import parse
 from wirespeed.units import format_size
 
 TIMEOUT_S = 15.0
-"""Without progress: what hangs once more is not waited for as long as the first time."""
+"""Time without progress after which a trial counts as hung: less than in the first run."""
 
 
 @dataclass(frozen=True)
 class Hang:
-    """One that a result file tells of."""
+    """A hang in a result file."""
 
     path: str
     transport: str
@@ -41,15 +39,8 @@ class Hang:
         return f"{self.path} hung{where} at {format_size(self.bytes)}"
 
 
-@cache
-def remedies() -> tuple[Mapping[str, Any], ...]:
-    """hang_remedies.toml, entry by entry."""
-    text = files("wirespeed.doctor").joinpath("hang_remedies.toml").read_text("utf-8")
-    return tuple(parse(text)["remedy"])
-
-
 def hangs(runs: Sequence[Run]) -> list[Hang]:
-    """Every hang of these runs, the same call of the same path once."""
+    """Every hang of these runs; each call of each path once."""
     found: dict[tuple[str, str], Hang] = {}
     for run in runs:
         for record in run.records:
@@ -68,16 +59,16 @@ def _hang(run: Run, record: Record) -> Hang:
 
     name = str(record.get("path"))
     known = next((path for path in all_paths() if path.name == name), None)
-    plan = part(run.head, "plan")
-    sizes = plan.get("sizes")
-    first = sizes[0] if isinstance(sizes, list) and sizes else 8
+    plan, size = part(run.head, "plan"), record.get("bytes")
+    if size is None:
+        sizes = plan.get("sizes")
+        size = sizes[0] if isinstance(sizes, list) and sizes else 8
     step = run.step(name) or (run.steps[-1] if run.steps else {})
-    size = record.get("bytes")
     return Hang(
         path=name,
         transport=known.transport if known else "",
         memory=known.memory if known else "",
-        bytes=whole(size if size is not None else first),
+        bytes=whole(size),
         call=str(record.get("call") or ""),
         text=str(record.get("text") or ""),
         vendor=str(part(step, "mpi").get("vendor") or ""),
@@ -86,18 +77,18 @@ def _hang(run: Run, record: Record) -> Hang:
 
 
 def finding(hang: Hang, nics: bool, vendor: str) -> Finding:
-    """What may help, in the order of the table. `vendor`: of the MPI that hung."""
+    """Remedies that may help, in the order of the table. `vendor`: of the MPI that hung."""
     return Finding(
         "hang",
         hang.title,
         Cost.BREAKS,
         (hang.text,),
-        options=tuple(_option(one) for one in remedies() if _fits(one, hang, nics, vendor)),
+        options=tuple(_option(one) for one in table("hang_remedies") if _fits(one, hang, nics, vendor)),
         source="wirespeed/doctor/hang_remedies.toml",
     )
 
 
-def _fits(one: Mapping[str, Any], hang: Hang, nics: bool, vendor: str) -> bool:
+def _fits(one: Entry, hang: Hang, nics: bool, vendor: str) -> bool:
     wants_call, memories = one.get("call"), one.get("memory")
     return bool(
         (not wants_call or (hang.call and re.search(wants_call, hang.call)))
@@ -110,16 +101,14 @@ def _fits(one: Mapping[str, Any], hang: Hang, nics: bool, vendor: str) -> bool:
     )
 
 
-def _option(one: Mapping[str, Any]) -> Option:
+def _option(one: Entry) -> RemedyOption:
     variables, instead = dict(one.get("variables", {})), one.get("instead", "")
-    lines = tuple(f"export {name}={value}" for name, value in variables.items())
-    if instead:
-        lines = (f"wirespeed pingpong --paths {instead}",)
-    return Option(one["title"], Setting(variables), lines, instead, one["source"])
+    lines = (f"wirespeed pingpong --paths {instead}",) if instead else exports(variables)
+    return RemedyOption(one["title"], Conditions(variables), lines, instead, one["source"])
 
 
 def tried(found: Finding, hang: Hang, base: job.Base, say: Callable[[str], None]) -> Finding:
-    """The same transfer once as it was, then with each remedy in turn, each in a job step of its own."""
+    """Tries the same transfer as it was, then with each remedy, each in a job step of its own."""
     base = _base(hang, base)
     words = pattern_words(hang.plan)
     say(f"once more as it was: {hang.path} at {format_size(hang.bytes)}")
@@ -128,13 +117,12 @@ def tried(found: Finding, hang: Hang, base: job.Base, say: Callable[[str], None]
     options = []
     for option in found.options:
         say(f"trying: {option.title}")
-        path = option.instead or hang.path
-        options.append(trying.try_option(option, path, (hang.bytes,), base, words)[0])
+        options.append(trying.try_option(option, hang.path, (hang.bytes,), base, words)[0])
     return dataclasses.replace(found, evidence=evidence, options=trying.compared(options))
 
 
 def _base(hang: Hang, base: job.Base) -> job.Base:
-    """As it was measured then, unless the command line says otherwise."""
+    """The options of the run that hung, unless the command line gives others."""
     plan = hang.plan
     return dataclasses.replace(
         base,
@@ -146,7 +134,7 @@ def _base(hang: Hang, base: job.Base) -> job.Base:
 
 
 def pattern_words(plan: Mapping[str, Any]) -> list[str]:
-    """The command and its own options, as they were given: ['groups', '--ranks', '4', '--group', '2']."""
+    """The command and its options as they were given: ['groups', '--ranks', '4', '--group', '2']."""
     name = str(plan.get("pattern") or "pingpong")
     pattern = find_pattern(name)
     words = [name]
@@ -155,11 +143,8 @@ def pattern_words(plan: Mapping[str, Any]) -> list[str]:
     given = dict(plan.get("options") or ())
     for option in pattern.options:
         value = given.get(option.key)
-        if value is None or value == option.default:
-            continue
-        words += [f"--{option.name}"] if value is True else [f"--{option.name}", str(value)]
-    if plan.get("between"):
-        words += ["--between", ",".join(map(str, plan["between"]))]
-    if plan.get("hosts"):
-        words += ["--hosts", ",".join(map(str, plan["hosts"]))]
+        if value is not None and value != option.default:
+            words += [f"--{option.name}"] if value is True else [f"--{option.name}", str(value)]
+    for key in ("between", "hosts"):
+        words += [f"--{key}", ",".join(map(str, plan[key]))] if plan.get(key) else []
     return words

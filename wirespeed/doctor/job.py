@@ -1,4 +1,4 @@
-"""A measurement on the side: `wirespeed pingpong` as a process of its own, under a setting of its own."""
+"""A measurement on the side: `wirespeed pingpong` as a process of its own, under conditions of its own."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from wirespeed.doctor.facts.model import Place
+from wirespeed.doctor.facts.model import RankPlacement
 from wirespeed.doctor.facts.tree import cpu_list
-from wirespeed.doctor.finding import Setting
+from wirespeed.doctor.finding import Conditions
 from wirespeed.doctor.parts import listed, part, whole
 from wirespeed.errors import WirespeedError
 from wirespeed.host.process import end, last_line, on_cpus
@@ -21,9 +20,9 @@ from wirespeed.host.tether import tethered
 from wirespeed.results.runs import Entry, Failure, Run, collect, joined
 
 LONGEST_S = 600.0
-"""For one measurement: each path has its own limit for hangs, this one is for what nobody foresaw."""
+"""Limit for one measurement. Each path has its own limit for hangs; this one is for anything else."""
 MAX_TIME_S = 0.1
-"""Per size: enough for a ratio with its interval."""
+"""Time per size: enough for a ratio with its interval."""
 UNBOUND = {
     "I_MPI_PIN": "off",
     "MV2_ENABLE_AFFINITY": "0",
@@ -31,12 +30,12 @@ UNBOUND = {
     "PRTE_MCA_hwloc_default_binding_policy": "none",
     "SLURM_CPU_BIND": "none",
 }
-"""Launchers that would bind ranks elsewhere leave them where this process may run."""
+"""Variables that keep launchers from binding ranks to other CPUs than those of this process."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """What all measurements share."""
+    """Options that all measurements share."""
 
     device: str = "auto"
     mpi: str | None = None
@@ -46,13 +45,13 @@ class Base:
 
 @dataclass
 class Attempt:
-    """What came of one path in one setting."""
+    """The outcome of one path under one set of conditions."""
 
     entries: dict[int, Entry] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
     run: Run | None = None
     refusal: str = ""
-    """Why nothing could be measured at all."""
+    """Reason why nothing could be measured at all."""
 
     @property
     def text(self) -> str:
@@ -61,52 +60,40 @@ class Attempt:
 
     @property
     def what(self) -> str:
-        """works, or what kind of failure it was."""
+        """works, or the kind of failure."""
         if self.entries and not self.failures:
             return "works"
         return self.failures[0].what if self.failures else "error"
-
-    def step(self) -> dict[str, Any]:
-        return self.run.steps[-1] if self.run and self.run.steps else {}
 
 
 def measure(
     path: str,
     sizes: Sequence[int],
     base: Base,
-    setting: Setting | None = None,
+    setting: Conditions | None = None,
     pattern: Sequence[str] = (),
     *,
     evidence: bool = False,
 ) -> Attempt:
-    """One path at some sizes, in job steps of its own. Never raises for what the path does.
+    """One path at some sizes, in job steps of its own. It raises nothing for failures of the path.
 
-    `evidence`: also count what the wires carry.
+    `evidence`: also count the traffic on the wires.
     """
-    setting = setting or Setting()
+    setting = setting or Conditions()
+    entry = Path(__file__).parents[1] / "cli"
+    words = [sys.executable, str(entry), *(pattern or ("pingpong",))]
+    words += ["--paths", path, "--sizes", ",".join(map(str, sizes)), "--max-time", str(MAX_TIME_S)]
+    words += ["--device", base.device, "--launcher", base.launcher]
+    words += ["--mpi", mpi] if (mpi := setting.mpi or base.mpi) else []
+    words += ["--timeout", f"{base.timeout:g}"] if base.timeout is not None else []
+    words += [] if evidence else ["--no-evidence"]
     with tempfile.TemporaryDirectory(prefix="wirespeed-doctor-") as folder:
         out = Path(folder, "job.jsonl")
-        words = [*_command(pattern or ("pingpong",), path, sizes, base, setting), "--out", str(out)]
-        words += [] if evidence else ["--no-evidence"]
-        said = _run(words, environment(setting), setting.cpus)
-        return _read(out, path, said)
+        return _read(out, path, _run([*words, "--out", str(out)], environment(setting), setting.cpus))
 
 
-def _command(
-    pattern: Sequence[str], path: str, sizes: Sequence[int], base: Base, setting: Setting
-) -> list[str]:
-    entry = Path(__file__).parents[1] / "cli"
-    words = [sys.executable, str(entry), *pattern, "--paths", path, "--sizes", ",".join(map(str, sizes))]
-    words += ["--device", base.device, "--launcher", base.launcher, "--max-time", str(MAX_TIME_S)]
-    if mpi := setting.mpi or base.mpi:
-        words += ["--mpi", mpi]
-    if base.timeout is not None:
-        words += ["--timeout", f"{base.timeout:g}"]
-    return words
-
-
-def environment(setting: Setting) -> dict[str, str]:
-    """This process's, changed as the setting says."""
+def environment(setting: Conditions) -> dict[str, str]:
+    """This process's environment, changed as the conditions say."""
     found = {name: text for name, text in os.environ.items() if name not in setting.unset}
     if setting.cpus:
         found |= UNBOUND
@@ -114,7 +101,7 @@ def environment(setting: Setting) -> dict[str, str]:
 
 
 def _run(words: Sequence[str], variables: Mapping[str, str], cpus: Sequence[int]) -> str:
-    """The last line that it said on stderr."""
+    """Its last line on stderr."""
     try:
         _, said = run_process(words, variables, LONGEST_S, cpus)
     except subprocess.TimeoutExpired:
@@ -127,7 +114,7 @@ def _run(words: Sequence[str], variables: Mapping[str, str], cpus: Sequence[int]
 def run_process(
     words: Sequence[str], variables: Mapping[str, str], limit: float, cpus: Sequence[int] = ()
 ) -> tuple[str, str]:
-    """What a process said on stdout and stderr. It leaves none behind, whatever happens here.
+    """A process's output on stdout and stderr. No process is left behind, whatever happens.
 
     Raises OSError when it may not run on these CPUs, TimeoutExpired after `limit` seconds.
     """
@@ -156,23 +143,21 @@ def _read(out: Path, path: str, said: str) -> Attempt:
     except WirespeedError:
         runs = []
     if not runs:
-        return Attempt(refusal=said or "it said nothing")
+        return Attempt(refusal=said or "it printed nothing")
     run = joined(runs)
     entries = {entry.bytes: entry for entry in run.of_path(path)}
     failures = [failure for failure in run.failures if failure.path == path]
     return Attempt(entries, failures, run, "" if entries or failures else said)
 
 
-def places(run: Run) -> tuple[Place, ...]:
-    """Where the ranks of a run's last step stood."""
-    found = []
-    for rank in listed(run.steps[-1], "ranks") if run.steps else ():
-        found.append(
-            Place(
-                whole(rank.get("rank")),
-                str(rank.get("host", "")),
-                cpu_list(str(rank.get("cpus", ""))),
-                str(part(rank, "device").get("pci") or "").lower(),
-            )
+def placements(run: Run) -> tuple[RankPlacement, ...]:
+    """CPUs and GPU of each rank in a run's last step."""
+    return tuple(
+        RankPlacement(
+            whole(rank.get("rank")),
+            str(rank.get("host", "")),
+            cpu_list(str(rank.get("cpus", ""))),
+            str(part(rank, "device").get("pci") or "").lower(),
         )
-    return tuple(found)
+        for rank in (listed(run.steps[-1], "ranks") if run.steps else ())
+    )

@@ -1,4 +1,4 @@
-"""Looks at the machine: every source of facts, in one place."""
+"""Collects the facts of a machine from all sources."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from wirespeed.results import record
 
 @dataclass
 class Sources:
-    """Where facts come from; a test gives others."""
+    """The sources of facts; a test gives others."""
 
     tree: Tree = field(default_factory=Tree)
     nvml: Any = field(default_factory=nvml.load)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     limits: Limits = field(default_factory=limits.limits)
     cma: str | None = None
-    """What a trial of CMA found; None: try it."""
+    """Outcome of a trial of CMA; None: try it."""
     system: os.uname_result = field(default_factory=os.uname)
 
 
 def look(machine: Machine, sources: Sources) -> Facts:
-    """What can be known without starting a rank."""
+    """Facts that are known without starting a rank."""
     tree, system = sources.tree, sources.system
     gpus = nvml.read(sources.nvml, tree)
     adapters = infiniband.nics(tree)
+    no_adapters = "" if adapters else "no RDMA network adapter (/sys/class/infiniband)"
     return Facts(
         host=system.nodename,
         kernel=f"{system.sysname} {system.release}",
@@ -51,36 +52,25 @@ def look(machine: Machine, sources: Sources) -> Facts:
         mpis=mpi.mpis(machine.mpis),
         software=software.software(record.packages(), known_libraries(), gpus),
         variables=_variables(sources.environment),
-        lacking=tuple(
-            line
-            for line in (
-                gpus.lacks,
-                "" if adapters else "no RDMA network adapter (/sys/class/infiniband)",
-            )
-            if line
-        ),
+        lacking=tuple(filter(None, (gpus.lacks, no_adapters))),
     )
 
 
 def _variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """Those that can change a figure; none that may be a secret."""
+    """Variables that can change a figure, except those that may be a secret."""
     relevant = (*record.PREFIXES, "HSA_", "OPAL_", "RCCL_", "ROC_", "PAMI_")
     return record.shareable({name: text for name, text in environment.items() if name.startswith(relevant)})
 
 
 def _numbered(found: tuple[Gpu, ...], devices: list[dict[str, Any]]) -> tuple[Gpu, ...]:
-    """The driver's GPUs with the numbers that programs see; emulated ones are none of the driver's."""
+    """The driver's GPUs with the numbers that programs see, and GPUs that the driver does not know."""
     by_id = {str(device.get("id")): int(device.get("index", 0)) for device in devices}
     by_pci = {str(device.get("pci")).lower(): int(device.get("index", 0)) for device in devices}
     gpus = [dataclasses.replace(gpu, number=by_id.get(gpu.uuid, by_pci.get(gpu.pci))) for gpu in found]
-    known = {gpu.pci for gpu in found if gpu.pci}
+    known = {name for gpu in found for name in (gpu.pci, gpu.uuid) if name}
     for device in devices:
-        address = str(device.get("pci") or "").lower()
-        if device.get("kind") == "host" or (address and address in known):
-            continue
-        if any(gpu.uuid and gpu.uuid == device.get("id") for gpu in found):
-            continue
-        index = int(device.get("index", 0))
-        kind, name = str(device.get("kind")), str(device.get("name") or "GPU")
-        gpus.append(Gpu(index, name, kind, uuid=str(device.get("id") or ""), pci=address, number=index))
+        address, uuid = str(device.get("pci") or "").lower(), str(device.get("id") or "")
+        if device.get("kind") != "host" and not known & {address, uuid}:
+            index, name = int(device.get("index", 0)), str(device.get("name") or "GPU")
+            gpus.append(Gpu(index, name, str(device.get("kind")), uuid=uuid, pci=address, number=index))
     return tuple(gpus)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wirespeed.doctor.finding import Finding, Point, Worth
+from wirespeed.doctor.finding import Finding, Improvement, Point
 from wirespeed.doctor.parts import listed, part
 from wirespeed.errors import WirespeedError
 from wirespeed.results.coerce import count, number, record, records, text
@@ -72,11 +72,13 @@ def with_worth(finding: Finding, runs: Sequence[Run], file: str) -> Finding:
             if (left, size) in run.entries and (could, size) in run.entries
         ]
         if points:
-            return dataclasses.replace(finding, worth=Worth(f"{left}, then {could}", tuple(points), file))
+            return dataclasses.replace(
+                finding, worth=Improvement(f"{left}, then {could}", tuple(points), file)
+            )
     return finding
 
 
-def tried_before(file: str) -> dict[str, Worth]:
+def tried_before(file: str) -> dict[str, Improvement]:
     """What remedies were worth when they were last tried, by finding, from a doctor's record."""
     found = {str(one.get("key")): worth_of(record(one.get("worth"))) for one in findings_in(file)}
     name = Path(file).name
@@ -96,7 +98,7 @@ def findings_in(file: str) -> list[dict[str, Any]]:
     return found
 
 
-def worth_of(said: Mapping[str, Any]) -> Worth:
+def worth_of(said: Mapping[str, Any]) -> Improvement:
     """Of a finding's record; points that have no ratio are left out."""
     points = (
         Point(
@@ -110,7 +112,7 @@ def worth_of(said: Mapping[str, Any]) -> Worth:
         for one in records(said.get("points"))
         if (ratio := number(one.get("ratio"))) and ratio > 0
     )
-    return Worth(text(said.get("what") or ""), tuple(points))
+    return Improvement(text(said.get("what") or ""), tuple(points))
 
 
 def point(before: Entry, after: Entry) -> Point:

@@ -1,21 +1,21 @@
-"""Which wire carried the bytes: the verdict from counters that were read around a counted run.
+"""Which wire the bytes travelled over: a verdict from counters read before and after a counted run.
 
-Nothing here reads or moves anything: it is told what was counted and what was to be expected.
+Pure functions: they are given what was counted and what was expected, and read or move nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 ENOUGH = 0.98
-"""A wire that carried so much of the payload carried it."""
+"""Share of the payload from which a wire counts as having taken all of it."""
 NOTHING = 0.02
-"""A wire that carried less than this carried nothing of it."""
-TOO_DOUBTFUL = 0.25
-"""Counters that may be wrong by so much of the payload say nothing."""
-WANTED_DOUBT = 0.02
+"""Share of the payload up to which a wire counts as having taken none of it."""
+TOO_UNCERTAIN = 0.25
+"""Share of the payload that may be wrong; counters above it are not used."""
+WANTED_UNCERTAINTY = 0.02
 
 GPU_LINKS = ("nvlink", "xgmi")
 NETWORKS = ("infiniband", "roce", "network", "loopback")
@@ -27,6 +27,7 @@ WORDS = {
     "roce": "RoCE",
     "loopback": "TCP on the loopback interface",
 }
+NO_COUNTERS = "no counters can be read here"
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Counted:
     sent: int
     received: int
     background: int = 0
-    """Of sent and received together: what would have passed in that time anyway, measured before it."""
+    """Bytes sent and received that are not ours: the rate measured just before, over the same time."""
     granularity: int = 1
     device: str | None = None
     expected_sent: int = 0
@@ -48,26 +49,23 @@ class Counted:
     """(sent, received) of each link of a bundle."""
 
     def to_dict(self) -> dict[str, Any]:
-        found = dict(self.__dict__)
-        found["links"] = [list(link) for link in self.links]
-        return found
+        return self.__dict__ | {"links": [list(link) for link in self.links]}
 
 
 @dataclass(frozen=True)
-class Sharing:
-    """What a kind of wire carried, as a share of the payload that ranks exchanged."""
+class WireShare:
+    """Traffic over one kind of wire, as a share of the payload that ranks exchanged."""
 
     kind: str
     sent: float | None
     received: float | None
-    """None: nothing was to pass this way."""
-    doubt: float
+    """Share of the bytes expected in this direction; None: none were expected."""
+    uncertainty: float
     names: tuple[str, ...] = ()
-    """The wires that carried something, most first."""
+    """Names of the wires with traffic, most first."""
 
     @property
     def least(self) -> float:
-        """What is missing on one side did not pass."""
         return min(share for share in (self.sent, self.received) if share is not None)
 
     @property
@@ -75,39 +73,39 @@ class Sharing:
         return max(share for share in (self.sent, self.received) if share is not None)
 
     @property
-    def told(self) -> bool:
-        return self.doubt <= TOO_DOUBTFUL
+    def usable(self) -> bool:
+        return self.uncertainty <= TOO_UNCERTAIN
 
     @property
     def carried(self) -> bool:
-        return self.told and self.least >= ENOUGH - self.doubt
+        return self.usable and self.least >= ENOUGH - self.uncertainty
 
     @property
-    def silent(self) -> bool:
-        return self.most == 0 or (self.told and self.most <= NOTHING + self.doubt)
+    def no_traffic(self) -> bool:
+        return self.most == 0 or (self.usable and self.most <= NOTHING + self.uncertainty)
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a path says of itself, and what its ranks are."""
+    """What a path declares, and what its ranks are."""
 
     path: str
     on_device: bool
-    """Do the data lie on GPUs?"""
+    """Whether the data lie on GPUs."""
     direct: bool
-    """Does it promise to leave the host's memory alone?"""
+    """Whether the path is declared not to use host memory."""
     hosts: int
     devices: int
-    """GPUs that take part; ranks may share one."""
+    """Number of GPUs that take part; ranks may share one."""
     intra_rank: bool = False
-    """Does it move bytes inside a rank only?"""
+    """Whether the path moves bytes inside a rank only."""
     crosses: bool = False
-    """From the host's memory to a GPU's, or back, inside a rank?"""
+    """Whether it copies between host and GPU memory inside a rank."""
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The wire, in one word and in a sentence."""
+class WireVerdict:
+    """The wire that the bytes travelled over, in one word and in a sentence."""
 
     verdict: str
     """direct, staged, network, loopback, shared memory, pcie, copied, inside, mixed or unknown."""
@@ -115,15 +113,15 @@ class Verdict:
     suspicious: str | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
     rests_on: str | None = None
-    """The kind of wire whose counters say so; None: the driver's count of copies, or silence."""
+    """Kind of wire whose counters decided; None: the driver's count of copies, or no traffic anywhere."""
 
 
-def shares(wires: Sequence[Counted]) -> dict[str, Sharing]:
-    """Each kind of wire together: several ports or links share what they carry."""
+def shares(wires: Sequence[Counted]) -> dict[str, WireShare]:
+    """The share of each kind of wire: ports and links of one kind are added up."""
     found = {}
     for kind in dict.fromkeys(wire.kind for wire in wires):
         ours = [wire for wire in wires if wire.kind == kind]
-        # Network ports see the whole host's payload each; what they carried adds up.
+        # Each network port is expected to take the whole host's payload: count that once a host.
         hosts = {wire.host: wire for wire in ours} if kind in NETWORKS else dict(enumerate(ours))
         sent = sum(wire.expected_sent for wire in hosts.values())
         received = sum(wire.expected_received for wire in hosts.values())
@@ -135,7 +133,7 @@ def shares(wires: Sequence[Counted]) -> dict[str, Sharing]:
         known = max(0.0, 1 - background / carried) if carried else 1.0
         busy = sorted(ours, key=lambda wire: -(wire.sent + wire.received))
         least = NOTHING * (sent + received) / len(ours)
-        found[kind] = Sharing(
+        found[kind] = WireShare(
             kind,
             known * sum(wire.sent for wire in ours) / sent if sent else None,
             known * sum(wire.received for wire in ours) / received if received else None,
@@ -145,29 +143,32 @@ def shares(wires: Sequence[Counted]) -> dict[str, Sharing]:
     return found
 
 
-def judge(
+def identify_wire(
     claim: Claim, wires: Sequence[Counted], copies: Sequence[Mapping[str, Any]], payload: int
-) -> Verdict:
-    """The verdict. `copies`: each rank's by kind, empty where nobody counted; `payload`: bytes expected."""
+) -> WireVerdict:
+    """The verdict from the counters, and where it contradicts what the path declares.
+
+    `copies`: each rank's copies by kind, empty where they were not counted; `payload`: bytes expected.
+    """
     found = shares(wires)
-    sums = {kind: share.least for kind, share in found.items()}
-    verdict = _judge(claim, found, _Copies.of(copies, payload))
-    suspicious = verdict.suspicious or _suspicion(claim, verdict, found)
-    return replace(verdict, suspicious=suspicious, shares=sums)
+    verdict = _identify(claim, found, _Copies.of(copies, payload))
+    by_kind = {kind: share.least for kind, share in found.items()}
+    return replace(verdict, suspicious=_suspicion(claim, verdict, found), shares=by_kind)
 
 
-def more_would_help(verdict: Verdict, doubts: Mapping[str, float], times: float) -> bool:
-    """Would a run `times` as long leave less doubt about what the verdict rests on?"""
+def more_would_help(verdict: WireVerdict, uncertainties: Mapping[str, float], times: float) -> bool:
+    """Whether a run `times` as long would make the counters that decided less uncertain."""
     if verdict.rests_on is not None:
-        return doubts.get(verdict.rests_on, 0.0) > WANTED_DOUBT
-    if verdict.verdict in ("unknown", "mixed"):
-        return any(WANTED_DOUBT < doubt <= times * TOO_DOUBTFUL for doubt in doubts.values())
-    return False
+        return uncertainties.get(verdict.rests_on, 0.0) > WANTED_UNCERTAINTY
+    undecided = verdict.verdict in ("unknown", "mixed")
+    return undecided and any(
+        WANTED_UNCERTAINTY < one <= times * TOO_UNCERTAIN for one in uncertainties.values()
+    )
 
 
 @dataclass(frozen=True)
 class _Copies:
-    """Bytes that the driver copied, as shares of the payload; None where nobody counted."""
+    """Bytes that the driver copied, as shares of the payload; all 0 where copies were not counted."""
 
     counted: bool
     down: float = 0.0
@@ -175,175 +176,175 @@ class _Copies:
     peer: float = 0.0
     on_device: float = 0.0
 
-    @property
-    def all(self) -> float:
-        return self.down + self.up + self.peer + self.on_device
-
     @staticmethod
     def of(copies: Sequence[Mapping[str, Any]], payload: int) -> _Copies:
         if not copies or not payload:
             return _Copies(False)
-
-        def share(kind: str) -> float:
-            return sum(int(one.get(kind, {}).get("bytes", 0)) for one in copies) / payload
-
         kinds = ("device_to_host", "host_to_device", "peer", "on_device")
-        return _Copies(True, *map(share, kinds))
+        return _Copies(
+            True, *(sum(int(one.get(kind, {}).get("bytes", 0)) for one in copies) / payload for kind in kinds)
+        )
+
+    @property
+    def all(self) -> float:
+        return self.down + self.up + self.peer + self.on_device
 
     @property
     def staged(self) -> bool:
         return self.counted and min(self.down, self.up) >= ENOUGH
 
     @property
-    def beyond(self) -> bool:
-        """More than the payload and what surrounds it?"""
+    def beyond_payload(self) -> bool:
         return max(self.down, self.up) > 1.5
 
     @property
-    def direct(self) -> bool:
-        return self.counted and self.peer >= ENOUGH and max(self.down, self.up) <= NOTHING
+    def avoid_host(self) -> bool:
+        return self.counted and max(self.down, self.up) <= NOTHING
 
 
-def _judge(claim: Claim, found: Mapping[str, Sharing], copies: _Copies) -> Verdict:
+def _identify(claim: Claim, found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
     if claim.intra_rank:
-        return _within(found, copies)
+        return _intra_rank(found, copies)
     network = next((found[kind] for kind in NETWORKS if kind in found and found[kind].carried), None)
-    if claim.hosts > 1 or network:
-        return _over_network(claim, found, network, copies)
+    if network:
+        return _over_network(claim, network, copies)
+    if claim.hosts > 1:
+        return _between_hosts(found)
     return _between_gpus(claim, found, copies) if claim.on_device else _in_memory(found)
 
 
-def _within(found: Mapping[str, Sharing], copies: _Copies) -> Verdict:
+def _intra_rank(found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
     pcie = found.get("pcie")
     if pcie and pcie.carried:
-        return Verdict("pcie", f"over PCIe ({_amount(pcie)})", rests_on="pcie")
+        return WireVerdict("pcie", f"over PCIe ({_amount(pcie)})", rests_on="pcie")
     if copies.all >= ENOUGH:
         where = "on the GPU " if copies.on_device >= ENOUGH else ""
-        return Verdict("copied", f"copied {where}by the driver ({100 * copies.all:.0f} % of the bytes)")
-    if not pcie or pcie.silent:
-        return Verdict("inside", "inside one memory")
-    return Verdict("unknown", _doubtful(found))
+        return WireVerdict("copied", f"copied {where}by the driver ({100 * copies.all:.0f} % of the bytes)")
+    if not pcie or pcie.no_traffic:
+        return WireVerdict("inside", "inside one memory")
+    return _unknown(found)
 
 
-def _over_network(
-    claim: Claim, found: Mapping[str, Sharing], network: Sharing | None, copies: _Copies
-) -> Verdict:
-    if network is None:
-        counted = [share for kind, share in found.items() if kind in NETWORKS and share.told]
-        if not counted:
-            return Verdict("unknown", _doubtful(found))
-        best = max(counted, key=lambda share: share.least)
-        return Verdict(
-            "unknown", f"no interface whose counters can be read carried them all ({_said(best)} at most)"
-        )
-    text = f"over {_wire(network)} ({_amount(network)})"
-    kind = network.kind
-    if network.kind == "loopback":
+def _over_network(claim: Claim, network: WireShare, copies: _Copies) -> WireVerdict:
+    text, kind = f"over {_wire(network)} ({_amount(network)})", network.kind
+    if kind == "loopback":
         if claim.on_device and copies.staged:
-            return Verdict("staged", f"staged through host memory, {text}", rests_on=kind)
-        return Verdict("loopback", text, rests_on=kind)
-    if claim.on_device and copies.counted:
-        staged = copies.down >= ENOUGH or copies.up >= ENOUGH
-        text += ", staged through host memory" if staged else ", straight from and to the GPUs' memory"
-        return Verdict("staged" if staged else "network", text, rests_on=kind)
-    return Verdict("network", text, rests_on=kind)
+            return WireVerdict("staged", f"staged through host memory, {text}", rests_on=kind)
+        return WireVerdict("loopback", text, rests_on=kind)
+    if not (claim.on_device and copies.counted):
+        return WireVerdict("network", text, rests_on=kind)
+    if copies.down >= ENOUGH or copies.up >= ENOUGH:
+        return WireVerdict("staged", f"{text}, staged through host memory", rests_on=kind)
+    return WireVerdict("network", f"{text}, directly from and to GPU memory", rests_on=kind)
 
 
-def _between_gpus(claim: Claim, found: Mapping[str, Sharing], copies: _Copies) -> Verdict:
+def _between_hosts(found: Mapping[str, WireShare]) -> WireVerdict:
+    """No network took all of the payload."""
+    usable = [share for kind, share in found.items() if kind in NETWORKS and share.usable]
+    if not usable:
+        return _unknown(found)
+    best = max(usable, key=lambda share: share.least)
+    return WireVerdict(
+        "unknown", f"no interface whose counters can be read shows all of the bytes (at most {_said(best)})"
+    )
+
+
+def _between_gpus(claim: Claim, found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
     if claim.devices < 2:
-        return Verdict("inside", "inside one GPU, which the ranks share")
-    link = next((found[kind] for kind in GPU_LINKS if kind in found), None)
-    pcie = found.get("pcie")
-    # What is staged crosses PCIe both ways; commands and their answers need not.
-    if link and link.carried and not (pcie and pcie.told and pcie.least > 0.5):
-        return Verdict("direct", f"direct over {_wire(link)} ({_amount(link)})", rests_on=link.kind)
-    if copies.direct:
-        return Verdict("direct", f"direct: copied from GPU to GPU ({100 * copies.peer:.0f} % of the bytes)")
-    # The driver's own count is exact where a few small messages are lost among commands.
-    counted_better = copies.staged and pcie is not None and pcie.doubt > WANTED_DOUBT
-    if pcie and pcie.carried and (link is None or link.silent) and not counted_better:
-        if claim.direct and copies.counted and max(copies.down, copies.up) <= NOTHING:
-            return Verdict("direct", f"direct over PCIe ({_amount(pcie)})", rests_on="pcie")
-        if copies.staged or not claim.direct:
-            text = f"staged through host memory over PCIe ({_amount(pcie)})"
-            return Verdict("staged", text, rests_on="pcie")
-        text = f"over PCIe ({_amount(pcie)}): through host memory, or straight between the GPUs"
-        return Verdict("pcie", text, rests_on="pcie")
-    # What a library tells its GPU is copied, too, and may be more than a few small messages.
-    open_question = link is not None and not link.silent and claim.direct
-    if copies.staged and not (open_question and copies.beyond):
-        return Verdict(
-            "staged",
-            "staged through host memory: "
-            f"{100 * copies.down:.0f} % of the bytes copied to the host, {100 * copies.up:.0f} % from it",
-            rests_on=link.kind if open_question and link else None,
-        )
-    moved = [share for share in (link, pcie) if share and share.told and not share.silent]
-    if moved:
-        return Verdict("mixed", "mixed: " + ", ".join(f"{_said(share)}" for share in moved))
-    return Verdict("unknown", _doubtful(found))
+        return WireVerdict("inside", "inside one GPU, which the ranks share")
+    link, pcie = _gpu_link(found), found.get("pcie")
+    # Staged data crosses PCIe in both directions; commands and their answers need not.
+    if link and link.carried and not (pcie and pcie.usable and pcie.least > 0.5):
+        return WireVerdict("direct", f"direct over {_wire(link)} ({_amount(link)})", rests_on=link.kind)
+    if copies.avoid_host and copies.peer >= ENOUGH:
+        share = f"{100 * copies.peer:.0f} % of the bytes"
+        return WireVerdict("direct", f"direct: copied from GPU to GPU ({share})")
+    # The driver's own count is exact; a few small messages disappear among commands on PCIe.
+    counted_better = copies.staged and pcie is not None and pcie.uncertainty > WANTED_UNCERTAINTY
+    if pcie and pcie.carried and (link is None or link.no_traffic) and not counted_better:
+        return _over_pcie(claim, pcie, copies)
+    # A library also copies commands to its GPU, which may be more than a few small messages.
+    open_question = link is not None and not link.no_traffic and claim.direct
+    if copies.staged and not (open_question and copies.beyond_payload):
+        down, up = f"{100 * copies.down:.0f} %", f"{100 * copies.up:.0f} %"
+        text = f"staged through host memory: {down} of the bytes copied to the host, {up} from it"
+        return WireVerdict("staged", text, rests_on=link.kind if open_question and link else None)
+    moved = _with_traffic(share for share in (link, pcie) if share)
+    return WireVerdict("mixed", "mixed: " + ", ".join(map(_said, moved))) if moved else _unknown(found)
 
 
-def _in_memory(found: Mapping[str, Sharing]) -> Verdict:
+def _over_pcie(claim: Claim, pcie: WireShare, copies: _Copies) -> WireVerdict:
+    over = f"over PCIe ({_amount(pcie)})"
+    if claim.direct and copies.avoid_host:
+        return WireVerdict("direct", f"direct {over}", rests_on="pcie")
+    if copies.staged or not claim.direct:
+        return WireVerdict("staged", f"staged through host memory {over}", rests_on="pcie")
+    return WireVerdict("pcie", f"{over}: through host memory, or directly between the GPUs", rests_on="pcie")
+
+
+def _in_memory(found: Mapping[str, WireShare]) -> WireVerdict:
     networks = [share for kind, share in found.items() if kind in NETWORKS]
     if not networks:
-        return Verdict("unknown", "nothing here counts bytes")
-    if all(share.silent for share in networks):
-        return Verdict("shared memory", "through shared memory: every network interface stayed silent")
-    busy = [share for share in networks if share.told and not share.silent]
-    if busy:
-        return Verdict("mixed", "mixed: " + ", ".join(map(_said, busy)) + ", the rest through shared memory")
-    return Verdict("unknown", _doubtful(found))
+        return WireVerdict("unknown", NO_COUNTERS)
+    if all(share.no_traffic for share in networks):
+        return WireVerdict("shared memory", "through shared memory: no traffic on any network interface")
+    busy = ", ".join(map(_said, _with_traffic(networks)))
+    return WireVerdict("mixed", f"mixed: {busy}, the rest through shared memory") if busy else _unknown(found)
 
 
-def _suspicion(claim: Claim, verdict: Verdict, found: Mapping[str, Sharing]) -> str | None:
-    """What a path promises, and its wires deny."""
+def _suspicion(claim: Claim, verdict: WireVerdict, found: Mapping[str, WireShare]) -> str | None:
+    """What the path declares and the counters contradict."""
+    pcie, link = found.get("pcie"), _gpu_link(found)
     if claim.intra_rank:
-        return _stayed(claim, found)
-    if not claim.direct or claim.devices < 2 or claim.hosts > 1:
-        return None
-    if verdict.verdict == "staged":
-        return f"{claim.path} was to go straight between the GPUs, but {verdict.text}"
-    link = next((found[kind] for kind in GPU_LINKS if kind in found), None)
-    if link and link.silent:
-        return f"{claim.path} was to go straight between the GPUs, but {WORDS[link.kind]} stayed silent"
+        if claim.crosses and pcie and pcie.no_traffic:
+            return (
+                f"{claim.path} is declared to cross PCIe, but the counters show no traffic on PCIe: "
+                "source and destination lie on the same side of it"
+            )
+    elif claim.direct and claim.devices > 1 and claim.hosts == 1:
+        if verdict.verdict == "staged":
+            return f"{claim.path} is declared direct, but the counters show staging: {verdict.text}"
+        if link and link.no_traffic:
+            wire = WORDS[link.kind]
+            return f"{claim.path} is declared direct, but the counters show no traffic on {wire}"
     return None
 
 
-def _stayed(claim: Claim, found: Mapping[str, Sharing]) -> str | None:
-    """A copy between host and GPU that never left the GPU."""
-    pcie = found.get("pcie")
-    if claim.crosses and pcie and pcie.silent:
-        return f"{claim.path} was to cross PCIe, which stayed silent: the data lay on one side of it"
-    return None
+def _gpu_link(found: Mapping[str, WireShare]) -> WireShare | None:
+    return next((found[kind] for kind in GPU_LINKS if kind in found), None)
 
 
-def _wire(share: Sharing) -> str:
+def _with_traffic(found: Iterable[WireShare]) -> list[WireShare]:
+    return [share for share in found if share.usable and not share.no_traffic]
+
+
+def _wire(share: WireShare) -> str:
     word = WORDS.get(share.kind, "")
     if share.kind not in NETWORKS or share.kind == "loopback":
         return word
     return " ".join(filter(None, (word, " and ".join(share.names))))
 
 
-def _percent(share: Sharing) -> str:
-    doubt = "" if share.doubt <= WANTED_DOUBT else f", give or take {100 * share.doubt:.0f} %"
-    return f"{100 * share.least:.0f} %{doubt}"
+def _percent(share: WireShare) -> str:
+    within = share.uncertainty <= WANTED_UNCERTAINTY
+    return f"{100 * share.least:.0f} %" + ("" if within else f" +/- {100 * share.uncertainty:.0f} %")
 
 
-def _amount(share: Sharing) -> str:
+def _amount(share: WireShare) -> str:
     """Small messages travel in larger packets, all of which is counted."""
     if share.least >= 2:
         return f"{share.least:.1f} bytes counted for each one sent"
     return f"{_percent(share)} of the bytes"
 
 
-def _said(share: Sharing) -> str:
+def _said(share: WireShare) -> str:
     return f"{_percent(share)} over {_wire(share)}"
 
 
-def _doubtful(found: Mapping[str, Sharing]) -> str:
+def _unknown(found: Mapping[str, WireShare]) -> WireVerdict:
+    """The reason why the counters do not decide."""
     if not found:
-        return "nothing here counts bytes"
-    if all(share.told for share in found.values()):
-        return "no wire whose counters can be read carried them"
-    return "too few bytes for the counters' steps and for what else was on the wires"
+        return WireVerdict("unknown", NO_COUNTERS)
+    if all(share.usable for share in found.values()):
+        return WireVerdict("unknown", "the bytes travelled over no wire whose counters can be read")
+    return WireVerdict("unknown", "traffic below the counters' granularity plus background")

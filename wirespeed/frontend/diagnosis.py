@@ -1,13 +1,18 @@
-"""What happened to a job step, in one line: who crashed, died or hung, where, and how we know."""
+"""What happened to a job step, in one line: who crashed, died or hung, where, and how that is known.
+
+`diagnose` asks an ordered list of rules; the first one that has an answer decides.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from wirespeed.job.messages import Message
-from wirespeed.job.outcome import Outcome, stack
+from wirespeed.job.outcome import Outcome, place_of, stack
 from wirespeed.job.status_page import RankState
 from wirespeed.units import format_size
 
@@ -26,186 +31,299 @@ _LAUNCHER_SAYS = (
 # One rank could not be started: the launcher then ends those that could.
 _NOT_LAUNCHED = re.compile(r"task \d+ launch failed")
 
-# Two launchers of one user that start and end at the same moment take each other's folder away.
+# Two launchers of one user that start and end at the same moment remove each other's folder.
 _PASSING = re.compile(r"PMIx server's listener thread failed to start")
 
 
 @dataclass(frozen=True)
-class Member:
-    """A rank as it introduced itself: this is all that is known here of one on another host."""
+class RankIdentity:
+    """A rank as it introduced itself: all that is known here of a rank on another host."""
 
     rank: int
     host: str
     pid: int
 
     def __str__(self) -> str:
-        return f"rank {self.rank} on {self.host} (pid {self.pid})"
+        return _who(self)
 
 
-Roster = Mapping[int, Member]
+@dataclass
+class Events:
+    """Everything that the front end has seen of a job step, collected until it ends."""
+
+    ranks: int = 0
+    here: str = ""
+    """Name of this host."""
+    roster: dict[int, RankIdentity] = field(default_factory=dict)
+    """Ranks that have introduced themselves."""
+    reports: dict[int, Message] = field(default_factory=dict)
+    """What ranks without progress reported of themselves."""
+    crashes: list[Message] = field(default_factory=list)
+    errors: list[Message] = field(default_factory=list)
+    watched: set[int] = field(default_factory=set)
+    """Ranks of this host whose processes were watched."""
+    seen_to_die: RankState | None = None
+    """Rank of this host whose process ended before the others'."""
+    finished: bool = False
+    """Whether all figures have arrived."""
+    log: deque[str] = field(default_factory=lambda: deque(maxlen=400))
+    """Lines that the launcher and libraries printed."""
+    states: dict[int, RankState] = field(default_factory=dict)
+    """Status pages of this host's ranks, by rank; of a hang as they were before any rank was woken."""
+    code: int | None = None
+    """Exit code of the launcher."""
+    quiet: float | None = None
+    """Seconds without a sign of progress, for a hang; None: the job step has ended."""
+
+    @cached_property
+    def first_dead(self) -> RankState | None:
+        """The rank of this host that died before the others; None where that is not certain.
+
+        The launcher may have ended it because of a rank on another host.
+        """
+        spoke = self._spoke
+        lost = (self.states.get(rank) for message in self.errors for rank in message.get("lost", ()))
+        # A rank that spoke and was gone before its process was watched may have been the first.
+        seen = None if any(map(self._gone_unwatched, spoke)) else self.seen_to_die
+        return next((state for state in lost if state and state.rank not in spoke), seen)
+
+    @cached_property
+    def started(self) -> bool:
+        return bool(self.roster or self.watched)
+
+    @cached_property
+    def victim(self) -> bool:
+        """Whether a rank died first that said nothing: crashes and errors of the others are its consequences.
+
+        Some libraries crash or return errors when their peer has died. A rank that ends with a code of its
+        own (for a device that does not exist) does so for its own reasons.
+        """
+        own_reasons = any(message.get("code", 1) != 1 for message in self.errors)
+        return bool(self.first_dead and self.first_dead.rank not in self._spoke and not own_reasons)
+
+    @cached_property
+    def launcher_said(self) -> Mapping[str, str | None]:
+        text = " ".join(self.log)  # launchers wrap their sentences
+        matches = (pattern.search(text) for pattern in _LAUNCHER_SAYS)
+        return next((match.groupdict() for match in matches if match), {})
+
+    @cached_property
+    def named(self) -> RankState | RankIdentity | None:
+        """The rank that the launcher means. A process number alone means one on its own host only."""
+        said = self.launcher_said
+        rank, pid, host = said.get("rank"), said.get("pid"), said.get("host") or ""
+        everyone: list[RankState | RankIdentity] = [*self.states.values(), *self.roster.values()]
+        for one in everyone:
+            by_pid = rank is None and str(one.pid) == pid and _same_host(one.host, host)
+            if str(one.rank) == rank or by_pid:
+                return one
+        on_host = [one for one in self.roster.values() if _same_host(one.host, host)]
+        if rank is None and pid is None and len(on_host) == 1:
+            return self.states.get(on_host[0].rank, on_host[0])
+        return RankIdentity(int(rank), host, int(pid)) if rank is not None and pid is not None else None
+
+    @cached_property
+    def dead(self) -> RankState | RankIdentity | None:
+        """The rank whose death ended the step: a remote one that the launcher names comes first."""
+        remote = self.named is not None and self.named.rank not in self.states
+        first = self.first_dead
+        return self.named if remote or first is None else self.states.get(first.rank, first)
+
+    @property
+    def how(self) -> str:
+        number = self.launcher_said.get("signal") or ""
+        meant = self.named and self.dead and self.named.rank == self.dead.rank
+        signal = meant and number.isdigit() and 0 < int(number) < 65
+        return f"was killed by signal {number}" if signal else "died"
+
+    @cached_property
+    def _spoke(self) -> set[int]:
+        return {message["rank"] for message in (*self.crashes, *self.errors)}
+
+    def _gone_unwatched(self, rank: int) -> bool:
+        """Whether this rank of this host was gone before its process was watched."""
+        identity = self.roster.get(rank)
+        return (identity is None or identity.host == self.here) and rank not in self.watched
 
 
-def crashed(crashes: Sequence[Message]) -> Outcome:
+Rule = Callable[[Events], "Outcome | None"]
+
+
+def diagnose(events: Events) -> Outcome:
+    """How the job step ended, by the first rule that applies."""
+    rules = AFTER_THE_END if events.quiet is None else WITHOUT_PROGRESS
+    outcome = next(outcome for rule in rules if (outcome := rule(events)) is not None)
+    return replace(outcome, log=list(events.log)[-40:])
+
+
+def _crashed(seen: Events) -> Outcome | None:
     """A rank reported the signal that kills it."""
-    first = crashes[0]
-    outcome = Outcome("crash", fault=first["fault"], stacks=[stack(message) for message in crashes])
-    outcome.blame(first)
+    if not seen.crashes or seen.victim:
+        return None
+    first = seen.crashes[0]
     where = f" in {first['fault']}" if first["fault"] else ""
     called = f", called from {first['call']}" if first["call"] else ""
-    outcome.text = f"rank {first['rank']} on {first['host']} was {first['state']}{where}{called}"
-    return outcome
+    text = f"rank {first['rank']} on {first['host']} was {first['state']}{where}{called}"
+    stacks = [stack(message) for message in seen.crashes]
+    return Outcome("crash", text, fault=first["fault"], stacks=stacks, **place_of(first))
 
 
-def refused(errors: Sequence[Message], states: dict[int, RankState]) -> Outcome:
+def _refused(seen: Events) -> Outcome | None:
     """A rank ended with an error of its own."""
-    first = errors[0]
-    outcome = Outcome("error", first["text"], first["rank"], code=first.get("code", 1))
-    outcome.stacks = [{"rank": first["rank"], "python": first.get("python", [])}]
-    state = states.get(first["rank"])
-    if state and state.path not in ("start", "end"):
-        outcome.bytes = state.bytes
-    return outcome
-
-
-def died(
-    states: dict[int, RankState],
-    first_dead: RankState | None,
-    roster: Roster,
-    started: bool,
-    code: int | None,
-    log: Sequence[str],
-) -> Outcome:
-    """The launcher ended, or a rank did, before the work was done.
-
-    `first_dead`: the one of this host that was seen to die before the others. It may have been ended because
-    of a rank on another host, so what the launcher says of such a rank comes first.
-    """
-    outcome = Outcome("death")
-    failed = next((line.strip() for line in log if _NOT_LAUNCHED.search(line)), None)
-    if failed and not roster:
-        outcome.what = "error"
-        outcome.text = f"the launcher could not start all ranks (exit code {code}): {failed[:200]}"
-        return outcome
-    said = _launcher_said(log) or {}
-    named = _named(said, states, roster)
-    remote = named is not None and named.rank not in states
-    dead = named if remote or first_dead is None else states.get(first_dead.rank, first_dead)
-    number = (said.get("signal") or "") if named and dead and named.rank == dead.rank else ""
-    how = f"was killed by signal {number}" if number.isdigit() and 0 < int(number) < 65 else "died"
-    peer = None if named else _lost_peer(dead, roster)
-    if peer and isinstance(dead, RankState):
-        outcome.rank, outcome.host = peer.rank, peer.host
-        outcome.bytes, outcome.iteration = dead.bytes, dead.iteration
-        outcome.text = (
-            f"{peer} died or cannot be reached: its MPI ended rank {dead.rank} on {dead.host} {dead.where()}"
-        )
-    elif isinstance(dead, RankState):
-        outcome.blame(dead)
-        outcome.text = f"rank {dead.rank} on {dead.host} (pid {dead.pid}) {how} {dead.where()}"
-    elif dead is not None:
-        outcome.rank, outcome.host = dead.rank, dead.host
-        witness = next((state for state in states.values() if state.call), None)
-        if witness:
-            outcome.bytes, outcome.iteration = witness.bytes, witness.iteration
-        seen = f"; rank {witness.rank} was {witness.where()}" if witness else ""
-        outcome.text = f"{dead} {how}{seen}"
-    elif started:
-        outcome.text = f"the launcher ended (exit code {code}) before the ranks were done"
-    else:
-        lines = (line.strip() for line in log)
-        hint = next((line for line in lines if line and not line.startswith("---")), "it said nothing")
-        outcome.what = "error"
-        outcome.passing = any(_PASSING.search(line) for line in log)
-        outcome.text = f"the launcher could not start the ranks (exit code {code}): {hint[:200]}"
-    return outcome
-
-
-def _lost_peer(dead: RankState | Member | None, roster: Roster) -> Member | None:
-    """The rank on another host that a dead one waited for in an MPI call.
-
-    An MPI that loses the connection to a peer ends its own process: that one is first seen to die. A launcher
-    names whoever a signal has ended.
-    """
-    if not isinstance(dead, RankState) or not (dead.call or "").startswith("MPI_"):
+    if not seen.errors or seen.victim:
         return None
-    peer = roster.get(dead.peer)
-    return peer if peer and peer.host != dead.host else None
+    first = seen.errors[0]
+    state = seen.states.get(first["rank"])
+    size = state.bytes if state and state.path not in ("start", "end") else None
+    stacks = [{"rank": first["rank"], "python": first.get("python", [])}]
+    return Outcome(
+        "error", first["text"], first["rank"], bytes=size, code=first.get("code", 1), stacks=stacks
+    )
 
 
-def _launcher_said(log: Sequence[str]) -> dict[str, str | None] | None:
-    text = " ".join(log)  # launchers wrap their sentences
-    for pattern in _LAUNCHER_SAYS:
-        if match := pattern.search(text):
-            return match.groupdict()
-    return None
+def _finished(seen: Events) -> Outcome | None:
+    """Once the figures are complete, complaints of the launcher do not spoil them."""
+    return Outcome() if seen.finished else None
 
 
-def _named(
-    said: Mapping[str, str | None], states: Mapping[int, RankState], roster: Roster
-) -> RankState | Member | None:
-    """The rank that the launcher means. A process number alone means one on its own host only."""
-    rank, pid, host = said.get("rank"), said.get("pid"), said.get("host") or ""
-    everyone: list[RankState | Member] = [*states.values(), *roster.values()]
-    for one in everyone:
-        if str(one.rank) == rank or (rank is None and str(one.pid) == pid and _same_host(one.host, host)):
-            return one
-    there = [member for member in roster.values() if _same_host(member.host, host)]
-    if rank is None and pid is None and len(there) == 1:
-        return states.get(there[0].rank, there[0])
-    if rank is not None and pid is not None:
-        return Member(int(rank), host, int(pid))
-    return None
+def _not_all_started(seen: Events) -> Outcome | None:
+    failed = next((line.strip() for line in seen.log if _NOT_LAUNCHED.search(line)), None)
+    if not failed or seen.roster:
+        return None
+    return Outcome("error", f"the launcher could not start all ranks (exit code {seen.code}): {failed[:200]}")
+
+
+def _lost_its_peer(seen: Events) -> Outcome | None:
+    """A rank that waited in an MPI call for a rank on another host.
+
+    An MPI that loses the connection to a peer ends its own process, which is then the first seen to die. A
+    launcher names every rank that a signal has ended.
+    """
+    dead = seen.dead
+    if seen.named or not isinstance(dead, RankState) or not (dead.call or "").startswith("MPI_"):
+        return None
+    peer = seen.roster.get(dead.peer)
+    if peer is None or peer.host == dead.host:
+        return None
+    ended = f"its MPI ended rank {dead.rank} on {dead.host} {dead.where()}"
+    text = f"{peer} died or is unreachable: {ended}"
+    return Outcome("death", text, peer.rank, peer.host, bytes=dead.bytes, iteration=dead.iteration)
+
+
+def _died_here(seen: Events) -> Outcome | None:
+    dead = seen.dead
+    if not isinstance(dead, RankState):
+        return None
+    return Outcome("death", f"{_who(dead)} {seen.how} {dead.where()}", **place_of(dead))
+
+
+def _died_elsewhere(seen: Events) -> Outcome | None:
+    """A rank of this host in a call shows how far the work was."""
+    if seen.dead is None:
+        return None
+    other = next((state for state in seen.states.values() if state.call), None)
+    outcome = Outcome("death", f"{seen.dead} {seen.how}", seen.dead.rank, seen.dead.host)
+    if other:
+        outcome.text += f"; rank {other.rank} was {other.where()}"
+        outcome.bytes, outcome.iteration = other.bytes, other.iteration
+    return outcome
+
+
+def _launcher_ended(seen: Events) -> Outcome | None:
+    text = f"the launcher ended (exit code {seen.code}) before the ranks were done"
+    return Outcome("death", text) if seen.started else None
+
+
+def _not_started(seen: Events) -> Outcome:
+    lines = (line.strip() for line in seen.log)
+    hint = next((line for line in lines if line and not line.startswith("---")), "it printed nothing")
+    text = f"the launcher could not start the ranks (exit code {seen.code}): {hint[:200]}"
+    return Outcome("error", text, passing=any(_PASSING.search(line) for line in seen.log))
+
+
+def _halted(seen: Events) -> Outcome | None:
+    states = list(seen.states.values())
+    halted = [state for state in states if state.stopped] + [state for state in states if state.gone]
+    if not halted:
+        return None
+    state = halted[0]
+    word = "is stopped (SIGSTOP)" if state.stopped else "is gone"
+    text = f"{_who(state)} {word} {state.where()}"
+    other = next((other for other in states if other.rank != state.rank and other.call), None)
+    text += f"; rank {other.rank} waits {other.where()}" if other else ""
+    return _hang(seen, text, state)
+
+
+def _unanswering(seen: Events) -> Outcome | None:
+    """A rank of another host that does not report, and that the others wait for."""
+    missing = (rank for rank in range(seen.ranks) if rank not in seen.reports and rank not in seen.states)
+    rank, first = next(missing, None), _lowest_report(seen)
+    if rank is None or first is None:
+        return None
+    identity = seen.roster.get(rank)
+    waits = f"rank {first['rank']} on {first['host']} waits {_where(first)}"
+    text = (
+        f"{identity or f'rank {rank}'} does not answer (it is stopped, or its host is unreachable); {waits}"
+    )
+    outcome = _hang(seen, text, first)
+    outcome.rank, outcome.host = rank, identity.host if identity else None
+    return outcome
+
+
+def _all_report(seen: Events) -> Outcome | None:
+    first = _lowest_report(seen)
+    if first is None:
+        return None
+    fault = f" ({first['fault']})" if first["fault"] else ""
+    who = _who(RankIdentity(first["rank"], first["host"], first["pid"]))
+    return _hang(seen, f"no progress for {seen.quiet:.0f} s: {who} sits {_where(first)}{fault}", first)
+
+
+def _pages_alone(seen: Events) -> Outcome | None:
+    if not seen.states:
+        return None
+    last = min(seen.states.values(), key=lambda state: (state.iteration, state.rank))
+    return _hang(seen, f"no progress for {seen.quiet:.0f} s: {_who(last)} sits {last.where()}", last)
+
+
+def _no_sign(seen: Events) -> Outcome:
+    if not seen.roster:
+        return _hang(seen, f"the ranks did not start within {seen.quiet:.0f} s")
+    why = "they are stopped, or their hosts are unreachable"
+    return _hang(seen, f"no rank has answered for {seen.quiet:.0f} s: {why}")
+
+
+AFTER_THE_END: tuple[Rule, ...] = (
+    _crashed,
+    _refused,
+    _finished,
+    _not_all_started,
+    _lost_its_peer,
+    _died_here,
+    _died_elsewhere,
+    _launcher_ended,
+    _not_started,
+)
+WITHOUT_PROGRESS: tuple[Rule, ...] = (_halted, _unanswering, _all_report, _pages_alone, _no_sign)
+
+
+def _hang(seen: Events, text: str, one: Message | RankState | None = None) -> Outcome:
+    stacks = [stack(seen.reports[rank]) for rank in sorted(seen.reports)]
+    return Outcome("hang", text, stacks=stacks, **(place_of(one) if one else {}))
+
+
+def _lowest_report(seen: Events) -> Message | None:
+    """The report from the earliest iteration: the others wait for that rank."""
+    return min(seen.reports.values(), key=lambda report: (report["iteration"], report["rank"]), default=None)
+
+
+def _who(one: RankState | RankIdentity) -> str:
+    return f"rank {one.rank} on {one.host} (pid {one.pid})"
 
 
 def _same_host(one: str, other: str) -> bool:
-    """Launchers and kernels differ in whether a host's name has its domain behind it."""
+    """Launchers and kernels differ in whether a host's name includes its domain."""
     return one.split(".")[0] == other.split(".")[0]
-
-
-def hung(
-    states: Sequence[RankState], reports: dict[int, Message], roster: Roster, ranks: int, silent: float
-) -> Outcome:
-    """Nothing moves: names the rank that the others wait for. `states` as they were before any was woken."""
-    outcome = Outcome("hang", stacks=[stack(reports[rank]) for rank in sorted(reports)])
-    heard = sorted(reports.values(), key=lambda report: (report["iteration"], report["rank"]))
-    halted = [state for state in states if state.stopped] + [state for state in states if state.gone]
-    here = {state.rank for state in states}
-    missing = [rank for rank in range(ranks) if rank not in reports and rank not in here]
-    if halted:
-        state = halted[0]
-        others = [other for other in states if other.rank != state.rank and other.call]
-        waiting = f"; rank {others[0].rank} waits {others[0].where()}" if others else ""
-        word = "is stopped (SIGSTOP)" if state.stopped else "is gone"
-        outcome.blame(state)
-        outcome.text = f"rank {state.rank} on {state.host} (pid {state.pid}) {word} {state.where()}{waiting}"
-    elif heard and missing:
-        outcome.blame(heard[0])
-        culprit = roster.get(missing[0])
-        outcome.rank, outcome.host = missing[0], culprit.host if culprit else None
-        outcome.text = (
-            f"{culprit or f'rank {missing[0]}'} is silent (stopped, or its host is cut off); "
-            f"rank {heard[0]['rank']} on {heard[0]['host']} waits {_where(heard[0])}"
-        )
-    elif heard:
-        first = heard[0]
-        outcome.blame(first)
-        fault = f" ({first['fault']})" if first["fault"] else ""
-        outcome.text = (
-            f"no progress for {silent:.0f} s: rank {first['rank']} on {first['host']} (pid {first['pid']}) "
-            f"sits {_where(first)}{fault}"
-        )
-    elif states:
-        slowest = min(states, key=lambda state: (state.iteration, state.rank))
-        outcome.blame(slowest)
-        outcome.text = (
-            f"no progress for {silent:.0f} s: rank {slowest.rank} on {slowest.host} (pid {slowest.pid}) "
-            f"sits {slowest.where()}"
-        )
-    elif roster:
-        outcome.text = f"no sign of any rank for {silent:.0f} s: they are stopped, or their hosts are cut off"
-    else:
-        outcome.text = f"the ranks did not start within {silent:.0f} s"
-    return outcome
 
 
 def _where(report: Message) -> str:

@@ -30,7 +30,7 @@ from wirespeed.job.path_selection import select
 from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder, read_pages, sweep
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
-from wirespeed.launch import Place
+from wirespeed.launch import LaunchedRank
 from wirespeed.paths import Path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.communicator import Communicator
@@ -52,8 +52,8 @@ _DAEMONS = {
 
 
 def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
-    """Measures as one rank of the comm that a launcher started."""
-    place = launch.place()
+    """Measures as one rank of the job that a launcher started."""
+    place = launch.launched_rank()
     assert place is not None
     try:
         return _measure(plan, observe, place)
@@ -66,7 +66,7 @@ def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
         os._exit(int(code))
 
 
-def expected_job(plan: Plan, place: Place) -> tuple[ExpectedJob, dict[str, str]]:
+def expected_job(plan: Plan, place: LaunchedRank) -> tuple[ExpectedJob, dict[str, str]]:
     """The MPI that the launcher belongs to, and the environment its library needs."""
     if plan.mpi:
         found: mpi.Mpi | None = mpi.choose(plan.mpi)
@@ -103,7 +103,7 @@ def _of_ancestors() -> mpi.Mpi | None:
     return None
 
 
-def _of_environment(place: Place) -> mpi.Mpi | None:
+def _of_environment(place: LaunchedRank) -> mpi.Mpi | None:
     """Under a batch system: an MPI of the kind whose start-up protocol it speaks."""
     openmpi = "PMIX_RANK" in os.environ
     for candidate in mpi.all_mpis():
@@ -141,7 +141,7 @@ class _Voice:
                 os.write(2, text.encode())
 
 
-def _measure(plan: Plan, observe: Observer, place: Place) -> ExitCode:
+def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     from wirespeed.rank.path_run import PathRunner
 
     if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks is None:
@@ -230,7 +230,12 @@ class _Recorder:
         self._accepted = False
 
     def begin(
-        self, opened: Core, comm: Communicator, place: Place, ranks: list[Any], variables: dict[str, str]
+        self,
+        opened: Core,
+        comm: Communicator,
+        place: LaunchedRank,
+        ranks: list[Any],
+        variables: dict[str, str],
     ) -> None:
         self._where, self._ranks = (opened, comm, place, ranks, variables), ranks
         clock = {"cost_s": opened.lib.ws_clock_cost(), "resolution_s": opened.lib.ws_clock_resolution()}

@@ -1,4 +1,4 @@
-"""Watches one job step: passes on what its ranks say, and names the rank that hung or died."""
+"""Watches one job step: passes on its ranks' messages, and names the rank that hung or died."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import selectors
 import signal
 import subprocess
 import time
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from wirespeed.frontend import diagnosis, shm_cleanup
-from wirespeed.frontend.diagnosis import Member
+from wirespeed.frontend import shm_cleanup
+from wirespeed.frontend.diagnosis import Events, RankIdentity, diagnose
 from wirespeed.host.tether import tethered
 from wirespeed.job.messages import Message, parse
 from wirespeed.job.outcome import Outcome
@@ -26,28 +25,27 @@ SLOW_LAUNCHER = 8.0
 """Seconds that a launcher may take to end a job one of whose ranks has died."""
 
 
-Ready = tuple[selectors.SelectorKey, int]
-
-
 class JobStep:
     """A launcher's process and the ranks under it."""
 
     def __init__(
         self, command: list[str], environment: Mapping[str, str], pages: Path, ranks: int, startup: float
     ) -> None:
-        self._pages, self._ranks, self._startup = pages, ranks, startup
+        self._pages, self._startup = pages, startup
+        self._seen = Events(ranks, os.uname().nodename)
         self.outcome = Outcome()
         self._segments = shm_cleanup.segments()
-        self._log: deque[str] = deque(maxlen=400)
         self._partial = {"out": b"", "err": b""}
-        self._finished = self._greeted = False
-        self._reports: dict[int, Message] = {}
-        self._errors: list[Message] = []
-        self._crashes: list[Message] = []
-        self._dead: list[RankState] = []
-        self._first_alone = False
-        self._roster: dict[int, Member] = {}
-        self._handles: dict[int, RankState] = {}
+        self._death = False
+        self._handles: set[int] = set()
+        self._last_sign = time.monotonic()
+        self._takes: dict[str, Callable[[Message], object]] = {
+            "hello": self._greet,
+            "stuck": lambda message: self._seen.reports.update({message["rank"]: message}),
+            "crash": self._seen.crashes.append,
+            "error": self._seen.errors.append,
+            "done": lambda _: setattr(self._seen, "finished", True),
+        }
         self._selector = selectors.DefaultSelector()
         self._process = subprocess.Popen(
             tethered(command),
@@ -70,82 +68,58 @@ class JobStep:
             self._end()
 
     def _watch(self) -> Iterator[Message]:
-        last_sign = time.monotonic()
         progress: object = None
         first_report = first_death = 0.0
         while True:
-            for message in self._receive(0.1):
-                last_sign = time.monotonic()
-                if message["kind"] == "stuck":
-                    self._reports[message["rank"]] = message
-                elif message["kind"] == "crash":
-                    self._crashes.append(message)
-                elif message["kind"] == "error":
-                    self._errors.append(message)
-                elif message["kind"] == "done":
-                    self._finished = True
-                else:
-                    if message["kind"] == "hello":
-                        self._greet(message)
-                    yield message
-            if self._process.poll() is not None:
-                for message in self._receive(0.0):
-                    if message["kind"] not in ("stuck", "crash", "error", "done"):
-                        yield message
-                    self._finished = self._finished or message["kind"] == "done"
-                    if message["kind"] == "crash":
-                        self._crashes.append(message)
-                    if message["kind"] == "error":
-                        self._errors.append(message)
-                return self._judge_end()
+            ended = self._process.poll() is not None
+            yield from self._messages(0.0 if ended else 0.1)
             now = time.monotonic()
+            if first_death and now - first_death > SLOW_LAUNCHER:
+                ended = True
             states = read_pages(self._pages)
+            if ended:
+                return self._diagnose(states)
             self._follow(states)
             if (seen := [(state.rank, state.iteration, state.stages) for state in states]) != progress:
-                progress, last_sign = seen, now
-            if self._reports and not first_report:
-                first_report = now
-            if (self._dead or self._errors) and not first_death:
-                first_death = now
-            if first_death and now - first_death > SLOW_LAUNCHER:
-                return self._judge_end()
-            limit = self._limit(states)
-            if (first_report and now - first_report > GRACE) or now - last_sign > limit:
-                return self._judge_hang(states, now - last_sign)
+                progress, self._last_sign = seen, now
+            first_report = first_report or (now if self._seen.reports else 0.0)
+            first_death = first_death or (now if self._death or self._seen.errors else 0.0)
+            quiet = now - self._last_sign
+            if (first_report and now - first_report > GRACE) or quiet > self._limit(states):
+                self._wake(states)
+                return self._diagnose(states, quiet)
+
+    def _messages(self, wait: float) -> Iterator[Message]:
+        """Takes in what ranks report of themselves; yields what the recorder needs."""
+        for message in self._receive(wait):
+            self._last_sign = time.monotonic()
+            kind = message["kind"]
+            if take := self._takes.get(kind):
+                take(message)
+            if kind == "hello" or not take:
+                yield message
 
     def _greet(self, hello: Message) -> None:
-        self._greeted = True
         for rank in hello["ranks"]:
-            self._roster[rank["rank"]] = Member(rank["rank"], rank["host"], rank["pid"])
+            self._seen.roster[rank["rank"]] = RankIdentity(rank["rank"], rank["host"], rank["pid"])
 
     def _limit(self, states: list[RankState]) -> float:
         """Seconds of silence after which the step is taken to hang, though no rank reported."""
-        if not self._greeted:
+        if not self._seen.roster:
             return self._startup + 5.0
         return max([state.timeout for state in states], default=self._startup) + 5.0
 
     def _receive(self, wait: float) -> Iterator[Message]:
         ready = self._selector.select(wait)
-        if not self._dead:
-            ready = self._first_dead(ready)
+        ended = [key for key, _ in ready if isinstance(key.data, RankState)]
+        if ended and not self._death:
+            self._death, self._seen.seen_to_die = True, _first_dead([key.data for key in ended])
+        for key in ended:
+            self._selector.unregister(key.fileobj)
+            os.close(key.fd)
         for key, _ in ready:
-            if isinstance(key.data, RankState):
-                self._selector.unregister(key.fileobj)
-                os.close(key.fd)
-                self._dead.append(key.data)
-                continue
-            yield from self._read(key.fileobj, key.data)  # type: ignore[arg-type]
-
-    def _first_dead(self, ready: list[Ready]) -> list[Ready]:
-        """Puts the rank that died first, as far as one can tell, in front of the others.
-
-        Several at once: the launcher has already killed the rest. It has looked after the first one by then,
-        which is no zombie any more.
-        """
-        ended = [one for one in ready if isinstance(one[0].data, RankState)]
-        gone = [one for one in ended if not process_state(one[0].data.pid)]
-        self._first_alone = len(ended) == 1 or len(gone) == 1
-        return sorted(ready, key=lambda one: one not in gone) if len(gone) == 1 else ready
+            if key not in ended:
+                yield from self._read(key.fileobj, key.data)  # type: ignore[arg-type]
 
     def _read(self, pipe: BinaryIO, name: str) -> Iterator[Message]:
         while True:
@@ -161,66 +135,39 @@ class JobStep:
             for raw in lines:
                 printed, message = parse(raw.decode(errors="replace"))
                 if printed.strip():
-                    self._log.append(printed.rstrip()[:2000])
+                    self._seen.log.append(printed.rstrip()[:2000])
                 if message is not None:
                     yield message
 
     def _follow(self, states: list[RankState]) -> None:
         """Waits on each local rank's process too, so that the first to die is known."""
         for state in states:
-            if state.pid in self._handles or state.rank in self._reports:
+            if state.pid in self._handles or state.rank in self._seen.reports:
                 continue
-            self._handles[state.pid] = state
+            self._handles.add(state.pid)
+            self._seen.watched.add(state.rank)
             with suppress(OSError):
                 handle = os.pidfd_open(state.pid)
                 self._selector.register(handle, selectors.EVENT_READ, state)
 
-    def _judge_end(self) -> None:
-        """The launcher has ended, or a rank has: what happened?"""
-        states = {state.rank: state for state in read_pages(self._pages)}
-        first = self._dead[0] if self._dead and self._first_alone else None
-        # Some libraries crash or return errors when their peer has died: that is not the cause.
-        # Whoever speaks ends right after, and only then the launcher kills the others.
-        spoke = {message["rank"] for message in [*self._crashes, *self._errors]}
-        lost = (states.get(rank) for message in self._errors for rank in message.get("lost", ()))
-        if any(self._unwatched(rank) for rank in spoke):
-            first = None  # He may have been the first.
-        first = next((state for state in lost if state and state.rank not in spoke), first)
-        victim = first is not None and first.rank not in spoke
-        # What a rank refuses by itself (a device that is not there) no other's death has caused.
-        victim = victim and not any(message.get("code", 1) != 1 for message in self._errors)
-        if self._crashes and not victim:
-            self.outcome = diagnosis.crashed(self._crashes)
-        elif self._errors and not victim:
-            self.outcome = diagnosis.refused(self._errors, states)
-        elif not self._finished:
-            # Once the figures are complete, a launcher that grumbles does not spoil them.
-            started = self._greeted or bool(self._handles)
-            code = self._process.poll()
-            self.outcome = diagnosis.died(states, first, self._roster, started, code, list(self._log))
-        self.outcome.log = list(self._log)[-40:]
+    def _diagnose(self, states: list[RankState], quiet: float | None = None) -> None:
+        """`quiet`: seconds without progress, of a hang; None: the launcher has ended, or a rank has."""
+        self._seen.states = {state.rank: state for state in states}
+        self._seen.code, self._seen.quiet = self._process.poll(), quiet
+        self.outcome = diagnose(self._seen)
 
-    def _unwatched(self, rank: int) -> bool:
-        """Was this rank of this host gone before anybody watched its process?"""
-        member = self._roster.get(rank)
-        here = member is None or member.host == os.uname().nodename
-        return here and rank not in {state.rank for state in self._handles.values()}
-
-    def _judge_hang(self, states: list[RankState], silent: float) -> None:
-        """Wakes who sleeps just long enough to name its frames, then judges."""
+    def _wake(self, states: list[RankState]) -> None:
+        """Wakes stopped ranks just long enough to name their frames."""
         for state in states:
-            if state.rank not in self._reports and not state.gone:
+            if state.rank not in self._seen.reports and not state.gone:
                 ask_for_stack(self._pages / f"{state.rank}.page")
                 self._signal(state.pid, signal.SIGRTMIN + 7)
                 if state.stopped:
                     self._signal(state.pid, signal.SIGCONT)
         deadline = time.monotonic() + 1.2
-        while time.monotonic() < deadline and any(state.rank not in self._reports for state in states):
-            for message in self._receive(0.1):
-                if message["kind"] == "stuck":
-                    self._reports[message["rank"]] = message
-        self.outcome = diagnosis.hung(states, self._reports, self._roster, self._ranks, silent)
-        self.outcome.log = list(self._log)[-40:]
+        while time.monotonic() < deadline and any(state.rank not in self._seen.reports for state in states):
+            for _ in self._messages(0.1):
+                pass
 
     @staticmethod
     def _signal(pid: int, number: int) -> None:
@@ -258,3 +205,14 @@ class JobStep:
                 file.unlink(missing_ok=True)
             self._pages.rmdir()
         shm_cleanup.remove_new(self._segments)
+
+
+def _first_dead(ended: list[RankState]) -> RankState | None:
+    """The rank that died first of those that ended at the same moment; None where it is not certain.
+
+    The launcher has killed the others. It has reaped the first one by then, which is no zombie any more.
+    """
+    if len(ended) == 1:
+        return ended[0]
+    gone = [state for state in ended if not process_state(state.pid)]
+    return gone[0] if len(gone) == 1 else None

@@ -49,7 +49,7 @@ def discover(plan: Plan) -> Machine:
 
 def measure(plan: Plan, observe: Observer) -> ExitCode:
     """Measures the plan: in this process if a launcher made it a rank, else in job steps of its own."""
-    if launch.place():
+    if launch.launched_rank():
         from wirespeed.frontend.in_launcher import measure_inside
 
         return measure_inside(plan, observe)

@@ -15,12 +15,12 @@ LIBRARY_NAME = "libwirespeed.so"
 
 
 class NativeError(Exception):
-    """A call of the core failed; the text names the outside call, its arguments and its own words."""
+    """A call of the core failed; the text names the library call, its arguments and its error message."""
 
     def __init__(self, text: str, lack: bool = False) -> None:
         super().__init__(text)
         self.lack = lack
-        """The machine lacks something, rather than something went wrong."""
+        """Whether the machine lacks something, rather than that something went wrong."""
 
 
 def _locate(name: str) -> Path:
@@ -68,14 +68,11 @@ class Core:
         self.ffi.cdef(declarations(_locate("wirespeed_test.h").read_text()))
         return self.lib
 
-    def error(self) -> str:
-        return self.text(self.lib.ws_error())
-
     def text(self, pointer: Any) -> str:
         return str(self.ffi.string(pointer).decode(errors="replace"))
 
     def described(self, pointer: Any) -> dict[str, Any]:
-        """What a transport or a program says of itself."""
+        """The description of a transport or a program, from its JSON."""
         found: dict[str, Any] = json.loads(self.text(self.check(pointer)))
         return found
 
@@ -85,7 +82,7 @@ class Core:
         if raised is not None and not isinstance(raised, Exception):
             raise raised
         if result == -1 or result == self.ffi.NULL:
-            raise NativeError(self.error(), bool(self.lib.ws_error_is_lack())) from raised
+            raise NativeError(self.text(self.lib.ws_error()), bool(self.lib.ws_error_is_lack())) from raised
         return result
 
     def callback(self, declaration: str) -> Callable[[Callable[..., int]], Any]:
@@ -101,7 +98,7 @@ class Core:
         return made
 
     def device_count(self, kind: str) -> int:
-        """How many devices of a kind there are. Raises NativeError saying why none can be used."""
+        """Number of devices of a kind. Raises NativeError that says why none can be used."""
         return int(self.check(self.lib.ws_device_count(kind.encode())))
 
     def open_device(self, kind: str, index: int) -> Any:

@@ -1,4 +1,4 @@
-"""Vendors' libraries that pip installed: where they are, so that the core and MPI can open them.
+"""Vendors' libraries that pip installed: their files, so that the core and MPI can open them.
 
 WIRESPEED_LIBRARY_NCCL=/path/libnccl.so.2 names another file; so for every library that the core opens.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -25,7 +26,7 @@ _LOADED = {
     },
     "nvshmem": {"cuda": ("libnvshmem_host.so.3", "pip install nvidia-nvshmem-cu13")},
 }
-"""By kind of device: the name that the core opens where no file is known, and where to get it."""
+"""Per kind of device: the name that the core opens where no file is known, and how to install it."""
 
 _GIVEN = "WIRESPEED_LIBRARY_"
 
@@ -34,16 +35,9 @@ def _search(patterns: tuple[str, ...]) -> Path | None:
     for entry in sys.path:
         folder = Path(entry or ".")
         for pattern in patterns:
-            found = sorted(
-                (
-                    path
-                    for path in folder.glob(pattern)
-                    if "alt" not in path.name and "builtins" not in path.name
-                ),
-                key=lambda path: path.name,
-            )
-            if found:
-                return found[-1]
+            files = (path for path in folder.glob(pattern) if not re.search("alt|builtins", path.name))
+            if newest := max(files, key=lambda path: path.name, default=None):
+                return newest
     return None
 
 
@@ -67,7 +61,7 @@ def ucx_folder() -> Path | None:
 
 
 def lacking(name: str, kind: str) -> str | None:
-    """What is missing of a library on this host, for devices of this kind; None: it is there."""
+    """Why a library cannot be opened on this host, for devices of this kind; None: it can."""
     loaded, remedy = _LOADED.get(name, {}).get(kind, ("", ""))
     known = known_libraries().get(name)
     if known is None and not loaded:

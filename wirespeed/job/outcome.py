@@ -1,4 +1,4 @@
-"""How a job step, or one size of it, ended: what the front end's diagnosis and the ranks say."""
+"""How a job step, or one size of it, ended: as the front end's diagnosis and the ranks state it."""
 
 from __future__ import annotations
 
@@ -23,25 +23,23 @@ class Outcome:
     iteration: int | None = None
     fault: str = ""
     code: int = 0
-    """The exit code that the failing rank asked for."""
+    """Exit code that the failing rank asks for."""
     passing: bool = False
-    """Nothing was started, and the same once more may well work."""
+    """Nothing was started, and a second attempt may well work."""
     stacks: list[dict[str, Any]] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
 
-    def blame(self, one: Message | RankState) -> None:
-        """Takes the place from a rank's own report, or from its page."""
-        if isinstance(one, RankState):
-            self.rank, self.host, self.call = one.rank, one.host, one.call
-            self.bytes, self.iteration = one.bytes, one.iteration
-            if one.path in ("start", "end"):
-                self.bytes = self.iteration = None
-        else:
-            self.rank, self.host, self.call = one["rank"], one["host"], one["call"]
-            self.bytes, self.iteration = one["bytes"], one["iteration"]
+
+def place_of(one: Message | RankState) -> dict[str, Any]:
+    """Rank, host, call, bytes and iteration of a rank, from its own report or from its status page."""
+    names = ("rank", "host", "call", "bytes", "iteration")
+    if not isinstance(one, RankState):
+        return {name: one[name] for name in names}
+    place = {name: getattr(one, name) for name in names}
+    return place | {"bytes": None, "iteration": None} if one.path in ("start", "end") else place
 
 
 def stack(message: Message) -> dict[str, Any]:
-    """The part of a rank's report that the record keeps."""
+    """The part of a rank's report that goes into the result file."""
     names = ("rank", "host", "pid", "state", "call", "peer", "native", "python")
     return {name: message.get(name) for name in names}

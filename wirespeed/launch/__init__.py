@@ -1,6 +1,6 @@
 """Launchers: how ranks are started, and how a process learns that it is one of them.
 
-Each module in this package has one `LAUNCHER`; a new one is found by being there.
+Each module in this package has one `LAUNCHER`. A new module is found without being listed anywhere.
 """
 
 from __future__ import annotations
@@ -9,18 +9,17 @@ import importlib
 import os
 import pkgutil
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.mpi import Mpi
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a launcher says that this process stands; -1: it does not say."""
+class LaunchedRank:
+    """This process's rank, as its launcher gives it; -1: the launcher does not say."""
 
     launcher: str
     rank: int
@@ -38,28 +37,30 @@ class Job:
     variables: Mapping[str, str]
 
 
-class Launcher(Protocol):
+class Launcher:
     """One way to start ranks."""
 
     name: str
     variables: tuple[str, str, str]
-    """Names of the rank's, the size's and the local rank's environment variables."""
-    starts_mpi: tuple[str, ...]
-    """Vendors whose ranks it starts; empty: it is no starter, only known from inside."""
+    """Names of the environment variables for rank, size and local rank."""
+    starts_mpi: tuple[str, ...] = ()
+    """Vendors whose ranks it starts; empty: it starts none, and is only recognised in a rank."""
     order: int
     """Batch systems (1-49) are preferred to a plain mpiexec (50 and more)."""
+    allocation: str = ""
+    """Environment variable of the batch system's allocation, in which alone it can start ranks."""
 
     def inside(self, environment: Mapping[str, str]) -> bool:
-        """Given that its variables are set: was this process really started by it?"""
-        ...
+        """Whether it really started this process, given that its variables are set."""
+        return True
 
     def usable(self, environment: Mapping[str, str]) -> bool:
-        """Can it start ranks here, outside of any other launcher?"""
-        ...
+        """Whether it can start ranks here, outside of any other launcher."""
+        return not self.allocation or (self.allocation in environment and bool(shutil.which(self.name)))
 
     def command(self, mpi: Mpi, job: Job) -> list[str]:
         """The command line that starts the job."""
-        ...
+        raise AssertionError(f"{self.name} starts no ranks")
 
 
 @cache
@@ -70,46 +71,41 @@ def all_launchers() -> tuple[Launcher, ...]:
     return tuple(sorted(found, key=lambda launcher: launcher.order))
 
 
-def _innermost_first() -> tuple[Launcher, ...]:
-    """An mpiexec inside an allocation inherits the batch system's variables: its own tell the truth."""
-    return all_launchers()[::-1]
+def _numbers(environment: Mapping[str, str] | None) -> Iterator[tuple[Launcher, tuple[int, int, int]]]:
+    """(rank, size, local rank) by each launcher's variables, the innermost launcher first.
 
-
-def _number(environment: Mapping[str, str], name: str) -> int:
-    try:
-        return int(environment[name])
-    except (KeyError, ValueError):
-        return -1
-
-
-def place(environment: Mapping[str, str] | None = None) -> Place | None:
-    """Where a launcher put this process; None when none started it."""
+    An mpiexec inside an allocation inherits the batch system's variables: its own are the right ones.
+    """
     environment = os.environ if environment is None else environment
-    for launcher in _innermost_first():
-        rank, size, local = (_number(environment, name) for name in launcher.variables)
-        if rank >= 0 and size > 0 and launcher.inside(environment):
-            return Place(launcher.name, rank, size, local)
+
+    def number(name: str) -> int:
+        try:
+            return int(environment[name])
+        except (KeyError, ValueError):
+            return -1
+
+    for launcher in all_launchers()[::-1]:
+        rank, size, local = map(number, launcher.variables)
+        yield launcher, (rank, size, local)
+
+
+def launched_rank(environment: Mapping[str, str] | None = None) -> LaunchedRank | None:
+    """This process's rank as its launcher gives it; None when no launcher started this process."""
+    given = os.environ if environment is None else environment
+    for launcher, (rank, size, local) in _numbers(given):
+        if rank >= 0 and size > 0 and launcher.inside(given):
+            return LaunchedRank(launcher.name, rank, size, local)
     return None
 
 
 def local_rank(environment: Mapping[str, str] | None = None) -> int:
-    """This process's number on its host, known before MPI is; 0 when no launcher says it."""
-    environment = os.environ if environment is None else environment
-    for launcher in _innermost_first():
-        local = _number(environment, launcher.variables[2])
-        if local >= 0:
-            return local
-    return 0
+    """This process's rank on its host, known before MPI starts; 0 when no launcher gives one."""
+    return next((local for _, (_, _, local) in _numbers(environment) if local >= 0), 0)
 
 
 def global_rank(environment: Mapping[str, str] | None = None) -> int:
-    """This process's rank as its launcher says it, before MPI is there; 0 when none does."""
-    environment = os.environ if environment is None else environment
-    for launcher in _innermost_first():
-        rank = _number(environment, launcher.variables[0])
-        if rank >= 0:
-            return rank
-    return 0
+    """This process's rank as its launcher gives it, before MPI starts; 0 when none does."""
+    return next((rank for _, (rank, _, _) in _numbers(environment) if rank >= 0), 0)
 
 
 def choose(name: str, mpi: Mpi) -> Launcher:
@@ -120,13 +116,12 @@ def choose(name: str, mpi: Mpi) -> Launcher:
             if mpi.vendor in launcher.starts_mpi and launcher.usable(os.environ):
                 return launcher
         raise WirespeedError(f"no launcher known here starts ranks of {mpi.title}")
-    if name == "mpiexec":
-        name = "openmpi" if mpi.vendor == "openmpi" else "hydra"
+    wanted = ("openmpi" if mpi.vendor == "openmpi" else "hydra") if name == "mpiexec" else name
     for launcher in starters:
-        if launcher.name == name:
+        if launcher.name == wanted:
             return launcher
     known = ", ".join(["auto", "mpiexec", *(launcher.name for launcher in starters)])
-    raise WirespeedError(f"--launcher {name}: there is no such launcher; there are: {known}")
+    raise WirespeedError(f"--launcher {wanted}: there is no such launcher; there are: {known}")
 
 
 def check_installed(launcher: Launcher) -> None:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping
-
 from wirespeed.host.mpi import Mpi
-from wirespeed.launch import Job, spread
+from wirespeed.launch import Job, Launcher, spread
 
 
-class Flux:
+class Flux(Launcher):
     name = "flux"
     variables = ("FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID")
     starts_mpi = ("openmpi", "mpich", "intel", "mvapich", "cray")
     order = 11
-
-    def inside(self, environment: Mapping[str, str]) -> bool:
-        return True
-
-    def usable(self, environment: Mapping[str, str]) -> bool:
-        return "FLUX_URI" in environment and shutil.which("flux") is not None
+    allocation = "FLUX_URI"
 
     def command(self, mpi: Mpi, job: Job) -> list[str]:
         command = ["flux", "run", "-n", str(job.ranks)]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wirespeed.host.mpi import Mpi
-from wirespeed.launch import Job, spread
+from wirespeed.launch import Job, Launcher, spread
 
 _BATCH_RANKS = ("SLURM_STEP_ID", "FLUX_TASK_RANK", "JSM_NAMESPACE_RANK", "PALS_RANKID")
 
 
-class Hydra:
+class Hydra(Launcher):
     name = "hydra"
     variables = ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID")
     starts_mpi = ("mpich", "intel", "mvapich")
@@ -19,9 +19,6 @@ class Hydra:
     def inside(self, environment: Mapping[str, str]) -> bool:
         # Batch systems that speak PMI set its rank and size too, but no local rank.
         return self.variables[2] in environment or not any(name in environment for name in _BATCH_RANKS)
-
-    def usable(self, environment: Mapping[str, str]) -> bool:
-        return True
 
     def command(self, mpi: Mpi, job: Job) -> list[str]:
         command = [str(mpi.mpiexec), "-n", str(job.ranks)]

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 
 from wirespeed.host.mpi import Mpi
 from wirespeed.host.process import cores
-from wirespeed.launch import Job, spread
+from wirespeed.launch import Job, Launcher, spread
 
 
-class OpenMpi:
+class OpenMpi(Launcher):
     name = "openmpi"
     variables = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK")
     starts_mpi = ("openmpi",)
     order = 51
-
-    def inside(self, environment: Mapping[str, str]) -> bool:
-        return True
-
-    def usable(self, environment: Mapping[str, str]) -> bool:
-        return True
 
     def command(self, mpi: Mpi, job: Job) -> list[str]:
         command = [str(mpi.mpiexec), "-n", str(job.ranks)]

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 
 from wirespeed.host.mpi import NAMES, Mpi
-from wirespeed.launch import Job, spread
+from wirespeed.launch import Job, Launcher, spread
 
 
-class Srun:
+class Srun(Launcher):
     name = "srun"
     variables = ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID")
     starts_mpi = ("openmpi", "mpich", "intel", "mvapich", "cray")
     order = 10
+    allocation = "SLURM_JOB_ID"
 
     def inside(self, environment: Mapping[str, str]) -> bool:
         # A batch script has SLURM_PROCID as well, but belongs to no step of srun's.
         return environment.get("SLURM_STEP_ID", "").isdigit()
 
-    def usable(self, environment: Mapping[str, str]) -> bool:
-        return "SLURM_JOB_ID" in environment and shutil.which("srun") is not None
-
     def command(self, mpi: Mpi, job: Job) -> list[str]:
         # The wrong kind of PMI gives n worlds of one rank each, without an error.
-        command = [
-            "srun",
-            "-n",
-            str(job.ranks),
-            f"--mpi={_kind_for(mpi.vendor)}",
-            "--kill-on-bad-exit=1",
-            "--export=ALL",
-        ]
+        command = ["srun", "-n", str(job.ranks), f"--mpi={_kind_for(mpi.vendor)}"]
+        command += ["--kill-on-bad-exit=1", "--export=ALL"]
         if job.hosts:
             command += [
                 f"--nodelist={','.join(job.hosts)}",

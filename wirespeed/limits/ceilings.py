@@ -1,7 +1,8 @@
-"""The equations: from the rates of the wires that were used to the most that a figure can be."""
+"""The equations: from the rates of the wires that were used to the ceiling of a figure."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,23 +14,23 @@ Record = dict[str, Any]
 
 PAIRWISE = ("pingpong", "exchange", "stream", "pairs")
 OUT_OF_A_RANK = ("ring", "halo")
-"""Their figures are what one rank sends, to whomever."""
+"""Patterns whose figure is the bytes that one rank sends, to all others together."""
 STAGED = ("staged", "pipelined")
-"""Transports that go through host memory; all others on device memory may go straight."""
+"""Transports through host memory; all others on device memory may be direct."""
 PORTS = ("infiniband", "roce", "network")
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Bytes per second, one way, and how they come about."""
+    """Bytes per second in one direction, and their equation."""
 
     rate: float
     equation: str
     source: str
     wire: str = ""
-    """Whose limit it is, as Rate names it."""
+    """Kind of wire that sets the limit, as in Rate."""
     stated: bool = False
-    """By the user."""
+    """Whether the user has stated the rate."""
 
     @staticmethod
     def of(rate: Rate, equation: str = "") -> Ceiling:
@@ -38,16 +39,16 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Used:
-    """Where a figure was measured, and over what: records of one job step."""
+    """The records of one job step from which a ceiling follows."""
 
     pattern: str
     step: Record
     width: int = 1
-    """Ranks that send out of what is measured: a group's, 1 for a pair."""
+    """Number of ranks that send: a group's size, 1 for a pair."""
     wires: Sequence[Record] = ()
-    """What the hosts' drivers say of their wires; rates that the user has stated among them."""
+    """Wires as the hosts' drivers describe them; some rates may be stated by the user."""
     evidence: Record = field(default_factory=dict)
-    """Which of them carried the bytes; empty: nobody counted."""
+    """Evidence record of the bytes' way; empty: not counted."""
 
     @property
     def ranks(self) -> list[Record]:
@@ -64,28 +65,32 @@ class Used:
         return [one for one in found if isinstance(one, dict)] if all(found) else []
 
     @property
+    def model(self) -> str | None:
+        """The name of all GPUs; None where they differ."""
+        names = {str(one.get("name")) for one in self.devices}
+        return names.pop() if len(names) == 1 else None
+
+    @property
     def device_name(self) -> str | None:
         """The name of all GPUs; None where they differ, or where ranks share one."""
-        names = {str(one.get("name")) for one in self.devices}
-        ids = {str(one.get("id")) for one in self.devices}
-        return names.pop() if len(names) == 1 and len(ids) == len(self.ranks) else None
+        return self.model if len({str(one.get("id")) for one in self.devices}) == len(self.ranks) else None
 
     @property
     def staged(self) -> bool:
-        """Did the bytes go through host memory? By what was counted, else by what the path does."""
+        """Whether the bytes went through host memory: by the counters, else by the path's transport."""
         verdict = self.evidence.get("verdict")
         if verdict in ("direct", "staged", "pcie"):
             return bool(verdict != "direct")
-        # With GPUDirect switched off nothing goes straight.
+        # With GPUDirect switched off no copy is direct.
         return bool(self.step.get("without")) or str(self.step.get("transport")).startswith(STAGED)
 
     def facts(self, kind: str, key: str) -> int | None:
-        """The least that the drivers of the wires of this kind say."""
+        """The lowest value that the drivers give for wires of this kind."""
         said = [int(wire[key]) for wire in self.wires if wire.get("kind") == kind and wire.get(key)]
         return min(said, default=None)
 
     def stated(self, kind: str) -> Rate | None:
-        """What the user has stated for wires of this kind."""
+        """The rate that the user has stated for wires of this kind."""
         for wire in self.wires:
             if wire.get("kind") == kind and wire.get("stated"):
                 text = f"{wire['rate'] / 1e9:g} GB/s, stated"
@@ -94,7 +99,7 @@ class Used:
 
 
 def ceiling(used: Used) -> Ceiling | None:
-    """The most that the figure can be; None where the wires, or what they carry, are not known."""
+    """The highest possible figure; None where the wires, or the traffic on them, are not known."""
     if used.step.get("transport") == "copy":
         return _copies(used)
     if used.pattern not in (*PAIRWISE, *OUT_OF_A_RANK, "groups") or not used.ranks:
@@ -112,8 +117,7 @@ def _between_gpus(used: Used) -> Ceiling | None:
         return None
     known = rates.device_links(name)
     kind = str(known["kind"]) if known else "nvlink"
-    mesh = _mesh(used, kind)
-    if mesh is not None:
+    if (mesh := _mesh(used, kind)) is not None:
         return _in_a_mesh(used, name, kind, mesh)
     rate = used.stated(kind) or rates.gpu_links(name, used.facts(kind, "links"))
     if rate is None:
@@ -127,19 +131,11 @@ def _between_gpus(used: Used) -> Ceiling | None:
 
 def _mesh(used: Used, kind: str) -> int | None:
     """Links from each GPU to each other one, the least of all pairs; None where a switch joins them."""
-    ends = {
-        wire.get("device"): wire["ends"]
-        for wire in used.wires
-        if wire.get("kind") == kind and isinstance(wire.get("ends"), dict) and wire["ends"]
-    }
-    if ends:
-        all_pci = {str(one.get("id")): str(one.get("pci")) for one in used.devices}
-        return min(
-            int(ends.get(one, {}).get(pci, 0))
-            for one in all_pci
-            for other, pci in all_pci.items()
-            if one != other
-        )
+    links = [wire for wire in used.wires if wire.get("kind") == kind and isinstance(wire.get("ends"), dict)]
+    if ends := {wire.get("device"): wire["ends"] for wire in links if wire["ends"]}:
+        pci = {str(one.get("id")): str(one.get("pci")) for one in used.devices}
+        pairs = itertools.permutations(pci, 2)
+        return min(int(ends.get(one, {}).get(pci[other], 0)) for one, other in pairs)
     known = rates.device_links(used.device_name or "")
     return int(known["pair"]) if known and "pair" in known else None
 
@@ -171,13 +167,12 @@ def _staged(used: Used) -> Ceiling | None:
 
 
 def _slot(used: Used, *, to_device: bool) -> Rate | None:
-    """By what the driver says of the slot; else by what the GPU is made for."""
+    """By the driver's description of the slot, else by the slot that the GPU is made for."""
     if stated := used.stated("pcie"):
         return stated
     generation, width = used.facts("pcie", "generation"), used.facts("pcie", "width")
-    names = {str(one.get("name")) for one in used.devices}
-    if (not generation or not width) and len(names) == 1 and (made := rates.slot_of(names.pop())):
-        generation, width = made
+    if not (generation and width) and used.model and (slot := rates.slot_of(used.model)):
+        generation, width = slot
     return rates.pcie(generation, width, to_device=to_device) if generation and width else None
 
 
@@ -187,31 +182,27 @@ def _copies(used: Used) -> Ceiling | None:
     if not used.devices:
         return None
     if memory == into == "device":
-        names = {str(one.get("name")) for one in used.devices}
-        rate = rates.memory(names.pop()) if len(names) == 1 else None
-        if rate is None:
+        if not (rate := used.model and rates.memory(used.model)):
             return None
         half = replace(rate, value=rate.value / 2)
         return Ceiling.of(half, f"{rate.text} / 2, each byte is read and written = {half.value / 1e9:g} GB/s")
-    if "device" in (memory, into) and "managed" not in (memory, into):
-        found = _slot(used, to_device=into == "device")
-        return Ceiling.of(found) if found else None
-    return None
+    crosses = "device" in (memory, into) and "managed" not in (memory, into)
+    found = _slot(used, to_device=into == "device") if crosses else None
+    return Ceiling.of(found) if found else None
 
 
 def _between_hosts(used: Used) -> Ceiling | None:
-    """The ports that carried the bytes: those of a host together, and of all hosts the slowest."""
+    """The ports that the bytes travelled over: of each host together, and the slowest host."""
     per_host = len(used.ranks) // len(used.hosts)
     whole_hosts = used.pattern == "groups" and used.width == per_host
     if used.evidence.get("verdict") not in ("network", "staged") or not (per_host == 1 or whole_hosts):
         return None
-    found = [_of_host(used, host) for host in used.hosts]
-    known = [one for one in found if one]
-    return min(known, key=lambda one: one.rate) if len(known) == len(found) else None
+    known = [one for host in used.hosts if (one := _of_host(used, host))]
+    return min(known, key=lambda one: one.rate) if len(known) == len(used.hosts) else None
 
 
 def _of_host(used: Used, host: str) -> Ceiling | None:
-    """What its busy ports can carry of payload."""
+    """The payload rate of its busy ports."""
     busy = [
         wire
         for wire in used.evidence.get("wires") or ()
@@ -222,20 +213,15 @@ def _of_host(used: Used, host: str) -> Ceiling | None:
     if not busy or not all(port.get("rate") for port in ports):
         return None
     payload = min(1.0, max(map(_expected, busy)) / sum(map(_moved, busy)))
-    parts = []
-    total = 0.0
-    for port in ports:
-        share = _tcp_payload(port) if port["kind"] == "network" else payload
-        total += float(port["rate"]) * share
-        parts.append(f"{port['name']} {float(port['rate']) / 1e9:g} GB/s x {share:.3f} payload")
-    stated = any(port.get("stated") for port in ports)
-    return Ceiling(
-        total,
-        f"{' + '.join(parts)} = {total / 1e9:.4g} GB/s out of {host}",
-        "rate stated with --link" if stated else "rate as the driver states it",
-        "network",
-        stated,
+    shares = [_tcp_payload(port) if port["kind"] == "network" else payload for port in ports]
+    total = sum(float(port["rate"]) * share for port, share in zip(ports, shares, strict=True))
+    sums = " + ".join(
+        f"{port['name']} {float(port['rate']) / 1e9:g} GB/s x {share:.3f} payload"
+        for port, share in zip(ports, shares, strict=True)
     )
+    stated = any(port.get("stated") for port in ports)
+    source = "rate stated with --link" if stated else "rate as the driver states it"
+    return Ceiling(total, f"{sums} = {total / 1e9:.4g} GB/s out of {host}", source, "network", stated)
 
 
 def _moved(wire: Record) -> int:
@@ -247,13 +233,13 @@ def _expected(wire: Record) -> int:
 
 
 TCP_HEADERS, ETHERNET_HEADER, ETHERNET_FRAME = 52, 14, 24
-"""Bytes a packet: IP, TCP and its time stamp; Ethernet's; on a real wire checksum, preamble and gap."""
+"""Bytes per packet: IP, TCP and its time stamp; Ethernet; checksum, preamble and gap on a real wire."""
 
 
 def _tcp_payload(port: Record) -> float:
-    """What of an interface's rate is left for payload in whole TCP packets.
+    """The share of an interface's rate that is payload, in full TCP packets.
 
-    Its counters do not say: segments are cut, and given headers, after they were counted.
+    The counters do not show it: segments are split, and get headers, after they are counted.
     """
     mtu = int(port.get("mtu") or 0)
     if mtu <= TCP_HEADERS:
@@ -279,25 +265,23 @@ def _in_memory(used: Used) -> Ceiling | None:
         return Ceiling.of(stated, f"copies in memory = {stated.text}")
     rate = float(measured["rate"])
     text = f"one core {measured.get('slower', 'copying from memory to memory')} = {rate / 1e9:.1f} GB/s"
-    return Ceiling(
-        rate, text, "measured here before the counted rounds, with buffers beyond the caches", "memory"
-    )
+    source = "measured here before the counted rounds, with buffers beyond the caches"
+    return Ceiling(rate, text, source, "memory")
 
 
 def _times(width: int, rate: Rate, how: str) -> Ceiling:
     total = width * rate.value
     text = f"{width} x {rate.text.split(' = ')[0]} = {total / 1e9:.4g} GB/s" if width > 1 else rate.text
-    return Ceiling.of(
-        replace(rate, value=total), f"{text} {how}" if how.startswith("out") else f"{text}, {how}"
-    )
+    text += f" {how}" if how.startswith("out") else f", {how}"
+    return Ceiling.of(replace(rate, value=total), text)
 
 
 def impossible(share: float) -> bool:
-    """More than all of it, by more than a rounding error."""
+    """Whether it is above 1 by more than a rounding error."""
     return share > 1.005
 
 
 def facts_of(records: Sequence[Mapping[str, Any]], path: str) -> list[Record]:
-    """The wires that the last record for this path tells of."""
+    """The wires in the last record for this path."""
     found = [record.get("wires") for record in records if record.get("path") == path]
     return [dict(wire) for wire in found[-1] if isinstance(wire, dict)] if found and found[-1] else []

@@ -1,4 +1,4 @@
-"""What single wires can carry, as wirespeed/limits/links.toml has it from its sources."""
+"""Rates of single wires, from wirespeed/limits/links.toml, which names its sources."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Rate:
-    """Bytes per second, one way, how it comes about, and who says so."""
+    """Bytes per second in one direction, with equation and source."""
 
     value: float
     text: str
     source: str
     wire: str = ""
-    """Its kind: nvlink, xgmi, pcie, network, loopback, memory (the host's), device memory."""
+    """Kind of wire: nvlink, xgmi, pcie, network, loopback, memory (the host's), device memory."""
     stated: bool = False
-    """By the user."""
+    """Whether the user has stated it."""
 
 
 @cache
@@ -36,7 +36,7 @@ def device_links(name: str) -> Record | None:
 
 
 def gpu_links(name: str, count: int | None = None) -> Rate | None:
-    """So many links of a GPU; None: all that it has. More than it has cannot be."""
+    """`count` links of a GPU together, at most all that it has; None: all."""
     known = device_links(name)
     if known is None:
         return None
@@ -55,7 +55,7 @@ def memory(name: str) -> Rate | None:
 
 
 def pcie(generation: int, width: int, *, to_device: bool) -> Rate | None:
-    """A slot's payload: lanes x rate of one x share of a packet that is payload."""
+    """A slot's payload rate: lanes x rate of a lane x share of a packet that is payload."""
     known = next((one for one in _table()["pcie"] if one["generation"] == generation), None)
     if known is None:
         return None

@@ -8,8 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from wirespeed.evidence.counters import CannotRead, Reading, Wire, Witness, find_witnesses
-from wirespeed.evidence.verdict import NETWORKS, Claim, Counted, judge, more_would_help, shares
+from wirespeed.evidence.counters import CounterSource, Reading, Wire, find_counter_sources, reason
+from wirespeed.evidence.verdict import NETWORKS, Claim, Counted, identify_wire, more_would_help, shares
 from wirespeed.host.core import NativeError
 from wirespeed.job.messages import Message
 from wirespeed.paths import Path
@@ -77,7 +77,7 @@ class WireCounting:
     def __init__(self, context: RankContext, path: Path) -> None:
         self._context, self._path = context, path
         self._comm, self._core = context.comm, context.core
-        self._sources: list[Witness] = []
+        self._sources: list[CounterSource] = []
         self._unread: list[str] = []
         self._reads = False
         self._locations: list[Location] = []
@@ -97,7 +97,7 @@ class WireCounting:
         self._reads = first == self._comm.rank
         if self._reads:
             devices = {str(one["id"]): one for name, one in everyone if name == host and one}
-            self._sources, self._unread = find_witnesses(list(devices.values()))
+            self._sources, self._unread = find_counter_sources(list(devices.values()))
 
     def close(self) -> None:
         for source in self._sources:
@@ -182,9 +182,8 @@ class WireCounting:
             try:
                 found += source.read()
             except Exception as error:  # whatever is wrong with it, other ranks wait for this one
-                words = str(error) if isinstance(error, CannotRead) else f"{type(error).__name__}: {error}"
-                if words not in self._unread:
-                    self._unread.append(words)
+                if (why := reason(error)) not in self._unread:
+                    self._unread.append(why)
                 found += [None] * len(source.wires)
         return found
 
@@ -222,8 +221,8 @@ class WireCounting:
             crosses=path.intra_rank and (path.memory == "device") != ((path.into or path.memory) == "device"),
         )
         payload = counts.iterations * expected.total
-        verdict = judge(claim, usable, counts.copies, payload)
-        doubts = {kind: share.doubt for kind, share in shares(usable).items()}
+        verdict = identify_wire(claim, usable, counts.copies, payload)
+        uncertainties = {kind: share.uncertainty for kind, share in shares(usable).items()}
         message = record.evidence(
             self._context.pattern.name,
             path.name,
@@ -231,12 +230,12 @@ class WireCounting:
             verdict,
             counts.iterations,
             payload,
-            doubts,
+            uncertainties,
             usable,
             counts.copies,
             self._unread,
         )
-        return message, more_would_help(verdict, doubts, ATTEMPTS[1] / ATTEMPTS[0])
+        return message, more_would_help(verdict, uncertainties, ATTEMPTS[1] / ATTEMPTS[0])
 
     def _counted(self, delta: WireDelta, iterations: int, expected: ExpectedTraffic) -> Counted:
         wire = delta.wire

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from wirespeed._version import __version__
 
 if TYPE_CHECKING:
-    from wirespeed.evidence.verdict import Counted, Verdict
+    from wirespeed.evidence.verdict import Counted, WireVerdict
     from wirespeed.job.outcome import Outcome
     from wirespeed.job.plan import Plan
     from wirespeed.paths import Path
@@ -198,7 +198,7 @@ def evidence(
     pattern: str,
     path: str,
     size: int,
-    verdict: Verdict,
+    verdict: WireVerdict,
     rounds: int,
     payload: int,
     doubts: Mapping[str, float],

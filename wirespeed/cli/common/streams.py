@@ -10,8 +10,8 @@ def distrust_terminals() -> None:
 
     Its width says nothing either.
     """
-    from wirespeed.launch import place
+    from wirespeed.launch import launched_rank
 
-    if place():
+    if launched_rank():
         for stream in (sys.stdout, sys.stderr):
             stream.isatty = lambda: False  # type: ignore[method-assign]

@@ -19,17 +19,13 @@ def gpus(tree: Tree) -> tuple[Gpu, ...]:
         device = f"{_CARDS}/{name}/device"
         if not re.fullmatch(r"card\d+", name) or tree.target(f"{device}/driver") != "amdgpu":
             continue
-        address = pci_address(tree, device)
         found.append(
             Gpu(
                 index=len(found),
                 name=tree.text(f"{device}/product_name") or "AMD GPU",
                 kind="hip",
                 uuid=tree.text(f"{device}/unique_id") or "",
-                pci=address,
-                node=pci.node(tree, address),
-                near=pci.near(tree, address),
-                link=pci.link(tree, address),
+                **pci.location(tree, pci_address(tree, device)),
             )
         )
     return tuple(found)

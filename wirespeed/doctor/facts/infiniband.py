@@ -17,20 +17,13 @@ def nics(tree: Tree) -> tuple[Nic, ...]:
     found = []
     for name in tree.names(_FOLDER):
         folder = f"{_FOLDER}/{name}"
-        address = pci_address(tree, f"{folder}/device")
+        numbers = [int(port) for port in tree.names(f"{folder}/ports") if port.isdigit()]
         found.append(
             Nic(
                 name=name,
                 model=tree.text(f"{folder}/hca_type") or "",
-                pci=address,
-                node=pci.node(tree, address),
-                near=pci.near(tree, address),
-                link=pci.link(tree, address),
-                ports=tuple(
-                    _port(tree, f"{folder}/ports/{port}", int(port))
-                    for port in tree.names(f"{folder}/ports")
-                    if port.isdigit()
-                ),
+                ports=tuple(_port(tree, f"{folder}/ports/{number}", number) for number in numbers),
+                **pci.location(tree, pci_address(tree, f"{folder}/device")),
             )
         )
     return tuple(found)

@@ -1,4 +1,4 @@
-"""What this process may do: pinned memory, CPUs."""
+"""Limits of this process: locked memory, CPUs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from wirespeed.doctor.facts.model import Limits
 
 
 def limits() -> Limits:
-    """Of this very process: job steps inherit it."""
+    """The limits of this process, which job steps inherit."""
     soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     return Limits(None if soft == resource.RLIM_INFINITY else soft, tuple(sorted(os.sched_getaffinity(0))))

@@ -28,50 +28,35 @@ libc = ctypes.CDLL(None, use_errno=True)
 got = libc.process_vm_readv(int(sys.argv[1]), ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
 print(0 if got == 8 and into.raw == b"wirespee" else ctypes.get_errno() or -1)
 """
-"""Reads its parent's memory: to the kernel's checks both are strangers, as two ranks are."""
+"""Reads its parent's memory: the kernel checks that access as it does between two ranks."""
 
 
 def host_memory(tree: Tree, cma: str | None = None) -> HostMemory:
     """`cma`: what a trial found; None: try it now."""
     shm = tree.at("/dev/shm")
-    total: int | None = None
-    free: int | None = None
-    try:
-        space = os.statvfs(shm)
-        total, free = space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
-    except OSError:
-        pass  # there is none
+    space = os.statvfs(shm) if shm.exists() else None
+    namespace = tree.at("/proc/self/ns/ipc")
     status = tree.text("/proc/self/status") or ""
     rights = re.search(r"^CapEff:\s*([0-9a-f]+)", status, re.MULTILINE)
     return HostMemory(
-        shm_bytes=total,
-        shm_free=free,
-        shm_writable=total is not None and os.access(shm, os.W_OK | os.X_OK),
+        shm_bytes=space and space.f_blocks * space.f_frsize,
+        shm_free=space and space.f_bavail * space.f_frsize,
+        shm_writable=os.access(shm, os.W_OK | os.X_OK),
         ptrace_scope=tree.number("/proc/sys/kernel/yama/ptrace_scope"),
         cma=try_cma() if cma is None else cma,
         container=container(tree),
-        own_ipc=_own_ipc(tree),
+        own_ipc=namespace.is_symlink() and str(namespace.readlink()) != _FIRST_IPC,
         may_trace=bool(rights and int(rights[1], 16) >> _SYS_PTRACE & 1),
     )
 
 
 def container(tree: Tree) -> str:
-    """Which container this process is in, by the marks that each kind leaves; empty: none seen."""
-    if tree.at("/.dockerenv").exists():
-        return "docker"
-    if tree.at("/run/.containerenv").exists():
-        return "podman"
-    if tree.at("/.singularity.d").exists():
-        return "apptainer"
+    """The kind of container that this process is in, by its typical files; empty: none recognised."""
+    files = {"/.dockerenv": "docker", "/run/.containerenv": "podman", "/.singularity.d": "apptainer"}
     groups = tree.text("/proc/1/cgroup") or ""
-    return next((name for name in ("kubepods", "docker", "containerd", "lxc") if name in groups), "")
-
-
-def _own_ipc(tree: Tree) -> bool:
-    try:
-        return str(tree.at("/proc/self/ns/ipc").readlink()) != _FIRST_IPC
-    except OSError:
-        return False
+    found = [name for file, name in files.items() if tree.at(file).exists()]
+    found += [name for name in ("kubepods", "docker", "containerd", "lxc") if name in groups]
+    return found[0] if found else ""
 
 
 def try_cma() -> str:

@@ -1,4 +1,4 @@
-"""What is known of a machine, as plain values: findings are made from these alone."""
+"""Facts of a machine, as plain values: findings are derived from these alone."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PciLink:
-    """A device's PCIe link: GT/s a lane and lanes; None where the kernel does not say."""
+    """A device's PCIe link: GT/s per lane, and lanes; None where the kernel does not say."""
 
     speed: float | None = None
     width: int | None = None
     most_speed: float | None = None
     most_width: int | None = None
     slot_speed: float | None = None
-    """The most that the port above it can do."""
+    """Highest speed of the port above it."""
     slot_width: int | None = None
 
 
@@ -46,7 +46,7 @@ class NvLink:
 
 @dataclass(frozen=True)
 class Process:
-    """Somebody who computes on a GPU."""
+    """A process of others that computes on a GPU."""
 
     pid: int
     name: str
@@ -55,20 +55,20 @@ class Process:
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU, as its driver or the kernel describes it."""
+    """A GPU, as its driver or the kernel describes it."""
 
     index: int
-    """The driver's number."""
+    """Number that the driver uses."""
     name: str
     kind: str
     """cuda, hip or emulated."""
     uuid: str = ""
     pci: str = ""
     number: int | None = None
-    """The number that programs see; None where a variable hides it."""
+    """Number that programs see; None where a variable hides the GPU."""
     node: int | None = None
     near: tuple[int, ...] = ()
-    """CPUs of its NUMA node; empty where unknown."""
+    """CPUs of its NUMA node; empty: unknown."""
     link: PciLink | None = None
     compute_mode: str = "default"
     """default, exclusive, prohibited."""
@@ -80,21 +80,20 @@ class Gpu:
 
     @property
     def title(self) -> str:
-        number = self.index if self.number is None else self.number
-        return f"GPU {number}"
+        return f"GPU {self.index if self.number is None else self.number}"
 
 
 @dataclass(frozen=True)
 class GpuPair:
-    """What lies between two GPUs, by their driver's numbers."""
+    """The connection of two GPUs, by their driver's numbers."""
 
     first: int
     second: int
     nvlinks: int = 0
     level: str = ""
-    """The nearest common place of both on PCIe: PIX, PXB, PHB, NODE or SYS."""
+    """Nearest common ancestor of both on PCIe: PIX, PXB, PHB, NODE or SYS."""
     peer: str = ""
-    """ok, why peer access is not possible, or empty where unknown."""
+    """ok, the reason why peer access is not possible, or empty where unknown."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Nic:
-    """A network adapter that can read and write memory by itself (InfiniBand, RoCE, ...)."""
+    """A network adapter with RDMA (InfiniBand, RoCE, ...)."""
 
     name: str
     model: str = ""
@@ -126,7 +125,7 @@ class Nic:
 
 @dataclass(frozen=True)
 class Net:
-    """A network interface of the kernel with hardware under it."""
+    """A network interface of the kernel that belongs to a device."""
 
     name: str
     state: str = ""
@@ -139,11 +138,12 @@ class Net:
 
 @dataclass(frozen=True)
 class Limits:
-    """What this process may do. Bytes; None: without limit, or unknown where it says so."""
+    """Limits of this process."""
 
     memlock: int | None = None
+    """Bytes that it may lock; None: no limit."""
     cpus: tuple[int, ...] = ()
-    """CPUs that this process may run on; empty: unknown."""
+    """CPUs that it may run on; empty: unknown."""
 
 
 @dataclass(frozen=True)
@@ -157,13 +157,13 @@ class HostMemory:
     ptrace_scope: int | None = None
     """kernel.yama.ptrace_scope; None: no Yama."""
     cma: str = ""
-    """works, after asking (PR_SET_PTRACER), the reason why not, or empty where it was not tried."""
+    """works, after asking (PR_SET_PTRACER), the reason why not, or empty: not tried."""
     container: str = ""
-    """docker, podman, kubernetes, ...; empty: none seen."""
+    """docker, podman, kubernetes, ...; empty: none recognised."""
     own_ipc: bool = False
-    """In an IPC namespace of its own."""
+    """Whether this process has an IPC namespace of its own."""
     may_trace: bool = False
-    """Has CAP_SYS_PTRACE."""
+    """Whether this process has CAP_SYS_PTRACE."""
 
 
 @dataclass(frozen=True)
@@ -171,15 +171,15 @@ class GpuDirect:
     """Ways for a network adapter to reach GPU memory."""
 
     modules: tuple[str, ...] = ()
-    """Of nvidia_peermem and the like, those that are loaded."""
+    """Loaded kernel modules of nvidia_peermem and the like."""
     dmabuf: bool | None = None
-    """Can GPU memory be registered as DMA-BUF? None: unknown."""
+    """Whether GPU memory can be registered as DMA-BUF; None: unknown."""
     why: str = ""
 
 
 @dataclass(frozen=True)
 class MpiFact:
-    """An MPI: what it says of itself, and what it did."""
+    """An MPI: its own answers, and what became of a trial."""
 
     title: str
     vendor: str
@@ -188,43 +188,43 @@ class MpiFact:
     mpiexec: str = ""
     source: str = ""
     chosen: bool = False
-    """The one that wirespeed measures with unless told otherwise."""
+    """Whether wirespeed measures with it by default."""
     says: bool | None = None
-    """Does it say that it takes device pointers? None: it does not say."""
+    """Whether it says that it takes device pointers; None: it does not say."""
     says_text: str = ""
     ucx: str = ""
-    """The UCX that it loaded: 'UCX 1.22.0 with cuda'; empty: none."""
+    """UCX that it loaded: 'UCX 1.22.0 with cuda'; empty: none."""
     fabric: str = ""
-    """The libfabric that it loaded."""
+    """libfabric that it loaded; empty: none."""
     tried: str = ""
-    """works, crash, hang, death, error, mismatch; empty: not tried, or the trial did not come so far."""
+    """works, crash, hang, death, error, mismatch; empty: not tried, or no pointer was passed."""
     tried_text: str = ""
-    """What was seen, or why it could not be tried."""
+    """Observation, or the reason why it could not be tried."""
     where: str = ""
-    """Where tried_text was learned: 'in a job step of its own', or a result file."""
+    """Origin of tried_text: 'in a job step of its own', or a result file."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a rank stood in a job step."""
+class RankPlacement:
+    """The CPUs and the GPU of a rank in a job step."""
 
     rank: int
     host: str
     cpus: tuple[int, ...]
     pci: str = ""
-    """Of its GPU."""
+    """PCI address of its GPU."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything known of one machine."""
+    """All facts of one machine."""
 
     host: str = ""
     kernel: str = ""
     kind: str = "host"
-    """Device that ranks would use: host, cuda, hip, emulated."""
+    """Kind of device that ranks would use: host, cuda, hip, emulated."""
     virtual: bool = False
-    """In a virtual machine: its PCIe ports are made up."""
+    """Whether it is a virtual machine, whose PCIe ports are made up."""
     cpu: Mapping[str, Any] = field(default_factory=dict)
     nodes: tuple[Node, ...] = ()
     gpus: tuple[Gpu, ...] = ()
@@ -237,17 +237,17 @@ class Facts:
     mpis: tuple[MpiFact, ...] = ()
     software: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
-    places: tuple[Place, ...] = ()
+    places: tuple[RankPlacement, ...] = ()
     lacking: tuple[str, ...] = ()
-    """Sources that said nothing, and why."""
+    """Sources without an answer, and why."""
     runs: tuple[Run, ...] = field(default=(), compare=False, repr=False)
     """Measurements, oldest first."""
     trial: Run | None = field(default=None, compare=False, repr=False)
-    """What trying path `aware` gave just now."""
+    """The trial of path `aware` just now."""
     file: str = ""
-    """The result file that they are from."""
+    """Result file of the runs."""
     foreign: bool = False
-    """Are they of another machine?"""
+    """Whether the runs are of another machine."""
 
     @property
     def real_gpus(self) -> tuple[Gpu, ...]:
@@ -257,8 +257,12 @@ class Facts:
     def chosen(self) -> MpiFact | None:
         return next((one for one in self.mpis if one.chosen), None)
 
+    @property
+    def nic_names(self) -> str:
+        return ", ".join(nic.name for nic in self.nics[:8])
+
     def can_run(self, path: str) -> bool:
-        """Has this machine what a path needs at least: an MPI, and a GPU where it wants one?"""
+        """Whether this machine has an MPI, and a GPU where the path needs one."""
         from wirespeed.paths import find_path
 
         return bool(self.mpis) and (self.kind != "host" or not find_path(path).needs_device)
@@ -266,5 +270,4 @@ class Facts:
     def to_dict(self) -> dict[str, Any]:
         """For a record: without the measurements, which have records of their own."""
         data = dataclasses.asdict(dataclasses.replace(self, runs=(), trial=None))
-        del data["runs"], data["trial"]
-        return data
+        return {key: value for key, value in data.items() if key not in ("runs", "trial")}

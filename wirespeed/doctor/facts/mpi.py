@@ -1,4 +1,4 @@
-"""What each MPI of the machine says of itself; what it does is tried elsewhere."""
+"""The MPIs of the machine and their own answers; doctor/trying.py has the trials."""
 
 from __future__ import annotations
 
@@ -26,20 +26,17 @@ def mpis(found: Sequence[Mpi]) -> tuple[MpiFact, ...]:
 
 
 def answers(said: Mapping[str, Any]) -> dict[str, Any]:
-    """What a rank reported of the MPI that it loaded (wirespeed/doctor/ask), as members of an MpiFact."""
+    """A rank's report on the MPI that it loaded (wirespeed/doctor/ask), as fields of an MpiFact."""
     if not said:
         return {}
-    queries = said.get("queries") or {}
-    yes = [name for name, value in queries.items() if value]
-    if yes:
-        says, text = True, f"{yes[0]}: yes"
-    elif queries:
+    queries: dict[str, bool] = said.get("queries") or {}
+    yes = next((name for name, value in queries.items() if value), None)
+    says, text = (True, f"{yes}: yes") if yes else (None, "it has no MPIX_Query_cuda_support or the like")
+    if queries and not yes:
         more = f" and {len(queries) - 1} more" if len(queries) > 1 else ""
         says, text = False, f"{next(iter(queries))}{more}: no"
-    else:
-        says, text = None, "it has no function that tells (MPIX_Query_cuda_support)"
-    ucx = said.get("ucx") or ""
-    if ucx:
-        gpus = said.get("ucx_gpu") or []
-        ucx = f"UCX {ucx} {'with ' + ' and '.join(gpus) if gpus else 'without any GPU transport'}"
+    gpus = " and ".join(said.get("ucx_gpu") or [])
+    ucx = (
+        f"UCX {said['ucx']} with{f' {gpus}' if gpus else 'out any GPU transport'}" if said.get("ucx") else ""
+    )
     return {"says": says, "says_text": text, "ucx": ucx, "fabric": said.get("fabric") or ""}

@@ -24,7 +24,7 @@ def nodes(tree: Tree) -> tuple[Node, ...]:
 
 
 def virtual(tree: Tree) -> bool:
-    """Does the CPU say that a hypervisor is under it? (x86's flag; others do not tell.)"""
+    """Whether the CPU reports a hypervisor (a flag of x86; other CPUs have none)."""
     return " hypervisor" in (tree.text("/proc/cpuinfo") or "")
 
 
@@ -36,5 +36,4 @@ def _bytes(tree: Tree, name: str) -> int | None:
 def _socket(tree: Tree, cpus: tuple[int, ...]) -> int | None:
     if not cpus:
         return None
-    number = tree.number(f"{_CPUS}/cpu{cpus[0]}/topology/physical_package_id")
-    return number if number is not None and number >= 0 else None
+    return tree.natural_number(f"{_CPUS}/cpu{cpus[0]}/topology/physical_package_id")

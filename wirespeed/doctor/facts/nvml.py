@@ -1,10 +1,10 @@
-"""NVIDIA's GPUs through NVML; where there is no NVML, that is a fact."""
+"""NVIDIA's GPUs, through NVML; a machine without NVML is a fact, not an error."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import importlib
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -42,14 +42,14 @@ _FABRIC = {1: "not started", 2: "in progress", 3: "completed"}
 
 @dataclass(frozen=True)
 class Nvml:
-    """What NVML says of the machine."""
+    """What NVML knows of the machine."""
 
     gpus: tuple[Gpu, ...] = ()
     pairs: tuple[GpuPair, ...] = ()
     driver: str = ""
     cuda: str = ""
     lacks: str = ""
-    """Why nothing is known."""
+    """Reason why nothing is known."""
 
 
 def load() -> Any | None:
@@ -64,38 +64,24 @@ def read(api: Any | None, tree: Tree) -> Nvml:
     """What `api` (pynvml, or a test's) knows of GPUs; `tree` adds what sysfs knows of their slots."""
     if api is None:
         return Nvml(lacks="pynvml is not installed (pip install nvidia-ml-py)")
-    with _opened(api) as lacks:
-        if lacks:
-            return Nvml(lacks=lacks)
-        handles = [api.nvmlDeviceGetHandleByIndex(index) for index in range(_ask(api.nvmlDeviceGetCount, 0))]
-        gpus = tuple(_gpu(api, tree, index, handle) for index, handle in enumerate(handles))
-        pairs = tuple(
-            _pair(api, gpus[first], gpus[second], handles[first], handles[second])
-            for first in range(len(handles))
-            for second in range(first + 1, len(handles))
-        )
-        version = _ask(api.nvmlSystemGetCudaDriverVersion, 0)
-        cuda = f"{version // 1000}.{version % 1000 // 10}" if version else ""
-        return Nvml(gpus, pairs, _words(_ask(api.nvmlSystemGetDriverVersion, "")), cuda)
-
-
-@contextlib.contextmanager
-def _opened(api: Any) -> Iterator[str]:
-    """Yields why NVML cannot be used; empty if it can."""
     try:
         api.nvmlInit()
     except Exception as error:
-        yield f"NVML: {error}"
-        return
+        return Nvml(lacks=f"NVML: {error}")
     try:
-        yield ""
+        handles = [api.nvmlDeviceGetHandleByIndex(index) for index in range(_ask(api.nvmlDeviceGetCount, 0))]
+        gpus = [(_gpu(api, tree, index, handle), handle) for index, handle in enumerate(handles)]
+        pairs = tuple(_pair(api, *first, *second) for first, second in itertools.combinations(gpus, 2))
+        version = _ask(api.nvmlSystemGetCudaDriverVersion, 0)
+        cuda = f"{version // 1000}.{version % 1000 // 10}" if version else ""
+        driver = _words(_ask(api.nvmlSystemGetDriverVersion, ""))
+        return Nvml(tuple(gpu for gpu, _ in gpus), pairs, driver, cuda)
     finally:
-        with contextlib.suppress(Exception):
-            api.nvmlShutdown()
+        _ask(api.nvmlShutdown, None)
 
 
 def _ask(call: Callable[..., Value], other: Value, *arguments: Any) -> Value:
-    """What NVML answers, or `other`: many questions have no answer on some GPUs and drivers."""
+    """NVML's answer, or `other`: some GPUs and drivers do not answer every call."""
     try:
         return call(*arguments)
     except Exception:
@@ -115,10 +101,7 @@ def _gpu(api: Any, tree: Tree, index: int, handle: Any) -> Gpu:
         name=_words(_ask(api.nvmlDeviceGetName, "GPU", handle)),
         kind="cuda",
         uuid=_words(_ask(api.nvmlDeviceGetUUID, "", handle)),
-        pci=address,
-        node=pci.node(tree, address),
-        near=pci.near(tree, address),
-        link=pci.link(tree, address),
+        **pci.location(tree, address),
         compute_mode=_COMPUTE.get(_ask(api.nvmlDeviceGetComputeMode, 0, handle), "default"),
         mig=bool(mig[0]),
         processes=tuple(_processes(api, handle)),
@@ -128,17 +111,16 @@ def _gpu(api: Any, tree: Tree, index: int, handle: Any) -> Gpu:
 
 
 def _processes(api: Any, handle: Any) -> Iterator[Process]:
-    """Other people's: whoever looks at a GPU computes on it too."""
+    """Processes of others: reading a GPU's state makes this process one of its processes."""
     running: list[Any] = _ask(api.nvmlDeviceGetComputeRunningProcesses, [], handle)
     for one in running:
-        if one.pid == os.getpid():
-            continue
-        name = _words(_ask(api.nvmlSystemGetProcessName, "", one.pid))
-        yield Process(int(one.pid), name.rsplit("/", 1)[-1], getattr(one, "usedGpuMemory", None))
+        if one.pid != os.getpid():
+            name = _words(_ask(api.nvmlSystemGetProcessName, "", one.pid))
+            yield Process(int(one.pid), name.rsplit("/", 1)[-1], getattr(one, "usedGpuMemory", None))
 
 
 def _nvlinks(api: Any, handle: Any) -> Iterator[NvLink]:
-    """Links that the board has; NVML refuses to answer for others."""
+    """The board's links; NVML refuses to answer for others."""
     for number in range(MOST_LINKS):
         state = _ask(api.nvmlDeviceGetNvLinkState, -1, handle, number)
         if state >= 0:
@@ -156,7 +138,7 @@ def _fabric(api: Any, handle: Any) -> str:
     """State of the NVSwitch fabric, which a fabric manager must bring up; empty where there is none."""
     try:
         info = api.c_nvmlGpuFabricInfo_t()
-        # pynvml hands it on as it is: by value it would be the wrong thing on the stack.
+        # pynvml passes it on unchanged: it must be a pointer.
         api.nvmlDeviceGetGpuFabricInfo(handle, ctypes.pointer(info))
         state = int(info.state)
     except Exception:
@@ -165,7 +147,7 @@ def _fabric(api: Any, handle: Any) -> str:
     return f"failed (NVML status {int(info.status)})" if failed else _FABRIC.get(state, "")
 
 
-def _pair(api: Any, one: Gpu, other: Gpu, first: Any, second: Any) -> GpuPair:
+def _pair(api: Any, one: Gpu, first: Any, other: Gpu, second: Any) -> GpuPair:
     states = [_ask(api.nvmlDeviceGetP2PStatus, -1, first, second, index) for index in (_READ, _WRITE)]
     known = [state for state in states if state >= 0]
     worst = next((state for state in known if state), 0)

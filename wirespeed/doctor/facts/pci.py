@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from wirespeed.doctor.facts.model import PciLink
 from wirespeed.doctor.facts.tree import Tree, cpu_list
@@ -12,48 +13,42 @@ _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 
 
 def is_address(name: str) -> bool:
-    """Is it a PCI address, as '0000:17:00.0'?"""
+    """Whether it is a PCI address, such as '0000:17:00.0'."""
     return bool(_ADDRESS.fullmatch(name))
 
 
 def node(tree: Tree, pci: str) -> int | None:
-    """NUMA node of a device; None where the kernel does not know it (-1)."""
-    number = tree.number(f"{_DEVICES}/{pci}/numa_node") if pci else None
-    return number if number is not None and number >= 0 else None
+    """NUMA node of a device; None where the kernel does not know it."""
+    return tree.natural_number(f"{_DEVICES}/{pci}/numa_node") if pci else None
 
 
-def near(tree: Tree, pci: str) -> tuple[int, ...]:
-    """CPUs of the device's NUMA node; empty where the kernel does not know the node."""
-    if node(tree, pci) is None:
-        return ()
-    return cpu_list(tree.text(f"{_DEVICES}/{pci}/local_cpulist"))
+def location(tree: Tree, pci: str) -> dict[str, Any]:
+    """Address, NUMA node, CPUs of that node and link of a device, as fields of a Gpu or Nic."""
+    at = node(tree, pci)
+    near = cpu_list(tree.text(f"{_DEVICES}/{pci}/local_cpulist")) if at is not None else ()
+    return {"pci": pci, "node": at, "near": near, "link": link(tree, pci)}
 
 
 def link(tree: Tree, pci: str) -> PciLink | None:
-    """The device's link, and what the port above it can do; None for what is not there."""
+    """The device's link, and the limits of the port above it; None for a device that does not exist."""
     folder = f"{_DEVICES}/{pci}"
     if not pci or not tree.at(folder).exists():
         return None
     above = tree.at(folder).resolve().parent
-    slot = f"{_DEVICES}/{above.name}" if is_address(above.name) else ""
-    return PciLink(
-        speed=_speed(tree.text(f"{folder}/current_link_speed")),
-        width=_width(tree.text(f"{folder}/current_link_width")),
-        most_speed=_speed(tree.text(f"{folder}/max_link_speed")),
-        most_width=_width(tree.text(f"{folder}/max_link_width")),
-        slot_speed=_speed(tree.text(f"{slot}/max_link_speed")) if slot else None,
-        slot_width=_width(tree.text(f"{slot}/max_link_width")) if slot else None,
-    )
+    now = _speed_and_width(tree, f"{folder}/current")
+    most = _speed_and_width(tree, f"{folder}/max")
+    slot = _speed_and_width(tree, f"{_DEVICES}/{above.name}/max") if is_address(above.name) else (None, None)
+    return PciLink(*now, *most, *slot)
 
 
-def _speed(text: str | None) -> float | None:
-    """'16.0 GT/s PCIe' -> 16.0; a virtual machine says Unknown."""
-    match = re.match(r"([\d.]+) GT/s", text or "")
-    return float(match[1]) if match else None
+def _speed_and_width(tree: Tree, prefix: str) -> tuple[float | None, int | None]:
+    """'16.0 GT/s PCIe' and '16' as numbers; a virtual machine says Unknown."""
+    speed = re.match(r"([\d.]+) GT/s", tree.text(f"{prefix}_link_speed") or "")
+    return float(speed[1]) if speed else None, _width(tree.text(f"{prefix}_link_width"))
 
 
 def _width(text: str | None) -> int | None:
-    """0 and 255 mean that nobody knows."""
+    """The kernel writes 0 or 255 where it does not know."""
     return int(text) if text and text.isdigit() and 0 < int(text) <= 32 else None
 
 

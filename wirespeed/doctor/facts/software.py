@@ -1,4 +1,4 @@
-"""Versions of what carries bytes: driver, CUDA, UCX, libfabric, NCCL."""
+"""Versions of the driver, CUDA, UCX, NCCL and NVSHMEM."""
 
 from __future__ import annotations
 
@@ -20,11 +20,8 @@ _PACKAGES = {
 
 def software(packages: Mapping[str, str], libraries: Mapping[str, Path], nvml: Nvml) -> dict[str, str]:
     """Name -> version. `packages`: of Python; `libraries`: files that the core would open."""
-    found = {}
-    if nvml.driver:
-        found["NVIDIA driver"] = nvml.driver
-    if nvml.cuda:
-        found["CUDA of the driver"] = nvml.cuda
+    driver = {"NVIDIA driver": nvml.driver, "CUDA of the driver": nvml.cuda}
+    found = {name: version for name, version in driver.items() if version}
     for package, name in _PACKAGES.items():
         if package in packages:
             found.setdefault(name, f"{packages[package]} ({package})")

@@ -1,4 +1,4 @@
-"""Files of the kernel below a root folder: what cannot be read is None, never an error."""
+"""Files of the kernel below a root folder; None for files that cannot be read."""
 
 from __future__ import annotations
 
@@ -30,16 +30,20 @@ class Tree:
         except ValueError:
             return None
 
+    def natural_number(self, path: str) -> int | None:
+        """None for the -1 by which the kernel says that it does not know."""
+        number = self.number(path)
+        return number if number is not None and number >= 0 else None
+
     def names(self, path: str) -> list[str]:
-        """Names in a folder, in the order in which people count: eth2 before eth10."""
+        """Names in a folder, in natural order: eth2 before eth10."""
         try:
-            found = [entry.name for entry in self.at(path).iterdir()]
+            return sorted((entry.name for entry in self.at(path).iterdir()), key=natural)
         except OSError:
             return []
-        return sorted(found, key=natural)
 
     def target(self, path: str) -> str | None:
-        """Name of what a link leads to."""
+        """Name of a link's target."""
         try:
             return self.at(path).resolve(strict=True).name
         except (OSError, RuntimeError):
@@ -53,8 +57,5 @@ def natural(name: str) -> list[tuple[int, str]]:
 
 def cpu_list(text: str | None) -> tuple[int, ...]:
     """The kernel's '0-3,8' as numbers."""
-    found: list[int] = []
-    for match in _SPAN.finditer(text or ""):
-        first, last = int(match[1]), int(match[2] or match[1])
-        found += range(first, last + 1)
-    return tuple(found)
+    spans = _SPAN.findall(text or "")
+    return tuple(number for first, last in spans for number in range(int(first), int(last or first) + 1))

@@ -1,16 +1,16 @@
-"""Findings: each module looks at the facts for one kind of fault; a new one is found by being there."""
+"""Findings: each module's `find` yields one kind of fault. A new module is found without being listed."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Finding, ordered
 
-Rule = Callable[[Facts], "list[Finding]"]
+Rule = Callable[[Facts], Iterator[Finding]]
 
 
 @cache
@@ -21,5 +21,5 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def find_all(facts: Facts) -> list[Finding]:
-    """What is wrong, dearest first."""
+    """All findings, most expensive first."""
     return ordered([finding for rule in all_rules() for finding in rule(facts)])

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from wirespeed.doctor.facts.model import Facts, Gpu, Place
-from wirespeed.doctor.finding import Cost, Finding, Setting, Trial, span
+from collections.abc import Iterator
 
-SIZES = (8, 64 << 10, 16 << 20)
-
-
-def find(facts: Facts) -> list[Finding]:
-    """Of this process, and of ranks as they really stood in a job step."""
-    if len(facts.nodes) < 2:
-        return []
-    return [*_this_process(facts), *_ranks(facts)]
+from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.finding import TRIAL_SIZES, Conditions, Cost, Finding, Trial
+from wirespeed.host.process import span
 
 
-def _this_process(facts: Facts) -> list[Finding]:
-    """CPUs that this process, and what it starts, may use: none of them near a GPU or an adapter."""
+def find(facts: Facts) -> Iterator[Finding]:
+    """For this process, and for ranks by their CPUs in a job step."""
+    if len(facts.nodes) > 1:
+        yield from _this_process(facts)
+        yield from _ranks(facts)
+
+
+def _this_process(facts: Facts) -> Iterator[Finding]:
+    """None of the CPUs that this process and its children may use is near a GPU or an adapter."""
     mine = set(facts.limits.cpus)
-    if not mine:
-        return []
     devices = [(gpu.title, gpu.node, gpu.near) for gpu in facts.real_gpus]
     devices += [(nic.name, nic.node, nic.near) for nic in facts.nics]
     far: dict[tuple[int | None, tuple[int, ...]], list[str]] = {}
     for name, node, cpus in devices:
-        if cpus and not mine & set(cpus):
+        if mine and cpus and not mine & set(cpus):
             far.setdefault((node, cpus), []).append(name)
-    return [
-        Finding(
+    for (node, cpus), names in far.items():
+        yield Finding(
             "affinity-process",
             f"This process may not run near {', '.join(names)}: bytes cross the link between sockets",
             Cost.SOME,
@@ -38,45 +37,39 @@ def _this_process(facts: Facts) -> list[Finding]:
             (f"taskset -pc {span(cpus)} $$  # this shell and what it starts from now on",),
             trial=_trial(facts, cpus),
         )
-        for (node, cpus), names in far.items()
-    ]
 
 
-def _ranks(facts: Facts) -> list[Finding]:
+def _ranks(facts: Facts) -> Iterator[Finding]:
     by_pci = {gpu.pci: gpu for gpu in facts.real_gpus if gpu.pci}
-    far: list[tuple[Place, Gpu]] = []
-    for place in facts.places:
-        gpu = by_pci.get(place.pci)
-        if place.host != facts.host or not (gpu and gpu.near and place.cpus):
-            continue
-        if not set(place.cpus) & set(gpu.near):
-            far.append((place, gpu))
-    if not far:
-        return []
-    # Ranks whose GPUs are at several nodes cannot all be put near them by one set of CPUs.
-    every = {by_pci[place.pci].near for place in facts.places if place.pci in by_pci}
-    nodes = ",".join(dict.fromkeys(str(gpu.node) for _, gpu in far))
-    return [
-        Finding(
-            "affinity-rank",
-            f"{len(far)} of {len(facts.places)} ranks run far from their GPU",
-            Cost.SOME,
-            tuple(
-                f"rank {place.rank}: CPUs {span(place.cpus)}; {gpu.title} is at NUMA node {gpu.node} "
-                f"(CPUs {span(gpu.near)})"
-                for place, gpu in far[:4]
-            ),
-            (
-                f"numactl --cpunodebind={nodes} --membind={nodes} PROGRAM  # in front of the program",
-                "mpirun --map-by ppr:1:numa --bind-to numa PROGRAM  # Open MPI: a rank on each NUMA node",
-                "srun --gpu-bind=closest --cpu-bind=verbose PROGRAM  # Slurm",
-            ),
-            trial=_trial(facts, far[0][1].near) if len(every) == 1 else None,
-        )
+    placed = [(place, by_pci[place.pci]) for place in facts.places if place.pci in by_pci]
+    far = [
+        (place, gpu)
+        for place, gpu in placed
+        if place.host == facts.host and gpu.near and place.cpus and not set(place.cpus) & set(gpu.near)
     ]
+    if not far:
+        return
+    nodes = ",".join(dict.fromkeys(str(gpu.node) for _, gpu in far))
+    # Ranks whose GPUs are at several nodes cannot all be put near them by one set of CPUs.
+    one_node = len({gpu.near for _, gpu in placed}) == 1
+    yield Finding(
+        "affinity-rank",
+        f"{len(far)} of {len(facts.places)} ranks run far from their GPU",
+        Cost.SOME,
+        tuple(
+            f"rank {place.rank}: CPUs {span(place.cpus)}; {gpu.title} is at NUMA node {gpu.node} "
+            f"(CPUs {span(gpu.near)})"
+            for place, gpu in far[:4]
+        ),
+        (
+            f"numactl --cpunodebind={nodes} --membind={nodes} PROGRAM  # in front of the program",
+            "mpirun --map-by ppr:1:numa --bind-to numa PROGRAM  # Open MPI: a rank on each NUMA node",
+            "srun --gpu-bind=closest --cpu-bind=verbose PROGRAM  # Slurm",
+        ),
+        trial=_trial(facts, far[0][1].near) if one_node else None,
+    )
 
 
-def _trial(facts: Facts, cpus: tuple[int, ...]) -> Trial | None:
+def _trial(facts: Facts, cpus: tuple[int, ...]) -> Trial:
     """Copies by the host cost most: path `staged` where there are GPUs."""
-    path = "staged" if facts.kind != "host" else "host"
-    return Trial(path, SIZES, Setting(cpus=cpus))
+    return Trial("staged" if facts.kind != "host" else "host", TRIAL_SIZES, Conditions(cpus=cpus))

@@ -2,34 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Cost, Finding
 
-_PEER = ("nvidia_peermem", "nv_peer_mem")
+_PEER = {"nvidia_peermem", "nv_peer_mem"}
 
 
-def find(facts: Facts) -> list[Finding]:
-    """Where there are both NVIDIA's GPUs and RDMA adapters, and no way between them."""
-    gpus = [gpu for gpu in facts.real_gpus if gpu.kind == "cuda"]
-    if not gpus or not facts.nics or facts.gpudirect.dmabuf:
-        return []
-    if any(module in _PEER for module in facts.gpudirect.modules):
-        return []
-    adapters = ", ".join(nic.name for nic in facts.nics[:8])
-    return [
-        Finding(
-            "gpudirect-rdma",
-            "No GPUDirect RDMA: GPU data for other hosts goes through host memory",
-            Cost.HIGH,
-            (
-                f"RDMA adapters: {adapters}",
-                "neither nvidia_peermem nor nv_peer_mem is loaded",
-                f"DMA-BUF: {facts.gpudirect.why or 'not available'}",
-            ),
-            (
-                "sudo modprobe nvidia_peermem  # comes with the driver since R470",
-                "echo nvidia_peermem | sudo tee /etc/modules-load.d/nvidia-peermem.conf  # at each start",
-            ),
-            source="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-rdma.html",
-        )
-    ]
+def find(facts: Facts) -> Iterator[Finding]:
+    """Where there are both NVIDIA GPUs and RDMA adapters, and no way between them."""
+    if not facts.nics or not any(gpu.kind == "cuda" for gpu in facts.real_gpus):
+        return
+    if facts.gpudirect.dmabuf or _PEER & set(facts.gpudirect.modules):
+        return
+    yield Finding(
+        "gpudirect-rdma",
+        "No GPUDirect RDMA: GPU data for other hosts goes through host memory",
+        Cost.HIGH,
+        (
+            f"RDMA adapters: {facts.nic_names}",
+            "neither nvidia_peermem nor nv_peer_mem is loaded",
+            f"DMA-BUF: {facts.gpudirect.why or 'not available'}",
+        ),
+        (
+            "sudo modprobe nvidia_peermem  # comes with the driver since R470",
+            "echo nvidia_peermem | sudo tee /etc/modules-load.d/nvidia-peermem.conf  # at each start",
+        ),
+        source="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-rdma.html",
+    )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from wirespeed.doctor.facts.model import Facts, Gpu
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.limits.rates import device_links
 
 
-def find(facts: Facts) -> list[Finding]:
-    """Fewer links than the board has, or than its neighbours have. One GPU alone has nobody to link to."""
+def find(facts: Facts) -> Iterator[Finding]:
+    """Fewer links than the board has, or than its neighbours have. A single GPU has none to link to."""
     # A driver that says nothing of any link is no sign of a fault.
     gpus = [gpu for gpu in facts.real_gpus if gpu.nvlinks and not gpu.mig]
-    if len(gpus) < 2:
-        return []
-    return [*_fabric(gpus), *_down(gpus)]
+    if len(gpus) > 1:
+        yield from _fabric(gpus)
+        yield from _down(gpus)
 
 
 def _active(gpu: Gpu) -> int:
@@ -21,48 +23,43 @@ def _active(gpu: Gpu) -> int:
 
 
 def _expected(gpu: Gpu, gpus: list[Gpu]) -> int:
-    """Links that a healthy board of this name has: its data sheet's, else its best twin's here."""
+    """Links of a healthy board of this name: by its data sheet, else by its best twin here."""
     known = device_links(gpu.name)
-    if known:
-        return int(known["links"])
-    return max(_active(other) for other in gpus if other.name == gpu.name)
+    return int(known["links"]) if known else max(_active(other) for other in gpus if other.name == gpu.name)
 
 
-def _down(gpus: list[Gpu]) -> list[Finding]:
-    short = [gpu for gpu in gpus if _active(gpu) < _expected(gpu, gpus)]
+def _down(gpus: list[Gpu]) -> Iterator[Finding]:
+    links = [(gpu, _active(gpu), _expected(gpu, gpus)) for gpu in gpus]
+    short = [(gpu, active, expected) for gpu, active, expected in links if active < expected]
     if not short:
-        return []
-    worst = min(short, key=lambda gpu: _active(gpu) / _expected(gpu, gpus))
-    share = _active(worst) / _expected(worst, gpus)
-    names = ", ".join(gpu.title for gpu in short)
+        return
+    share = min(active / expected for _, active, expected in short)
     evidence = []
-    for gpu in short[:8]:
+    for gpu, active, expected in short[:8]:
         down = [str(link.number) for link in gpu.nvlinks if not link.active]
         which = f"; inactive: {', '.join(down[:18])}" if down else ""
-        evidence.append(f"{gpu.title}: {_active(gpu)} of {_expected(gpu, gpus)} NVLinks are active{which}")
-    return [
-        Finding(
-            "nvlink-down",
-            f"NVLinks are down on {names}: {share:.0%} of the bandwidth is left",
-            Cost.HIGH if share <= 0.5 else Cost.SOME,
-            tuple(evidence),
-            (
-                "nvidia-smi nvlink --status",
-                "sudo dmesg | grep -i -e nvlink -e NVRM  # why a link went down",
-                f"sudo nvidia-smi --gpu-reset -i {','.join(str(gpu.index) for gpu in short)}  "
-                "# trains the links anew; all GPUs of an NVSwitch together, and nothing may run on them",
-            ),
-            source="NVML (nvmlDeviceGetNvLinkState); number of links: wirespeed/limits/links.toml",
-        )
-    ]
+        evidence.append(f"{gpu.title}: {active} of {expected} NVLinks are active{which}")
+    numbers = ",".join(str(gpu.index) for gpu, _, _ in short)
+    yield Finding(
+        "nvlink-down",
+        f"NVLinks are down on {', '.join(gpu.title for gpu, _, _ in short)}: {share:.0%} of the bandwidth "
+        "is left",
+        Cost.HIGH if share <= 0.5 else Cost.SOME,
+        tuple(evidence),
+        (
+            "nvidia-smi nvlink --status",
+            "sudo dmesg | grep -i -e nvlink -e NVRM  # why a link went down",
+            f"sudo nvidia-smi --gpu-reset -i {numbers}  "
+            "# trains the links anew; all GPUs of an NVSwitch together, and nothing may run on them",
+        ),
+        source="NVML (nvmlDeviceGetNvLinkState); number of links: wirespeed/limits/links.toml",
+    )
 
 
-def _fabric(gpus: list[Gpu]) -> list[Finding]:
+def _fabric(gpus: list[Gpu]) -> Iterator[Finding]:
     not_up = [gpu for gpu in gpus if gpu.fabric not in ("", "completed")]
-    if not not_up:
-        return []
-    return [
-        Finding(
+    if not_up:
+        yield Finding(
             "nvswitch-fabric",
             "The NVSwitch fabric is not up: CUDA does not start, or runs without NVLink",
             Cost.BREAKS,
@@ -73,4 +70,3 @@ def _fabric(gpus: list[Gpu]) -> list[Finding]:
             ),
             source="NVML (nvmlDeviceGetGpuFabricInfo); https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/",
         )
-    ]

@@ -3,55 +3,48 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 from wirespeed.doctor.facts.model import Facts, PciLink
 from wirespeed.doctor.facts.pci import named
 from wirespeed.doctor.finding import Cost, Finding
 
 
-def find(facts: Facts) -> list[Finding]:
-    """GPUs lower their speed while they idle, so that of them only width and slot count."""
-    found = []
-    for gpu in facts.real_gpus:
-        if gpu.link:
-            found += _check(gpu.title, gpu.pci, _link(facts, gpu.link), idles=True)
-    for nic in facts.nics:
-        if nic.link:
-            found += _check(nic.name, nic.pci, _link(facts, nic.link), idles=False)
-    return found
+def find(facts: Facts) -> Iterator[Finding]:
+    """GPUs lower their speed while they idle: only their width and slot count."""
+    devices = [(gpu.title, gpu.pci, gpu.link, True) for gpu in facts.real_gpus]
+    devices += [(nic.name, nic.pci, nic.link, False) for nic in facts.nics]
+    for name, pci, link, idles in devices:
+        if link and facts.virtual:
+            # In a virtual machine the port above a device is made up; the device's own registers are real.
+            link = dataclasses.replace(link, slot_speed=None, slot_width=None)
+        if link and (fault := _fault(link, idles=idles)):
+            yield _finding(name, pci, link, *fault)
 
 
-def _link(facts: Facts, link: PciLink) -> PciLink:
-    """In a virtual machine the port above a device is made up; the device's own registers are real."""
-    return dataclasses.replace(link, slot_speed=None, slot_width=None) if facts.virtual else link
-
-
-def _check(name: str, pci: str, link: PciLink, *, idles: bool) -> list[Finding]:
+def _fault(link: PciLink, *, idles: bool) -> tuple[str, float, str, bool] | None:
+    """Key, share of the bandwidth that is left, why, and whether the slot is the reason."""
     width = _share(link.width, link.most_width)
-    speed = None if idles else _share(link.speed, link.most_speed)
-    slot = _share(link.slot_speed, link.most_speed)
-    slot_width = _share(link.slot_width, link.most_width)
-    if width is not None and width < 1:
-        by_slot = slot_width is not None and slot_width <= width
+    speed = 1 if idles else _share(link.speed, link.most_speed)
+    slot, slot_width = _share(link.slot_speed, link.most_speed), _share(link.slot_width, link.most_width)
+    older = "the slot is of an older generation"
+    if width < 1:
+        by_slot = bool(link.slot_width) and slot_width <= width
         why = "the slot has no more lanes" if by_slot else "lanes were lost in training"
-        return [_finding("pcie-width", name, pci, link, width, why, by_slot)]
-    if speed is not None and speed < 1:
-        by_slot = slot is not None and slot <= speed
-        why = "the slot is of an older generation" if by_slot else "the link trained at a lower speed"
-        return [_finding("pcie-speed", name, pci, link, speed, why, by_slot)]
-    if slot is not None and slot < 1:
-        return [_finding("pcie-slot", name, pci, link, slot, "the slot is of an older generation", True)]
-    return []
+        return "pcie-width", width, why, by_slot
+    if speed < 1:
+        by_slot = bool(link.slot_speed) and slot <= speed
+        return "pcie-speed", speed, older if by_slot else "the link trained at a lower speed", by_slot
+    return ("pcie-slot", slot, older, True) if slot < 1 else None
 
 
-def _share(now: float | None, most: float | None) -> float | None:
-    return now / most if now and most else None
+def _share(now: float | None, most: float | None) -> float:
+    """1 where it is not known."""
+    return now / most if now and most else 1.0
 
 
-def _finding(key: str, name: str, pci: str, link: PciLink, share: float, why: str, slot: bool) -> Finding:
-    reseat = (
-        f"sudo lspci -s {pci} -vv | grep -e LnkCap -e LnkSta  # then reseat it, or move it to another slot"
-    )
+def _finding(name: str, pci: str, link: PciLink, key: str, share: float, why: str, by_slot: bool) -> Finding:
+    reseat = f"sudo lspci -s {pci} -vv | grep -e LnkCap -e LnkSta  # then reseat it, or try another slot"
     move = f"sudo dmidecode -t slot  # is there a better slot than that of {pci}?"
     now = named(link.speed, link.width) or "unknown"
     evidence = [f"{pci}: runs at {now}, can do {named(link.most_speed, link.most_width) or 'unknown'}"]
@@ -62,6 +55,6 @@ def _finding(key: str, name: str, pci: str, link: PciLink, share: float, why: st
         f"{name} has {share:.0%} of its PCIe bandwidth: {why}",
         Cost.HIGH if share <= 0.5 else Cost.SOME,
         tuple(evidence),
-        (move if slot else reseat,),
+        (move if by_slot else reseat,),
         source="sysfs: current_link_*, max_link_* (kernel: Documentation/ABI/testing/sysfs-bus-pci)",
     )

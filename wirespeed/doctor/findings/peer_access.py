@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from wirespeed.doctor.facts.model import Facts, GpuPair
 from wirespeed.doctor.finding import Cost, Finding
 
+_SOURCE = "nvml.h: nvmlGpuP2PStatus_t; PCIe ACS: NCCL, Troubleshooting, 'PCI Access Control Services'"
 
-def find(facts: Facts) -> list[Finding]:
-    """Pairs for which the driver refuses peer access; alike ones together."""
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """Pairs for which the driver refuses peer access, together where it gives the same reason."""
+    names = {gpu.index: gpu.title for gpu in facts.gpus}
     refused: dict[str, list[GpuPair]] = {}
     for pair in facts.pairs:
         if pair.peer not in ("", "ok"):
             refused.setdefault(pair.peer, []).append(pair)
-    return [_finding(facts, why, pairs) for why, pairs in refused.items()]
-
-
-def _finding(facts: Facts, why: str, pairs: list[GpuPair]) -> Finding:
-    names = {gpu.index: gpu.title for gpu in facts.gpus}
-    shown = ", ".join(f"{names[pair.first]} and {names[pair.second]}" for pair in pairs[:4])
-    more = f", ... {len(pairs)} pairs" if len(pairs) > 4 else ""
-    return Finding(
-        "peer-access",
-        f"No peer access between {shown}{more}: their data goes through host memory",
-        Cost.HIGH,
-        (
-            f"NVML (nvmlDeviceGetP2PStatus): {why}",
-            *(f"{names[p.first]} to {names[p.second]}: {p.level or 'unknown'} on PCIe" for p in pairs[:4]),
-        ),
-        _remedy(why),
-        source="nvml.h: nvmlGpuP2PStatus_t; PCIe ACS: NCCL, Troubleshooting, 'PCI Access Control Services'",
-    )
+    for why, pairs in refused.items():
+        shown = ", ".join(f"{names[pair.first]} and {names[pair.second]}" for pair in pairs[:4])
+        more = f", ... {len(pairs)} pairs" if len(pairs) > 4 else ""
+        yield Finding(
+            "peer-access",
+            f"No peer access between {shown}{more}: their data goes through host memory",
+            Cost.HIGH,
+            (
+                f"NVML (nvmlDeviceGetP2PStatus): {why}",
+                *(
+                    f"{names[p.first]} to {names[p.second]}: {p.level or 'unknown'} on PCIe"
+                    for p in pairs[:4]
+                ),
+            ),
+            _remedy(why),
+            source=_SOURCE,
+        )
 
 
 def _remedy(why: str) -> tuple[str, ...]:

@@ -1,58 +1,61 @@
-"""An MPI that takes device pointers, and copies through the host without saying so."""
+"""An MPI that takes device pointers, but copies through the host without saying so."""
 
 from __future__ import annotations
 
-from wirespeed.doctor import switches
+from collections.abc import Iterator
+
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.doctor.parts import listed, part
+from wirespeed.doctor.tables import switches_of
 from wirespeed.limits import rates
-from wirespeed.results.runs import Entry, Run
+from wirespeed.results.runs import Run
 from wirespeed.units import format_rate, format_size
 
 LEAST = 4 << 20
-"""Bytes of a message that shows the wire's rate, not the call's cost."""
+"""Bytes of a message that shows the link's rate, not the cost of a call."""
 
 
-def find(facts: Facts) -> list[Finding]:
+def find(facts: Facts) -> Iterator[Finding]:
     """By the counters of the wires; where none were read, by a rate that PCIe alone could give.
 
-    The first run that has such figures is the latest: older ones do not count.
+    Only the latest run that has such figures counts.
     """
-    for run in (facts.trial, *reversed(facts.runs)):
-        if run is None:
-            continue
-        counted = _counted(run)
-        seen = _rated(run) if counted is None else counted
+    for run in filter(None, (facts.trial, *reversed(facts.runs))):
+        seen = _counted(run)
+        seen = _rated(run) if seen is None else seen
         if seen is not None:
-            return [_finding(facts, run, seen)] if seen else []
-    return []
+            if seen:
+                yield _finding(facts, run, seen)
+            return
 
 
 def _counted(run: Run) -> tuple[str, ...] | None:
-    """What the counters tell of the largest message: () that it went straight, None nothing."""
+    """What the counters show of the largest message: () that it is direct; None: they do not decide."""
     proofs = [run.evidence[key] for key in sorted(run.evidence) if key[0] == "aware"]
-    told = [proof for proof in proofs if proof.verdict in ("staged", "direct", "pcie")]
-    if not told:
+    known = [proof for proof in proofs if proof.verdict in ("staged", "direct", "pcie")]
+    if not known:
         return None
-    last = told[-1]
+    last = known[-1]
     if last.verdict != "staged":
         return ()
     return (f"counters of the wires at {format_size(last.bytes)}: {last.text}",)
 
 
 def _rated(run: Run) -> tuple[str, ...] | None:
-    """What its best rate tells, where there are links beside PCIe."""
+    """What its best rate shows, where there are links besides PCIe: () and None as for the counters."""
     entries = [entry for entry in run.of_path("aware") if entry.bytes >= LEAST]
-    ranks = listed(run.step("aware"), "ranks")
-    names = {str(part(rank, "device").get("name")) for rank in ranks}
-    devices = {str(part(rank, "device").get("id")) for rank in ranks}
-    links = rates.gpu_links(next(iter(names))) if len(names) == 1 else None
-    slot = rates.slot_of(names.pop()) if links else None
-    host = rates.pcie(*slot, to_device=False) if slot else None
-    if not entries or links is None or host is None or len(devices) < len(ranks):
+    devices = [part(rank, "device") for rank in listed(run.step("aware"), "ranks")]
+    names = {str(device.get("name")) for device in devices}
+    shared = len({str(device.get("id")) for device in devices}) < len(devices)
+    if not entries or len(names) != 1 or shared:
         return None
-    best: Entry = max(entries, key=lambda entry: entry.rate)
+    name = names.pop()
+    links, slot = rates.gpu_links(name), rates.slot_of(name)
+    host = rates.pcie(*slot, to_device=False) if slot else None
+    if links is None or host is None:
+        return None
+    best = max(entries, key=lambda entry: entry.rate)
     if best.rate > host.value:
         return ()
     return (
@@ -63,16 +66,15 @@ def _rated(run: Run) -> tuple[str, ...] | None:
 
 def _finding(facts: Facts, run: Run, seen: tuple[str, ...]) -> Finding:
     mpi = part(run.step("aware"), "mpi")
-    known = switches.of(str(mpi.get("vendor")))
-    off = " ".join(f"{name}={value}" for name, value in known.direct_off.items()) if known else ""
-    title = f"{known.name if known else 'MPI'} {mpi.get('version') or ''}".strip()
+    known = switches_of(str(mpi.get("vendor")))
+    off = " ".join(f"{name}={value}" for name, value in known.get("direct_off", {}).items())
     where = "tried now" if run is facts.trial else facts.file
-    first, *others = seen
     return Finding(
         "mpi-stages",
-        f"{title} takes device pointers, but copies through the host",
+        f"{known.get('name', 'MPI')} {mpi.get('version') or ''}".strip()
+        + " takes device pointers, but copies through the host",
         Cost.HIGH,
-        (f"{where}: {first}", *others),
+        (f"{where}: {seen[0]}", *seen[1:]),
         (
             "env | grep -E 'UCX_|OMPI_MCA|MPIR_CVAR|MPICH_|MV2_|I_MPI_'  # is GPUDirect switched off?"
             + (f" It is by {off}" if off else ""),

@@ -1,38 +1,29 @@
-"""Measurements: sizes at which MPI or NCCL could do better, and the variables that may bring them there."""
+"""Measurements: sizes at which MPI or NCCL could be faster, and variables that may help."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
 from wirespeed.doctor.facts.model import Facts
-from wirespeed.doctor.finding import Cost, Finding, Setting, Trial
+from wirespeed.doctor.finding import Conditions, Cost, Finding, Trial
 from wirespeed.doctor.parts import part
+from wirespeed.doctor.tables import Entry as Tuning
+from wirespeed.doctor.tables import exports, table
 from wirespeed.results.runs import Entry, Run
-from wirespeed.toml import parse
 from wirespeed.units import format_seconds, format_size
 
 NOTABLE = 1.1
-"""Times longer than a larger message: less is noise of the machine."""
+"""Time relative to a larger message: a smaller ratio is noise of the machine."""
 WORTH_TRYING = 1.5
-"""Times longer than another path: below, a threshold is not the reason."""
+"""Time relative to another path: below it, a threshold is not the reason."""
 PATHS = {"host": "CPU", "aware": "GPU", "nccl": "GPU"}
-"""Paths of libraries that have variables for it, and where their data lie."""
-
-
-@cache
-def tunings() -> tuple[Mapping[str, Any], ...]:
-    """tunings.toml, entry by entry."""
-    text = files("wirespeed.doctor").joinpath("tunings.toml").read_text("utf-8")
-    return tuple(parse(text)["tuning"])
+"""Paths of libraries that have such variables, and the memory domain of their data."""
 
 
 @dataclass(frozen=True)
 class _Slow:
-    """One size that could be faster, and what shows it."""
+    """One size that could be faster, and what shows that."""
 
     entry: Entry
     other: Entry
@@ -43,23 +34,20 @@ class _Slow:
         return self.entry.seconds / self.other.seconds
 
 
-def find(facts: Facts) -> list[Finding]:
-    """From the last run that has the path; nothing is found without measurements."""
-    found: list[Finding] = []
-    for path in PATHS:
+def find(facts: Facts) -> Iterator[Finding]:
+    """From the last run that has the path; there are no findings without measurements."""
+    for path, domain in PATHS.items():
         run = next((one for one in reversed(facts.runs) if one.of_path(path)), None)
         if run is None:
             continue
         cases = {"small": _small(run, path), "slow": _slow(run, path)}
-        for tuning in tunings():
-            if tuning["library"] == library_of(run, path) and tuning["home"] == PATHS[path]:
-                slow = [one for one in cases[tuning["when"]] if _in_range(tuning, one.entry.bytes)]
-                if slow:
-                    found.append(_finding(facts, path, tuning, slow))
-    return found
+        for tuning in table("tunings"):
+            slow = [one for one in cases[tuning["when"]] if _in_range(tuning, one.entry.bytes)]
+            if slow and (tuning["library"], tuning["domain"]) == (library_of(run, path), domain):
+                yield _finding(facts, path, tuning, slow)
 
 
-def _in_range(tuning: Mapping[str, Any], size: int) -> bool:
+def _in_range(tuning: Tuning, size: int) -> bool:
     return int(tuning.get("least", 1)) <= size <= int(tuning.get("most", size))
 
 
@@ -84,10 +72,11 @@ def _slow(run: Run, path: str) -> list[_Slow]:
     return found
 
 
-def _finding(facts: Facts, path: str, tuning: Mapping[str, Any], slow: list[_Slow]) -> Finding:
+def _finding(facts: Facts, path: str, tuning: Tuning, slow: list[_Slow]) -> Finding:
     worst = max(slow, key=lambda one: one.times)
     sizes = tuple(one.entry.bytes for one in slow)
     own, other = worst.entry, worst.other
+    few = tuple(sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]}))
     here = not facts.foreign and facts.can_run(path)
     than = format_size(other.bytes) if tuning["when"] == "small" else other.path
     return Finding(
@@ -98,26 +87,18 @@ def _finding(facts: Facts, path: str, tuning: Mapping[str, Any], slow: list[_Slo
             f"{facts.file}: {own.path} takes {format_seconds(own.seconds)} for {format_size(own.bytes)}, "
             f"{other.path} {format_seconds(other.seconds)} for {format_size(other.bytes)}",
         ),
-        (
-            *(f"export {name}={value}" for name, value in tuning["variables"].items()),
-            f"# {tuning['says']}",
-        ),
-        trial=Trial(path, _few(sizes), Setting(dict(tuning["variables"]))) if here else None,
+        (*exports(tuning["variables"]), f"# {tuning['says']}"),
+        trial=Trial(path, few, Conditions(dict(tuning["variables"]))) if here else None,
         source=tuning["source"],
         suggestion=True,
     )
 
 
-def _few(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The first, the middle and the last."""
-    return tuple(sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]}))
-
-
 def library_of(run: Run, path: str) -> str:
     """What carries the path's bytes, as far as its job step tells: ucx, ob1, mpich, mvapich, nccl or ''."""
-    step = run.step(path)
     if path == "nccl":
         return "nccl"
+    step = run.step(path)
     variables = part(step, "variables")
     if variables.get("OMPI_MCA_pml") == "ucx" or variables.get("MPIR_CVAR_CH4_NETMOD") == "ucx":
         return "ucx"
@@ -126,6 +107,4 @@ def library_of(run: Run, path: str) -> str:
 
 
 def _range(sizes: tuple[int, ...]) -> str:
-    if len(sizes) == 1:
-        return format_size(sizes[0])
-    return f"{format_size(sizes[0])} to {format_size(sizes[-1])}"
+    return " to ".join(dict.fromkeys((format_size(sizes[0]), format_size(sizes[-1]))))

@@ -1,7 +1,7 @@
-"""Witnesses: counters of a host's wires, read before and after bytes have crossed them.
+"""Counter sources: counters of a host's wires, read before and after bytes have travelled over them.
 
-Each module in this package knows one source of counters and has `find(devices)`, which gives a Witness or
-None where this host has none; a new one is found by being there.
+Each module in this package knows one kind of counter and has `find(devices)`, which returns a CounterSource,
+or None where this host has none. A new module is found without being listed anywhere.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wirespeed.host.nvml import NvmlError
+
 
 class CannotRead(Exception):
-    """A counter that is there does not answer; the text says why."""
+    """A counter exists and cannot be read; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -26,44 +28,44 @@ class Wire:
     kind: str
     """nvlink, xgmi, pcie, infiniband, roce, network or loopback."""
     name: str
-    """As its driver calls it: "GPU 0", "mlx5_0 port 1", "eth0"."""
+    """Name that its driver uses: "GPU 0", "mlx5_0 port 1", "eth0"."""
     device: str | None = None
-    """Identity of the GPU at its end; None: it belongs to the whole host."""
+    """Identity of the GPU at its end; None: the wire belongs to the whole host."""
     granularity: int = 1
-    """Its counters step by so many bytes."""
+    """Bytes by which its counters step."""
     wraps: int | None = None
-    """They begin again after so many bytes."""
+    """Bytes after which its counters start again at 0."""
     rate: float | None = None
-    """Bytes per second, one way, as the driver states it; None: it does not."""
+    """Bytes per second in one direction, as the driver states it; None: it states none."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What else the driver says: {"links": 18}, {"generation": 5, "width": 16}."""
+    """Further statements of the driver: {"links": 18}, {"generation": 5, "width": 16}."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Bytes since an unknown moment."""
+    """Bytes counted since an unknown moment."""
 
     sent: int
     received: int
     parts: tuple[tuple[int, int], ...] = ()
-    """(sent, received) of each link, where a wire is a bundle of them."""
+    """(sent, received) of each link, where a wire is a bundle of links."""
 
 
-class Witness(ABC):
+class CounterSource(ABC):
     """Counters of some wires of this host."""
 
     wires: tuple[Wire, ...]
 
     @abstractmethod
     def read(self) -> list[Reading]:
-        """One for each wire. Raises CannotRead."""
+        """One reading for each wire. Raises CannotRead or NvmlError."""
 
-    def close(self) -> None:  # noqa: B027  most have nothing to give back
-        """Gives back what it has opened."""
+    def close(self) -> None:  # noqa: B027  most have nothing to release
+        """Releases what it has opened."""
 
 
 def text_of(file: Path) -> str:
-    """What a file of sysfs says; empty where it does not answer, as some do while an interface is down."""
+    """Content of a file of sysfs; empty where it cannot be read, as some while an interface is down."""
     try:
         return file.read_text().strip()
     except OSError:
@@ -78,20 +80,24 @@ def counter_in(file: Path) -> int:
         raise CannotRead(f"{file}: {error}") from None
 
 
-def find_witnesses(devices: Sequence[Mapping[str, Any]]) -> tuple[list[Witness], list[str]]:
-    """The witnesses of this host, and in a line each why another one cannot speak.
+def reason(error: Exception) -> str:
+    """Why counters cannot be read, in one line; an error that nobody foresaw has its type's name."""
+    known = isinstance(error, (CannotRead, NvmlError))
+    return str(error) if known else f"{type(error).__name__}: {error}"
+
+
+def find_counter_sources(devices: Sequence[Mapping[str, Any]]) -> tuple[list[CounterSource], list[str]]:
+    """The counter sources of this host, and a line for each one that exists and cannot be read.
 
     `devices`: identities of the GPUs that this host's ranks use.
     """
-    found, silent = [], []
+    found, unreadable = [], []
     for module in sorted(one.name for one in pkgutil.iter_modules(__path__)):
         try:
-            witness = importlib.import_module(f"{__name__}.{module}").find(devices)
-            if witness is not None:
-                witness.read()
-                found.append(witness)
-        except CannotRead as error:
-            silent.append(f"{module}: {error}")
-        except Exception as error:  # a witness may be wrong, but breaks no run: other ranks wait for this one
-            silent.append(f"{module}: {type(error).__name__}: {error}")
-    return found, silent
+            source = importlib.import_module(f"{__name__}.{module}").find(devices)
+            if source is not None:
+                source.read()
+                found.append(source)
+        except Exception as error:  # a broken source must not end this rank: the others wait for it
+            unreadable.append(f"{module}: {reason(error)}")
+    return found, unreadable

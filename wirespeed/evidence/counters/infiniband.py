@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wirespeed.evidence.counters import Reading, Wire, Witness, counter_in, text_of
+from wirespeed.evidence.counters import CounterSource, Reading, Wire, counter_in, text_of
 
 FOLDER = Path("/sys/class/infiniband")
 UNIT = 4
@@ -15,7 +15,7 @@ UNIT = 4
 sysfs-class-infiniband)."""
 
 
-class Ports(Witness):
+class Ports(CounterSource):
     """Ports that are up."""
 
     def __init__(self, ports: Sequence[Path]) -> None:
@@ -46,7 +46,7 @@ def _wire(port: Path) -> Wire:
     )
 
 
-def find(devices: Sequence[Mapping[str, Any]], folder: Path = FOLDER) -> Witness | None:
+def find(devices: Sequence[Mapping[str, Any]], folder: Path = FOLDER) -> CounterSource | None:
     """None where no port is up."""
     up = [port for port in sorted(folder.glob("*/ports/*")) if "ACTIVE" in text_of(port / "state")]
     return Ports(up) if up else None

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wirespeed.evidence.counters import Reading, Wire, Witness, counter_in, text_of
+from wirespeed.evidence.counters import CounterSource, Reading, Wire, counter_in, text_of
 
 FOLDER = Path("/sys/class/net")
 LOOPBACK = "772"
 """ARPHRD_LOOPBACK, the interface's type (linux/if_arp.h)."""
 
 
-class Interfaces(Witness):
+class Interfaces(CounterSource):
     """Interfaces that are up, the loopback one too."""
 
     def __init__(self, interfaces: Sequence[Path]) -> None:
@@ -28,12 +28,12 @@ class Interfaces(Witness):
 
 
 def _wire(interface: Path) -> Wire:
-    """`speed` is in Mbit/s; 0 or -1 where the driver has none to tell."""
+    """`speed` is in Mbit/s; 0 or -1 where the driver states none."""
     speed, mtu = text_of(interface / "speed"), text_of(interface / "mtu")
-    # What a virtual interface says of its speed is made up: nothing in it keeps to that.
+    # A virtual interface states a made-up speed, which nothing enforces.
     virtual = not (interface / "device").exists()
     known = speed.isdecimal() and int(speed) > 0 and not virtual
-    # Other people's traffic comes in packets: one more or less is what the counters leave open.
+    # Other traffic comes in packets: the counters are uncertain by one packet.
     packet = int(mtu) if mtu.isdecimal() else 1500
     return Wire(
         "loopback" if text_of(interface / "type") == LOOPBACK else "network",
@@ -45,12 +45,12 @@ def _wire(interface: Path) -> Wire:
 
 
 def _carries(interface: Path) -> bool:
-    """Is it up, and does it not only pass on what another one carries, as a bridge or a bond does?"""
+    """Whether it is up, and not a bridge or bond, whose traffic its members count too."""
     up = text_of(interface / "operstate") in ("up", "unknown")
     return up and not (interface / "bridge").exists() and not (interface / "bonding").exists()
 
 
-def find(devices: Sequence[Mapping[str, Any]], folder: Path = FOLDER) -> Witness | None:
+def find(devices: Sequence[Mapping[str, Any]], folder: Path = FOLDER) -> CounterSource | None:
     """None where this process sees no interface."""
     interfaces = [one for one in sorted(folder.glob("*")) if _carries(one)]
     return Interfaces(interfaces) if interfaces else None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wirespeed.evidence.counters import CannotRead, Reading, Wire, Witness
-from wirespeed.host.nvml import Gpu, Nvml, NvmlError
+from wirespeed.evidence.counters import CannotRead, CounterSource, Reading, Wire
+from wirespeed.host.nvml import Gpu, Nvml
 
 DATA_SENT, DATA_RECEIVED = 138, 139
 """NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX and _RX: payload alone, in KiB (nvml.h)."""
@@ -14,7 +14,7 @@ ALL_LINKS = 0xFFFFFFFF
 UNIT = 1024
 
 
-class NvLink(Witness):
+class NvLink(CounterSource):
     """The GPUs' own counters; reading them takes no privilege."""
 
     def __init__(self, nvml: Nvml, gpus: Sequence[tuple[Gpu, Mapping[str, Any], list[int]]]) -> None:
@@ -35,12 +35,8 @@ class NvLink(Witness):
         return [self._read(gpu, links) for gpu, _, links in self._gpus]
 
     def _read(self, gpu: Gpu, links: list[int]) -> Reading:
-        scopes = [ALL_LINKS, *links]
-        asked = [(field, scope) for scope in scopes for field in (DATA_SENT, DATA_RECEIVED)]
-        try:
-            values = self._nvml.fields(gpu, asked)
-        except NvmlError as error:
-            raise CannotRead(str(error)) from None
+        asked = [(field, scope) for scope in (ALL_LINKS, *links) for field in (DATA_SENT, DATA_RECEIVED)]
+        values = self._nvml.fields(gpu, asked)
         if values[0] is None or values[1] is None:
             raise CannotRead("the driver does not count the bytes of this GPU's links")
         pairs = list(zip(values[2::2], values[3::2], strict=True))
@@ -51,14 +47,9 @@ class NvLink(Witness):
         self._nvml.close()
 
 
-def find(devices: Sequence[Mapping[str, Any]]) -> Witness | None:
-    """None where no NVIDIA GPU has an active link."""
+def find(devices: Sequence[Mapping[str, Any]]) -> CounterSource | None:
+    """None where no NVIDIA GPU has an active link. Raises NvmlError."""
     nvml = Nvml.open_for(devices)
-    if nvml is None:
-        return None
-    try:
-        gpus = [(gpu, identity, nvml.active_links(gpu)) for gpu, identity in nvml.gpus(devices)]
-    except NvmlError as error:
-        raise CannotRead(str(error)) from None
+    gpus = [(gpu, one, nvml.active_links(gpu)) for gpu, one in nvml.gpus(devices)] if nvml else []
     linked = [one for one in gpus if one[2]]
-    return NvLink(nvml, linked) if linked else None
+    return NvLink(nvml, linked) if nvml and linked else None

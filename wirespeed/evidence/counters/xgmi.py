@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from wirespeed.evidence.counters import CannotRead, Reading, Wire, Witness
+from wirespeed.evidence.counters import CannotRead, CounterSource, Reading, Wire
 
 UNIT = 1024
 """amdsmi_get_link_metrics counts in KiB since the driver was loaded (AMD SMI's Python reference)."""
 
 
-class Xgmi(Witness):
+class Xgmi(CounterSource):
     """The GPUs' own counters, as the package amdsmi, which ROCm brings, reads them."""
 
     def __init__(self, library: Any, gpus: Sequence[tuple[Any, Mapping[str, Any]]]) -> None:
@@ -33,7 +33,8 @@ class Xgmi(Witness):
             links = self._library.amdsmi_get_link_metrics(gpu)["links"]
         except (self._library.AmdSmiException, KeyError) as error:
             raise CannotRead(f"amdsmi_get_link_metrics: {error}") from None
-        return [link for link in links if _is_xgmi(self._library, link)]
+        xgmi = self._library.AmdSmiLinkType.AMDSMI_LINK_TYPE_XGMI
+        return [link for link in links if link.get("link_type") == xgmi]
 
     def read(self) -> list[Reading]:
         found = []
@@ -51,11 +52,7 @@ class Xgmi(Witness):
             self._library.amdsmi_shut_down()
 
 
-def _is_xgmi(library: Any, link: Mapping[str, Any]) -> bool:
-    return bool(link.get("link_type") == library.AmdSmiLinkType.AMDSMI_LINK_TYPE_XGMI)
-
-
-def find(devices: Sequence[Mapping[str, Any]]) -> Witness | None:
+def find(devices: Sequence[Mapping[str, Any]]) -> CounterSource | None:
     """None where there is no AMD GPU, or ROCm's package amdsmi is not installed."""
     ours = [device for device in devices if device.get("kind") == "hip" and device.get("pci")]
     if not ours:
@@ -67,15 +64,15 @@ def find(devices: Sequence[Mapping[str, Any]]) -> Witness | None:
     return open_with(amdsmi, ours)
 
 
-def open_with(library: Any, devices: Sequence[Mapping[str, Any]]) -> Witness | None:
+def open_with(library: Any, devices: Sequence[Mapping[str, Any]]) -> CounterSource | None:
     """`library`: the module amdsmi, or a stand-in for tests. None where no GPU has a link."""
     try:
         library.amdsmi_init()
         gpus = [(library.amdsmi_get_processor_handle_from_bdf(str(one["pci"])), one) for one in devices]
     except library.AmdSmiException as error:
         raise CannotRead(f"amdsmi: {error}") from None
-    witness = Xgmi(library, gpus)
-    if any(wire.facts["links"] for wire in witness.wires):
-        return witness
-    witness.close()
+    source = Xgmi(library, gpus)
+    if any(wire.facts["links"] for wire in source.wires):
+        return source
+    source.close()
     return None

@@ -7,7 +7,7 @@ import textwrap
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.doctor.finding import Cost, Finding, Option, Point, Worth, measured_cost
+from wirespeed.doctor.finding import Cost, Finding, Improvement, Point, RemedyOption, measured_cost
 from wirespeed.report.facts.figures import ratio as ratio_text
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.units import format_seconds, format_size
@@ -68,7 +68,7 @@ def _command(console: Console, line: str) -> None:
         console.print(Text(f"            {part}", style="dim"))
 
 
-def _option(console: Console, option: Option) -> None:
+def _option(console: Console, option: RemedyOption) -> None:
     seconds = f", {format_seconds(option.seconds)}" if option.seconds is not None else ""
     outcome = f"{option.outcome}{seconds}" if option.outcome else "not tried"
     style = "green" if option.outcome == "works" else "dim" if not option.outcome else "red"
@@ -78,7 +78,7 @@ def _option(console: Console, option: Option) -> None:
     _member(console, "", outcome, style)
 
 
-def _worth(console: Console, worth: Worth) -> None:
+def _worth(console: Console, worth: Improvement) -> None:
     measured = "measured now" if worth.measured == "now" else f"measured in {worth.measured}"
     points = _chosen(worth)
     if any(point.ratio is not None for point in points):
@@ -98,7 +98,7 @@ def _worth(console: Console, worth: Worth) -> None:
     _member(console, "", worth.what, "dim")
 
 
-def _chosen(worth: Worth) -> list[Point]:
+def _chosen(worth: Improvement) -> list[Point]:
     """At most a few sizes: the ends, and where it is worth most."""
     points = list(worth.points)
     if len(points) <= MOST_POINTS:

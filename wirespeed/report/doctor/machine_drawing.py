@@ -12,7 +12,7 @@ from rich.text import Text
 
 from wirespeed.doctor.facts.model import Facts, Gpu, GpuPair, Net, Nic, Node
 from wirespeed.doctor.facts.pci import named
-from wirespeed.doctor.finding import span
+from wirespeed.host.process import span
 from wirespeed.report.terminal.wrapped_line import say
 
 Line = tuple[str, str, list[str]]

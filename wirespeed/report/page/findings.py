@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wirespeed.doctor.finding import Cost, Finding, Worth, measured_cost
+from wirespeed.doctor.finding import Cost, Finding, Improvement, measured_cost
 from wirespeed.doctor.measured import worth_of
 from wirespeed.report.facts import figures
 from wirespeed.report.page.sources import Source
@@ -54,7 +54,7 @@ def _found(said: dict[str, Any]) -> Found:
     )
 
 
-def _cost(cost: str, worth: Worth) -> str:
+def _cost(cost: str, worth: Improvement) -> str:
     """By the worth where it was measured, as the doctor himself has it."""
     known = next((one for one in Cost if one.value == cost), None)
     return measured_cost(Finding("", "", known, worth=worth)).value if known else cost
@@ -76,7 +76,7 @@ def _lines(said: Any) -> list[str]:
     return [line for one in given if one is not None and (line := text(one, 1000))]
 
 
-def _worth(worth: Worth) -> str:
+def _worth(worth: Improvement) -> str:
     """'aware, UCX_TLS unset: 9.72 times as fast at 1 GiB'."""
     best = worth.best
     if best is None or best.ratio is None:

@@ -1,4 +1,4 @@
-"""Witnesses read what drivers count: in their units, over wires that are up, and never guess."""
+"""Counter sources read what drivers count: in their units, over wires that are up, and never guess."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 from wirespeed.evidence.counters import (
     CannotRead,
+    CounterSource,
     Reading,
     Wire,
-    Witness,
-    find_witnesses,
+    find_counter_sources,
     infiniband,
     network,
     nvlink,
@@ -115,7 +115,7 @@ def test_an_interface_without_a_speed(tmp_path: Path, speed: str, rate: float | 
 
 
 def test_large_packets(tmp_path: Path) -> None:
-    """Protects the doubt: one foreign packet is as large as the interface lets it be."""
+    """Protects the uncertainty: one foreign packet is as large as the interface lets it be."""
     write(tmp_path / "eth0/operstate", "up")
     write(tmp_path / "eth0/mtu", "9000")
     found = network.find([], tmp_path)
@@ -131,18 +131,18 @@ def test_an_interface_that_passes_on_what_others_carry(tmp_path: Path) -> None:
 
 
 def test_a_witness_that_fails_breaks_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protects all ranks from one library's surprise: it is silent, and the others speak."""
+    """Protects all ranks from one library's surprise: it is left out, and the others are read."""
 
     def surprise(devices: Any) -> None:
         raise AttributeError("no such symbol")
 
     monkeypatch.setattr(nvlink, "find", surprise)
-    found, silent = find_witnesses([])
-    assert silent == ["nvlink: AttributeError: no such symbol"]
+    found, unreadable = find_counter_sources([])
+    assert unreadable == ["nvlink: AttributeError: no such symbol"]
     assert all(wire.kind in ("network", "loopback") for one in found for wire in one.wires)
 
 
-class Steady(Witness):
+class Steady(CounterSource):
     """Answers always, or never."""
 
     wires = (Wire("xgmi", "GPU 0"),)
@@ -156,11 +156,11 @@ class Steady(Witness):
         return [Reading(1, 2)]
 
 
-def test_a_witness_is_heard_once_before_it_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_counter_source_is_read_once_before_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects a run from a source that is there and does not answer: it says why, and the others count."""
-    steady, silent = Steady(), Steady(False)
-    for module, one in ((infiniband, steady), (network, silent), (nvlink, None), (pcie, None)):
+    steady, failing = Steady(), Steady(False)
+    for module, one in ((infiniband, steady), (network, failing), (nvlink, None), (pcie, None)):
         monkeypatch.setattr(module, "find", lambda devices, one=one: one)
-    found, why = find_witnesses([])
+    found, why = find_counter_sources([])
     assert (found, why) == ([steady], ["network: the driver is being updated"])
     assert (steady.wires[0].granularity, steady.wires[0].wraps) == (1, None), "single bytes, for ever"

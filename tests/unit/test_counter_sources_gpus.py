@@ -11,7 +11,7 @@ import pynvml
 import pytest
 
 from wirespeed.evidence.counters import CannotRead, nvlink, pcie, xgmi
-from wirespeed.host.nvml import Nvml
+from wirespeed.host.nvml import Nvml, NvmlError
 
 GPUS = [{"kind": "cuda", "index": n, "id": f"GPU-{n}", "pci": f"0000:0{n}:00.0", "name": "H"} for n in (0, 1)]
 
@@ -140,7 +140,7 @@ def test_a_gpu_that_is_lost_while_it_is_read(monkeypatch: pytest.MonkeyPatch, mo
         raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
 
     monkeypatch.setattr(library, "nvmlDeviceGetFieldValues", lost)
-    with pytest.raises(CannotRead, match="nvmlDeviceGetFieldValues: GPU is lost"):
+    with pytest.raises(NvmlError, match="nvmlDeviceGetFieldValues: GPU is lost"):
         found.read()
     found.close()
     assert library.ended == 1
@@ -179,10 +179,10 @@ def test_pcie_counts_bytes_and_wraps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_gpu_that_nvml_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protects the run: the witness is silent, with the library's own words."""
+    """Protects the run: why counters cannot be read, in the library's own words."""
     monkeypatch.setattr(Nvml, "open_for", lambda devices: opened(FakeNvml()))
     for module in (nvlink, pcie):
-        with pytest.raises(CannotRead, match="nvmlDeviceGetHandleByPciBusId: Not Found"):
+        with pytest.raises(NvmlError, match="nvmlDeviceGetHandleByPciBusId: Not Found"):
             module.find([{**GPUS[0], "pci": "0000:99:00.0"}])
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import replace
+
 import pytest
 
-from wirespeed.frontend import diagnosis
-from wirespeed.frontend.diagnosis import Member
+from wirespeed.frontend.diagnosis import Events, RankIdentity, diagnose
+from wirespeed.job.outcome import Outcome
 from wirespeed.job.status_page import RankState
 
-ROSTER = {0: Member(0, "n1", 21), 1: Member(1, "n2", 36)}
+ROSTER = {0: RankIdentity(0, "n1", 21), 1: RankIdentity(1, "n2", 36)}
 
 OPEN_MPI_5 = [
     "prterun noticed that process rank 1 with PID 36 on node n2 exited on",
@@ -36,61 +39,66 @@ def page(rank: int, host: str, pid: int, path: str = "host", call: str | None = 
     return RankState(rank, pid, host, path, 65536, 7, 1, 10.0, call, 1 - rank, 0, "", "")
 
 
+def died(
+    states: dict[int, RankState],
+    first: RankState | None,
+    roster: dict[int, RankIdentity],
+    started: bool,
+    code: int,
+    log: list[str],
+) -> Outcome:
+    watched = {7} if started else set[int]()
+    events = Events(states=states, seen_to_die=first, roster=roster, watched=watched, code=code)
+    return diagnose(replace(events, log=deque(log)))
+
+
 @pytest.mark.parametrize("log", [OPEN_MPI_5, OPEN_MPI_5_PEER, OPEN_MPI_4, HYDRA, INTEL, SLURM])
 def test_a_rank_on_another_host(log: list[str]) -> None:
     """Protects this host's rank, which the launcher ended because of the other, from the blame."""
     here = page(0, "n1", 21)
-    outcome = diagnosis.died({0: here}, here, ROSTER, True, 1, log)
+    outcome = died({0: here}, here, ROSTER, True, 1, log)
     assert (outcome.what, outcome.rank, outcome.host, outcome.bytes) == ("death", 1, "n2", 65536)
     assert outcome.text.startswith("rank 1 on n2 (pid 36) ")
 
 
 def test_the_same_process_number_on_two_hosts() -> None:
     """Protects from taking a process number for one of this host."""
-    here, roster = page(0, "n1", 36), {0: Member(0, "n1", 36), 1: Member(1, "n2", 36)}
-    assert diagnosis.died({0: here}, None, roster, True, 1, HYDRA).rank == 1
+    here, roster = page(0, "n1", 36), {0: RankIdentity(0, "n1", 36), 1: RankIdentity(1, "n2", 36)}
+    assert died({0: here}, None, roster, True, 1, HYDRA).rank == 1
     home = ["=   PID 36 RUNNING AT n1", "=   EXIT CODE: 9"]
-    assert diagnosis.died({0: here}, None, roster, True, 1, home).rank == 0
+    assert died({0: here}, None, roster, True, 1, home).rank == 0
 
 
 def test_on_one_host_the_first_to_die_counts() -> None:
     """Protects what was seen here from a launcher that names whom it has ended itself."""
     states = {rank: page(rank, "n1", 20 + rank) for rank in (0, 1)}
-    roster = {rank: Member(rank, "n1", 20 + rank) for rank in (0, 1)}
+    roster = {rank: RankIdentity(rank, "n1", 20 + rank) for rank in (0, 1)}
     said = ["prterun noticed that process rank 1 with PID 21 on node n1 exited on signal 9 (Killed)."]
-    assert diagnosis.died(states, states[0], roster, True, 1, said).rank == 0
+    assert died(states, states[0], roster, True, 1, said).rank == 0
 
 
 def test_a_launcher_that_could_not_start_all() -> None:
     """Protects the rank that did start from the blame."""
     here = page(0, "n1", 21)
-    outcome = diagnosis.died(
-        {0: here}, here, {}, True, 1, ["srun: error: task 1 launch failed: Unspecified error"]
-    )
+    outcome = died({0: here}, here, {}, True, 1, ["srun: error: task 1 launch failed: Unspecified error"])
     assert outcome.what == "error" and "task 1 launch failed" in outcome.text
-
-
-def test_nobody_speaks_any_more() -> None:
-    """Protects from 'did not start' when the ranks had started, on hosts that are cut off."""
-    assert "cut off" in diagnosis.hung([], {}, ROSTER, 2, 60).text
-    assert "did not start" in diagnosis.hung([], {}, {}, 2, 60).text
 
 
 def test_a_rank_that_its_mpi_ended_because_of_another_host() -> None:
     """Protects this host's rank where the launcher names nobody: it lost its peer, and no signal ended it."""
     here = page(0, "n1", 21)
     silent = ["prterun detected that one or more processes exited with non-zero status", "Exit code: 14"]
-    outcome = diagnosis.died({0: here}, here, ROSTER, True, 14, silent)
+    outcome = died({0: here}, here, ROSTER, True, 14, silent)
     assert (outcome.rank, outcome.host) == (1, "n2")
     assert outcome.text.startswith(
-        "rank 1 on n2 (pid 36) died or cannot be reached: its MPI ended rank 0 on n1 in"
+        "rank 1 on n2 (pid 36) died or is unreachable: its MPI ended rank 0 on n1 in"
     )
     struck = ["prterun noticed that process rank 0 with PID 21 on node n1 exited on", "signal 9 (Killed)."]
-    assert diagnosis.died({0: here}, here, ROSTER, True, 137, struck).rank == 0
-    assert diagnosis.died({0: here}, here, ROSTER, True, 137, ["srun: error: n1: task 0: Killed"]).rank == 0
+    assert died({0: here}, here, ROSTER, True, 137, struck).rank == 0
+    assert died({0: here}, here, ROSTER, True, 137, ["srun: error: n1: task 0: Killed"]).rank == 0
     # Between ranks of one host nobody loses a connection.
-    near = {0: Member(0, "n1", 21), 1: Member(1, "n1", 22)}
-    assert diagnosis.died({0: here}, here, near, True, 14, silent).rank == 0
+    near = {0: RankIdentity(0, "n1", 21), 1: RankIdentity(1, "n1", 22)}
+    assert died({0: here}, here, near, True, 14, silent).rank == 0
 
 
 @pytest.mark.parametrize(
@@ -101,9 +109,7 @@ def test_a_rank_that_its_mpi_ended_because_of_another_host() -> None:
 def test_an_exit_code_is_no_signal(said: str, how: str) -> None:
     """Protects from signal 255: Hydra calls both an exit code, and Linux has signals 1 to 64."""
     here = page(0, "n1", 21)
-    outcome = diagnosis.died(
-        {0: here}, here, ROSTER, True, 1, ["=   PID 21 RUNNING AT n1", f"=   EXIT CODE: {said}"]
-    )
+    outcome = died({0: here}, here, ROSTER, True, 1, ["=   PID 21 RUNNING AT n1", f"=   EXIT CODE: {said}"])
     assert outcome.text == f"rank 0 on n1 (pid 21) {how} in MPI_Recv with rank 1, 64 KiB, iteration 7"
     assert (outcome.rank, outcome.host, outcome.call) == (0, "n1", "MPI_Recv")
     assert (outcome.bytes, outcome.iteration, outcome.code, outcome.passing) == (65536, 7, 0, False)
@@ -113,15 +119,15 @@ def test_the_signal_of_one_rank_is_not_told_of_another() -> None:
     """Protects the rank that died first from the signal by which its launcher then ended the other."""
     states = {rank: page(rank, "n1", 20 + rank) for rank in (0, 1)}
     said = ["prterun noticed that process rank 1 with PID 21 on node n1 exited on signal 15 (Terminated)."]
-    text = diagnosis.died(states, states[0], {}, True, 1, said).text
+    text = died(states, states[0], {}, True, 1, said).text
     assert text == "rank 0 on n1 (pid 20) died in MPI_Recv with rank 1, 64 KiB, iteration 7"
 
 
 def test_the_last_state_of_the_first_to_die_is_told() -> None:
     """Protects the place of a death: its page may have gone on since it was seen, or be away."""
     early, late = page(0, "n1", 21, call=None), page(0, "n1", 21)
-    assert diagnosis.died({0: late}, early, {}, True, 1, []).call == "MPI_Recv"
-    assert diagnosis.died({1: page(1, "n1", 22)}, early, {}, True, 1, []).text == (
+    assert died({0: late}, early, {}, True, 1, []).call == "MPI_Recv"
+    assert died({1: page(1, "n1", 22)}, early, {}, True, 1, []).text == (
         "rank 0 on n1 (pid 21) died between calls with rank 1, 64 KiB, iteration 7"
     )
 
@@ -130,7 +136,7 @@ def test_the_last_state_of_the_first_to_die_is_told() -> None:
 def test_a_death_before_or_after_the_work(path: str, where: str) -> None:
     """Protects from blaming a message size that no rank was at."""
     here = page(0, "n1", 21, path=path)
-    outcome = diagnosis.died({0: here}, here, {}, True, 1, [])
+    outcome = died({0: here}, here, {}, True, 1, [])
     assert outcome.text == f"rank 0 on n1 (pid 21) died {where}"
     assert (outcome.bytes, outcome.iteration) == (None, None)
 
@@ -138,44 +144,44 @@ def test_a_death_before_or_after_the_work(path: str, where: str) -> None:
 def test_the_place_of_a_rank_on_another_host_is_seen_from_here() -> None:
     """Protects the only hint at where a rank on another host died: the call of a rank of this host."""
     idle, waiting = page(0, "n1", 21, call=None), page(2, "n1", 23)
-    outcome = diagnosis.died({0: idle, 2: waiting}, None, ROSTER, True, 1, OPEN_MPI_4)
+    outcome = died({0: idle, 2: waiting}, None, ROSTER, True, 1, OPEN_MPI_4)
     assert outcome.text == (
         "rank 1 on n2 (pid 36) was killed by signal 9; rank 2 was in MPI_Recv, 64 KiB, iteration 7"
     )
     assert (outcome.bytes, outcome.iteration, outcome.call) == (65536, 7, None)
-    unseen = diagnosis.died({0: idle}, None, ROSTER, True, 1, OPEN_MPI_4)
+    unseen = died({0: idle}, None, ROSTER, True, 1, OPEN_MPI_4)
     assert unseen.text == "rank 1 on n2 (pid 36) was killed by signal 9"
     assert (unseen.rank, unseen.host, unseen.bytes, unseen.iteration) == (1, "n2", None, None)
 
 
 def test_a_rank_that_nobody_has_heard_of_yet() -> None:
     """Protects the launcher's word about a rank that died before it introduced itself."""
-    outcome = diagnosis.died({}, None, {}, True, 1, OPEN_MPI_4)
+    outcome = died({}, None, {}, True, 1, OPEN_MPI_4)
     assert outcome.text == "rank 1 on n2 (pid 36) was killed by signal 9"
-    slurm = diagnosis.died({}, None, {}, True, 137, SLURM)
+    slurm = died({}, None, {}, True, 137, SLURM)
     assert slurm.rank is None
     assert slurm.text == "the launcher ended (exit code 137) before the ranks were done"
 
 
 def test_a_host_with_several_ranks_names_none() -> None:
     """Protects one of two ranks of a lost host from being picked."""
-    roster = {**ROSTER, 2: Member(2, "n2", 37)}
-    assert diagnosis.died({}, None, roster, True, 1, OPEN_MPI_5_PEER).rank is None
-    assert diagnosis.died({}, None, ROSTER, True, 1, OPEN_MPI_5_PEER).rank == 1
+    roster = {**ROSTER, 2: RankIdentity(2, "n2", 37)}
+    assert died({}, None, roster, True, 1, OPEN_MPI_5_PEER).rank is None
+    assert died({}, None, ROSTER, True, 1, OPEN_MPI_5_PEER).rank == 1
 
 
 def test_a_lost_peer_of_this_host_has_a_page() -> None:
     """Protects the page of a rank that the launcher names by its host alone."""
     here = page(0, "n1", 21)
     lost = [line.replace("n2", "n1") for line in OPEN_MPI_5_PEER]
-    assert diagnosis.died({0: here}, None, ROSTER, True, 1, lost).text == (
+    assert died({0: here}, None, ROSTER, True, 1, lost).text == (
         "rank 0 on n1 (pid 21) died in MPI_Recv with rank 1, 64 KiB, iteration 7"
     )
 
 
 def test_a_rank_is_not_to_blame_because_it_is_the_only_one() -> None:
     """Protects a rank of which nobody said a word."""
-    outcome = diagnosis.died({}, None, {1: ROSTER[1]}, True, 14, NOBODY)
+    outcome = died({}, None, {1: ROSTER[1]}, True, 14, NOBODY)
     assert outcome.text == "the launcher ended (exit code 14) before the ranks were done"
     assert (outcome.what, outcome.rank) == ("death", None)
 
@@ -184,12 +190,12 @@ def test_only_an_mpi_call_loses_a_connection() -> None:
     """Protects a peer on another host from the blame for a rank that died in its own code, or in NCCL."""
     for call in (None, "ncclGroupEnd"):
         here = page(0, "n1", 21, call=call)
-        assert diagnosis.died({0: here}, here, ROSTER, True, 14, NOBODY).rank == 0
+        assert died({0: here}, here, ROSTER, True, 14, NOBODY).rank == 0
     here = page(0, "n1", 21)
-    outcome = diagnosis.died({0: here}, here, ROSTER, True, 14, NOBODY)
+    outcome = died({0: here}, here, ROSTER, True, 14, NOBODY)
     assert (outcome.bytes, outcome.iteration) == (65536, 7)
     assert outcome.text == (
-        "rank 1 on n2 (pid 36) died or cannot be reached: "
+        "rank 1 on n2 (pid 36) died or is unreachable: "
         "its MPI ended rank 0 on n1 in MPI_Recv with rank 1, 64 KiB, iteration 7"
     )
 
@@ -197,29 +203,29 @@ def test_only_an_mpi_call_loses_a_connection() -> None:
 def test_what_a_launcher_says_of_a_start_that_failed() -> None:
     """Protects the one line that says why nothing started: no rule, no blank, and not the whole log."""
     log = ["-----------", "   ", "  There are not enough slots available.  ", "Either request fewer"]
-    outcome = diagnosis.died({}, None, {}, False, 1, log)
+    outcome = died({}, None, {}, False, 1, log)
     assert (outcome.what, outcome.passing) == ("error", False)
     assert outcome.text == (
         "the launcher could not start the ranks (exit code 1): There are not enough slots available."
     )
-    assert diagnosis.died({}, None, {}, False, 2, []).text == (
-        "the launcher could not start the ranks (exit code 2): it said nothing"
+    assert died({}, None, {}, False, 2, []).text == (
+        "the launcher could not start the ranks (exit code 2): it printed nothing"
     )
-    assert diagnosis.died({}, None, {}, False, 1, ["x" * 300]).text.count("x") == 201  # one is in "exit"
+    assert died({}, None, {}, False, 1, ["x" * 300]).text.count("x") == 201  # one is in "exit"
 
 
 def test_a_start_that_may_work_the_next_time() -> None:
     """Protects the second attempt: two launchers of one user took each other's folder away."""
     log = ["some warning", "PMIx server's listener thread failed to start properly."]
-    assert diagnosis.died({}, None, {}, False, 1, log).passing
-    assert not diagnosis.died({}, None, {}, False, 1, log[:1]).passing
+    assert died({}, None, {}, False, 1, log).passing
+    assert not died({}, None, {}, False, 1, log[:1]).passing
 
 
 def test_a_launcher_that_could_not_start_all_says_which() -> None:
     """Protects its own words, without what stands before them, and a rank that died once all had started."""
     line = "srun: error: task 1 launch failed: " + "x" * 300
     here = page(0, "n1", 21)
-    outcome = diagnosis.died({0: here}, here, {}, True, 1, ["srun: job 7", f"  {line}"])
+    outcome = died({0: here}, here, {}, True, 1, ["srun: job 7", f"  {line}"])
     assert outcome.text == f"the launcher could not start all ranks (exit code 1): {line[:200]}"
     assert outcome.rank is None
-    assert diagnosis.died({0: here}, here, ROSTER, True, 1, [line, *OPEN_MPI_4]).rank == 1
+    assert died({0: here}, here, ROSTER, True, 1, [line, *OPEN_MPI_4]).rank == 1

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from wirespeed.frontend import diagnosis
-from wirespeed.frontend.diagnosis import Member
+from wirespeed.frontend.diagnosis import Events, RankIdentity, diagnose
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.status_page import RankState
 
-ROSTER = {rank: Member(rank, f"n{rank}", 20 + rank) for rank in range(3)}
+ROSTER = {rank: RankIdentity(rank, f"n{rank}", 20 + rank) for rank in range(3)}
 RECV = RankState(0, 20, "n0", "host", 65536, 7, 1, 10.0, "MPI_Recv", 1, 0, "", "S")
 SEND = replace(RECV, rank=1, pid=21, host="n1", iteration=8, call="MPI_Send", peer=0)
 
 
-def report(rank: int, round_: int, **said: Any) -> dict[str, Any]:
+def report(rank: int, iteration: int, **said: Any) -> dict[str, Any]:
     """What a rank says of itself once it is asked."""
-    place = {"rank": rank, "host": f"n{rank}", "pid": 20 + rank, "iteration": round_, "bytes": 8}
+    place = {"rank": rank, "host": f"n{rank}", "pid": 20 + rank, "iteration": iteration, "bytes": 8}
     return {**place, "state": "spinning", "call": "MPI_Recv", "peer": 1 - rank, "fault": "", **said}
+
+
+def hung(
+    states: list[RankState],
+    reports: dict[int, Any],
+    roster: dict[int, RankIdentity],
+    ranks: int,
+    quiet: float,
+) -> Outcome:
+    pages = {state.rank: state for state in states}
+    return diagnose(Events(states=pages, reports=reports, roster=roster, ranks=ranks, quiet=quiet))
 
 
 def place(outcome: Outcome) -> tuple[Any, ...]:
@@ -42,7 +52,7 @@ class TestHung:
         """Protects those that wait for it: they look as if they hung."""
         halted = replace(SEND, state=state)
         idle = replace(RECV, rank=2, call=None)
-        outcome = diagnosis.hung([idle, RECV, halted], {0: report(0, 3)}, ROSTER, 3, 60)
+        outcome = hung([idle, RECV, halted], {0: report(0, 3)}, ROSTER, 3, 60)
         assert outcome.text == (
             f"rank 1 on n1 (pid 21) {word} in MPI_Send with rank 0, 64 KiB, iteration 8; "
             "rank 0 waits in MPI_Recv with rank 1, 64 KiB, iteration 7"
@@ -52,33 +62,35 @@ class TestHung:
     def test_nobody_waits_for_a_rank_that_is_halted(self) -> None:
         """Protects from a rank that waits for itself."""
         halted = replace(SEND, state="T")
-        assert diagnosis.hung([halted], {}, ROSTER, 1, 60).text == (
+        assert hung([halted], {}, ROSTER, 1, 60).text == (
             "rank 1 on n1 (pid 21) is stopped (SIGSTOP) in MPI_Send with rank 0, 64 KiB, iteration 8"
         )
 
     def test_a_stopped_rank_comes_before_one_that_is_gone(self) -> None:
         """Protects from blaming the one that gave up waiting."""
         gone, stopped = replace(RECV, state=""), replace(SEND, state="T")
-        assert diagnosis.hung([gone, stopped], {}, ROSTER, 2, 60).rank == 1
+        assert hung([gone, stopped], {}, ROSTER, 2, 60).rank == 1
 
-    def test_a_silent_rank_on_another_host(self) -> None:
+    def test_a_rank_on_another_host_that_does_not_answer(self) -> None:
         """Protects the ranks that answer: they wait for the one that does not; a page counts as an answer."""
         reports = {2: report(2, 5, peer=1), 3: report(3, 4, call="", peer=-1)}
-        outcome = diagnosis.hung([RECV], reports, ROSTER, 5, 60)
+        outcome = hung([RECV], reports, ROSTER, 5, 60)
         assert outcome.text == (
-            "rank 1 on n1 (pid 21) is silent (stopped, or its host is cut off); "
+            "rank 1 on n1 (pid 21) does not answer (it is stopped, or its host is unreachable); "
             "rank 3 on n3 waits between calls, 8 B, iteration 4"
         )
         assert place(outcome) == ("hang", 1, "n1", "", 8, 4)
         assert [one["rank"] for one in outcome.stacks] == [2, 3]
-        unknown = diagnosis.hung([RECV], reports, {}, 4, 60)
-        assert unknown.text.startswith("rank 1 is silent (stopped, or its host is cut off); rank 3 on n3 ")
+        unknown = hung([RECV], reports, {}, 4, 60)
+        assert unknown.text.startswith(
+            "rank 1 does not answer (it is stopped, or its host is unreachable); rank 3 on n3 "
+        )
         assert unknown.host is None
 
     def test_all_answer(self) -> None:
-        """Protects from naming a rank that waits for the one behind: the one in the lowest round is it."""
+        """Protects from naming a rank that waits for the one behind: the lowest iteration is its."""
         reports = {2: report(2, 4, peer=0), 0: report(0, 5), 1: report(1, 4, peer=0, fault="ib_poll")}
-        outcome = diagnosis.hung([], reports, ROSTER, 3, 60)
+        outcome = hung([], reports, ROSTER, 3, 60)
         assert outcome.text == (
             "no progress for 60 s: rank 1 on n1 (pid 21) "
             "sits in MPI_Recv with rank 0, 8 B, iteration 4 (ib_poll)"
@@ -89,32 +101,31 @@ class TestHung:
         assert outcome.stacks[0] == {**kept, "native": None, "python": None}
         del reports[1]
         reports[1] = report(1, 4, peer=0)
-        assert diagnosis.hung([], reports, ROSTER, 3, 60).text.endswith(
-            "sits in MPI_Recv with rank 0, 8 B, iteration 4"
-        )
+        text = hung([], reports, ROSTER, 3, 60).text
+        assert text.endswith("sits in MPI_Recv with rank 0, 8 B, iteration 4")
 
     def test_nobody_answers_but_pages_are_there(self) -> None:
-        """Protects the same choice from pages alone; of two in one round it is the lower rank."""
-        outcome = diagnosis.hung([SEND, RECV], {}, ROSTER, 2, 45.4)
+        """Protects the same choice from pages alone; of two in one iteration it is the lower rank."""
+        outcome = hung([SEND, RECV], {}, ROSTER, 2, 45.4)
         assert outcome.text == (
             "no progress for 45 s: rank 0 on n0 (pid 20) sits in MPI_Recv with rank 1, 64 KiB, iteration 7"
         )
         assert place(outcome) == ("hang", 0, "n0", "MPI_Recv", 65536, 7)
-        assert diagnosis.hung([SEND, replace(RECV, iteration=8)], {}, ROSTER, 2, 60).rank == 0
+        assert hung([SEND, replace(RECV, iteration=8)], {}, ROSTER, 2, 60).rank == 0
 
     def test_no_sign_of_anybody(self) -> None:
-        """Protects from 'did not start' when the ranks had started, on hosts that are cut off."""
-        assert diagnosis.hung([], {}, ROSTER, 2, 60).text == (
-            "no sign of any rank for 60 s: they are stopped, or their hosts are cut off"
+        """Protects from 'did not start' when the ranks had started, on unreachable hosts."""
+        assert hung([], {}, ROSTER, 2, 60).text == (
+            "no rank has answered for 60 s: they are stopped, or their hosts are unreachable"
         )
-        assert diagnosis.hung([], {}, {}, 2, 60).text == "the ranks did not start within 60 s"
+        assert hung([], {}, {}, 2, 60).text == "the ranks did not start within 60 s"
 
 
 class TestCrashed:
     def test_where_and_who_called(self) -> None:
         """Protects the line that a library's developers get: signal, function, and the call above it."""
         first = report(1, 3, state="killed by SIGSEGV", fault="opal_progress in libopen-pal.so", python=["a"])
-        outcome = diagnosis.crashed([first, report(0, 2)])
+        outcome = diagnose(Events(crashes=[first, report(0, 2)]))
         assert outcome.text == (
             "rank 1 on n1 was killed by SIGSEGV in opal_progress in libopen-pal.so, called from MPI_Recv"
         )
@@ -124,7 +135,7 @@ class TestCrashed:
 
     def test_nothing_known_but_the_signal(self) -> None:
         """Protects the line from words about nothing."""
-        outcome = diagnosis.crashed([report(1, 3, state="killed by SIGBUS", call="")])
+        outcome = diagnose(Events(crashes=[report(1, 3, state="killed by SIGBUS", call="")]))
         assert outcome.text == "rank 1 on n1 was killed by SIGBUS"
 
 
@@ -132,7 +143,9 @@ class TestRefused:
     def test_the_first_error_counts(self) -> None:
         """Protects the exit code and the size at which a rank gave up."""
         first = {"rank": 1, "text": "out of memory", "code": 3, "python": ["main"]}
-        outcome = diagnosis.refused([first, {"rank": 0, "text": "peer lost"}], {0: RECV, 1: SEND})
+        outcome = diagnose(
+            Events(errors=[first, {"rank": 0, "text": "peer lost"}], states={0: RECV, 1: SEND})
+        )
         assert (outcome.what, outcome.text, outcome.rank) == ("error", "out of memory", 1)
         assert (outcome.code, outcome.bytes) == (3, 65536)
         assert outcome.stacks == [{"rank": 1, "python": ["main"]}]
@@ -140,6 +153,43 @@ class TestRefused:
     @pytest.mark.parametrize("states", [{}, {1: replace(SEND, path="start")}, {1: replace(SEND, path="end")}])
     def test_an_error_outside_the_work(self, states: dict[int, RankState]) -> None:
         """Protects from blaming a message size; without a code of its own a rank ended with 1."""
-        outcome = diagnosis.refused([{"rank": 1, "text": "no GPU"}], states)
+        outcome = diagnose(Events(errors=[{"rank": 1, "text": "no GPU"}], states=states))
         assert (outcome.code, outcome.bytes) == (1, None)
         assert outcome.stacks == [{"rank": 1, "python": []}]
+
+
+class TestCauseAndConsequence:
+    """Some libraries crash or return errors because their peer has died."""
+
+    ERROR: ClassVar[dict[str, Any]] = {"rank": 1, "text": "peer lost"}
+
+    def test_a_death_before_an_error_is_the_cause(self) -> None:
+        """Protects the rank that reports an error from the blame for the death of another one."""
+        states = {0: RECV, 1: SEND}
+        events = Events(states=states, errors=[self.ERROR], seen_to_die=RECV, watched={0, 1})
+        assert diagnose(events).what == "death" and diagnose(events).rank == 0
+        crash = report(1, 3, state="killed by SIGSEGV")
+        assert diagnose(replace(events, errors=[], crashes=[crash])).what == "death"
+        assert diagnose(replace(events, seen_to_die=SEND)).text == "peer lost"
+
+    def test_a_rank_that_was_never_watched_may_have_died_first(self) -> None:
+        """Protects a rank that died later: the one that spoke was gone before its process was watched."""
+        events = Events(states={0: RECV}, errors=[self.ERROR], seen_to_die=RECV, watched={0})
+        assert diagnose(replace(events, here="n1")).text == "peer lost"
+        assert diagnose(replace(events, here="n0", roster=ROSTER)).what == "death"
+
+    def test_the_rank_that_an_error_names(self) -> None:
+        """Protects the rank that lost its peer, whichever process was seen to end first."""
+        errors = [{**self.ERROR, "lost": [1, 0]}]
+        assert diagnose(Events(states={0: RECV, 1: SEND}, errors=errors)).rank == 0
+
+    def test_what_a_rank_refuses_by_itself(self) -> None:
+        """Protects an exit code of its own (a device that does not exist): no death has caused it."""
+        errors = [{**self.ERROR, "code": 3}]
+        events = Events(states={0: RECV, 1: SEND}, errors=errors, seen_to_die=RECV, watched={0, 1})
+        assert diagnose(events).code == 3
+
+    def test_complete_figures_are_not_spoilt(self) -> None:
+        """Protects a run whose launcher complains after the last figure; a crash is told all the same."""
+        assert diagnose(Events(finished=True, code=1)).what == "ok"
+        assert diagnose(Events(finished=True, crashes=[report(1, 3)])).what == "crash"

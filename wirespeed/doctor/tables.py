@@ -1,0 +1,29 @@
+"""The doctor's tables: what is known of variables, of MPIs and of hangs, each entry with its source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from wirespeed.toml import parse
+
+Entry = Mapping[str, Any]
+
+
+@cache
+def table(name: str) -> tuple[Entry, ...]:
+    """Entries of wirespeed/doctor/NAME.toml."""
+    (entries,) = parse(files(__package__).joinpath(f"{name}.toml").read_text("utf-8")).values()
+    return tuple(entries)
+
+
+def switches_of(vendor: str) -> Entry:
+    """An MPI's switches for GPU support; empty for an MPI that is not in the table."""
+    return next((one for one in table("mpi_switches") if one["vendor"] == vendor), {})
+
+
+def exports(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """Shell lines that set these variables."""
+    return tuple(f"export {name}={value}" for name, value in variables.items())
