@@ -1,8 +1,8 @@
-"""Do 95 % intervals hold the truth, under noise that is heavy-tailed, skewed, slow?
+"""Do 95 % intervals contain the true median, under noise that is heavy-tailed, skewed, slow?
 
-Each model draws many rounds of 0.25 ms (20 a batch). The rule runs on them as a rank would, until it stops,
-and the interval either holds the process's true median or not. How often it does stands in the table of
-docs/measuring.md, and is held against it: in both directions, as closely as so many runs can tell.
+Each model draws many iterations of 0.25 ms (20 per batch). The stopping rule runs on them as in a rank, and
+the interval either contains the true median or not. docs/measuring.md has a table of how often it does; the
+tests compare it with the code, in both directions, as closely as so many runs can tell.
 COVERAGE_RUNS=2000 prints the table's figures.
 """
 
@@ -25,15 +25,15 @@ from wirespeed.statistics.stopping import Stopping, StoppingRule
 
 Floats = NDArray[np.float64]
 
-ROUND_S = 2.5e-4
+ITERATION_S = 2.5e-4
 BATCH = 20
 MOST = 85 * BATCH
 RUNS = int(os.environ.get("COVERAGE_RUNS", "1000"))
 
 
-def slow(rng: np.random.Generator, rows: int, rounds: float) -> Floats:
-    """Gaussian noise that forgets itself within so many rounds (an autoregressive process of order one)."""
-    keep = math.exp(-1 / rounds)
+def slow(rng: np.random.Generator, rows: int, iterations: float) -> Floats:
+    """Gaussian noise with a correlation time of `iterations` (an autoregressive process of order one)."""
+    keep = math.exp(-1 / iterations)
     fresh = rng.standard_normal((rows, MOST)) * math.sqrt(1 - keep * keep)
     fresh[:, 0] = rng.standard_normal(rows)
     for i in range(1, MOST):
@@ -42,7 +42,7 @@ def slow(rng: np.random.Generator, rows: int, rounds: float) -> Floats:
 
 
 def switching(rng: np.random.Generator, rows: int, dwell: float) -> Floats:
-    """0 or 1, changing about every `dwell` rounds."""
+    """0 or 1, changing about every `dwell` iterations."""
     flips = np.cumsum(rng.random((rows, MOST)) < 1 / dwell, axis=1) + rng.integers(0, 2, (rows, 1))
     return (flips % 2).astype(np.float64)
 
@@ -51,12 +51,12 @@ def fast(rng: np.random.Generator, rows: int) -> Floats:
     return rng.standard_normal((rows, MOST))
 
 
-def slow_and_fast(share: float, rounds: float, rng: np.random.Generator, rows: int) -> Floats:
-    return np.exp(share * slow(rng, rows, rounds) + 0.05 * fast(rng, rows))
+def slow_and_fast(share: float, iterations: float, rng: np.random.Generator, rows: int) -> Floats:
+    return np.exp(share * slow(rng, rows, iterations) + 0.05 * fast(rng, rows))
 
 
 def late(rng: np.random.Generator, rows: int) -> Floats:
-    """One round in twenty comes late, now and then by orders of magnitude (Pareto, no finite variance)."""
+    """One iteration in twenty is late, now and then by orders of magnitude (Pareto, no finite variance)."""
     return np.where(rng.random((rows, MOST)) < 0.05, rng.pareto(1.2, (rows, MOST)), 0.0)
 
 
@@ -64,20 +64,20 @@ Model = Callable[[np.random.Generator, int], Floats]
 MODELS: dict[str, Model] = {
     "independent, lognormal 5 %": lambda r, n: np.exp(0.05 * fast(r, n)),
     "independent, lognormal 10 %": lambda r, n: np.exp(0.1 * fast(r, n)),
-    "the same, and 5 % of rounds late, some by orders of magnitude": (
+    "the same, and 5 % of iterations late, some by orders of magnitude": (
         lambda r, n: np.exp(0.1 * fast(r, n)) + late(r, n)
     ),
     "independent, exponential delays of 10 %": lambda r, n: 1 + r.exponential(0.1, (n, MOST)),
-    "slow: 3 %, forgotten within 2.5 ms, and 5 % fast": partial(slow_and_fast, 0.03, 10),
-    "slow: 3 %, forgotten within 5 ms, and 5 % fast": partial(slow_and_fast, 0.03, 20),
-    "slow: 3 %, forgotten within 10 ms, and 5 % fast": partial(slow_and_fast, 0.03, 40),
-    "slow: 2 %, forgotten within 20 ms, and 5 % fast": partial(slow_and_fast, 0.02, 80),
-    "slow: 1 %, forgotten within 20 ms, and 5 % fast": partial(slow_and_fast, 0.01, 80),
+    "slow: 3 %, correlation time 2.5 ms; and 5 % fast": partial(slow_and_fast, 0.03, 10),
+    "slow: 3 %, correlation time 5 ms; and 5 % fast": partial(slow_and_fast, 0.03, 20),
+    "slow: 3 %, correlation time 10 ms; and 5 % fast": partial(slow_and_fast, 0.03, 40),
+    "slow: 2 %, correlation time 20 ms; and 5 % fast": partial(slow_and_fast, 0.02, 80),
+    "slow: 1 %, correlation time 20 ms; and 5 % fast": partial(slow_and_fast, 0.01, 80),
     "two speeds, 5 % apart, changing every 5 ms": (
         lambda r, n: 1 + 0.05 * switching(r, n, 20) + 0.03 * fast(r, n)
     ),
 }
-FEW = {f"{count} long rounds with exponential delays": count for count in (3, 4, 5, 6, 12)}
+FEW = {f"{count} long iterations with exponential delays": count for count in (3, 4, 5, 6, 12)}
 
 
 def documented() -> dict[str, tuple[float, float | None]]:
@@ -93,18 +93,18 @@ def agrees(count: int, runs: int, share: float) -> bool:
 
 
 def test_every_row_is_simulated() -> None:
-    """Protects the table from figures that nobody holds against the code."""
+    """Protects the table from figures that no simulation confirms."""
     assert set(documented()) == {*MODELS, *FEW}
 
 
-def play(rounds: Floats, stopping: Stopping, iteration_s: float) -> tuple[Samples, str, float]:
-    """The rule on one row of rounds, as measure.py runs it; each value is a round over iteration_s."""
+def sampled(iterations: Floats, stopping: Stopping, iteration_s: float) -> tuple[Samples, str, float]:
+    """Runs the rule on one row of iterations, as a rank does; each value is an iteration over iteration_s."""
     rule, samples = StoppingRule(stopping, 25e-9, 1e-9), Samples()
     at, elapsed = 0, 0.0
     while (reason := rule.decide(samples, elapsed)) is None:
         per_sample, count = rule.next_batch(iteration_s, samples, elapsed)
         assert per_sample == 1
-        batch = rounds[at : at + count] * iteration_s
+        batch = iterations[at : at + count] * iteration_s
         assert len(batch) == count
         samples.add(batch.tolist())
         at, elapsed = at + count, elapsed + float(batch.sum())
@@ -115,10 +115,10 @@ def play(rounds: Floats, stopping: Stopping, iteration_s: float) -> tuple[Sample
 def test_coverage(name: str) -> None:
     """Protects the 95 % of every interval: the table's figure, neither less nor more."""
     model = MODELS[name]
-    truth = float(np.median(model(np.random.default_rng(99), 2_000))) * ROUND_S
+    truth = float(np.median(model(np.random.default_rng(99), 2_000))) * ITERATION_S
     held, early, held_early, spent = 0, 0, 0, 0.0
     for row in model(np.random.default_rng(5), RUNS):
-        samples, reason, elapsed = play(row, Stopping(precision=0.01, max_time=0.4), ROUND_S)
+        samples, reason, elapsed = sampled(row, Stopping(precision=0.01, max_time=0.4), ITERATION_S)
         interval = samples.interval()
         assert interval is not None
         holds = interval[0] <= truth <= interval[1]
@@ -135,7 +135,7 @@ def test_coverage(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FEW)
-def test_coverage_of_a_few_long_rounds_with_late_ones(name: str) -> None:
+def test_coverage_of_a_few_long_iterations_with_late_ones(name: str) -> None:
     """Protects Student's t of 3 to 5 batches, and the order statistics of 6 and more."""
     rng, runs = np.random.default_rng(11), 4_000
 
@@ -154,13 +154,13 @@ def test_coverage_of_a_few_long_rounds_with_late_ones(name: str) -> None:
 
 def test_a_steady_fast_size_takes_the_fewest_batches() -> None:
     rng = np.random.default_rng(1)
-    samples, reason, elapsed = play(1 + 0.01 * fast(rng, 1)[0], Stopping(), ROUND_S)
+    samples, reason, elapsed = sampled(1 + 0.01 * fast(rng, 1)[0], Stopping(), ITERATION_S)
     assert reason == "precision" and samples.batches == 14 and 0.06 < elapsed < 0.08
 
 
 def test_noise_runs_to_the_end_of_the_time_and_not_past_it() -> None:
     rng = np.random.default_rng(1)
-    samples, reason, elapsed = play(np.exp(2 * fast(rng, 1)[0]), Stopping(max_time=0.3), ROUND_S)
+    samples, reason, elapsed = sampled(np.exp(2 * fast(rng, 1)[0]), Stopping(max_time=0.3), ITERATION_S)
     precision = samples.precision()
     assert reason == "max-time" and precision is not None and precision > 0.01
     assert elapsed >= 0.3
@@ -170,12 +170,12 @@ def test_noise_runs_to_the_end_of_the_time_and_not_past_it() -> None:
     ("iteration_s", "batches_taken", "interval"),
     [(0.7, 3, True), (4.5, 3, True), (5.1, 1, False), (0.19, 3, True)],
 )
-def test_long_rounds(iteration_s: float, batches_taken: int, interval: bool) -> None:
-    samples, reason, _ = play(1 + 0.1 * fast(np.random.default_rng(1), 1)[0], Stopping(), iteration_s)
+def test_long_iterations(iteration_s: float, batches_taken: int, interval: bool) -> None:
+    samples, reason, _ = sampled(1 + 0.1 * fast(np.random.default_rng(1), 1)[0], Stopping(), iteration_s)
     assert reason == "max-time" and samples.count == samples.batches == batches_taken
     assert (samples.interval() is not None) == interval == (samples.precision() is not None)
 
 
-def test_three_long_rounds_that_agree_are_precise() -> None:
-    samples, reason, _ = play(np.ones(MOST), Stopping(), 0.7)
+def test_three_long_iterations_that_agree_are_precise() -> None:
+    samples, reason, _ = sampled(np.ones(MOST), Stopping(), 0.7)
     assert reason == "precision" and samples.count == 3
