@@ -145,7 +145,7 @@ typedef struct ws_transfer {
 } ws_transfer;
 
 typedef struct ws_program ws_program;
-/* Collective. Throws out what does not fit: a step that goes back, a peer that there is not, a
+/* Collective. Refuses what does not fit: a step that goes back, a peer that there is not, a
  * place outside of the buffers. flags: 1, the send buffer is the receive buffer too, as in a
  * ping-pong of one buffer; 2, each sample begins with a barrier of all ranks, where the transport's
  * programs can. */

@@ -335,4 +335,4 @@ def test_many_ranks_at_once(options: str, device: str, ranks: int, libraries: En
     assert "bytes checked" in done.stdout
     assert "sent as 1 byte" in done.stdout
     if "enqueue=" in options:
-        assert f"'rounds': '{options.rpartition('=')[2]}'" in done.stdout
+        assert f"'enqueue': '{options.rpartition('=')[2]}'" in done.stdout

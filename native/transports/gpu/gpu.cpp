@@ -1,6 +1,6 @@
-// Transfers started by the GPU itself: a kernel writes into the peers' memory and signals them; all
-// iterations of a batch are one launch. How a message moves is chosen by measuring the tunings
-// there are.
+// Transfers started by the GPU itself: a persistent kernel writes into the peers' memory and
+// signals them; all iterations of a batch are one launch. The protocol is the one measured to be
+// fastest.
 #include <algorithm>
 #include <bit>
 #include <cmath>
