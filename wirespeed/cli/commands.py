@@ -72,7 +72,7 @@ def _summaries(group: str) -> dict[str, str]:
 )
 @click.version_option(__version__, message="wirespeed %(version)s", help="Print the version.")
 @click.pass_context
-def wirespeed(context: click.Context) -> None:
+def cli(context: click.Context) -> None:
     """Measures how fast data moves between two processors (CPU ranks, GPUs) by every path of this machine.
 
     Start with: wirespeed survey

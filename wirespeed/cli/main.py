@@ -12,7 +12,7 @@ from typing import IO
 
 import click
 
-from wirespeed.cli.commands import wirespeed
+from wirespeed.cli.commands import cli
 from wirespeed.errors import ExitCode, WirespeedError
 
 PIPE_CLOSED = 128 + 13
@@ -53,8 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(words: list[str]) -> int:
     """What click's own `main` does, but for its exit codes after a closed pipe and Ctrl-C."""
     try:
-        with wirespeed.make_context("wirespeed", words) as context:
-            return int(wirespeed.invoke(context) or ExitCode.OK)
+        with cli.make_context("wirespeed", words) as context:
+            return int(cli.invoke(context) or ExitCode.OK)
     except click.exceptions.Exit as end:
         return end.exit_code
 
