@@ -221,6 +221,17 @@ class TestEndings:
             assert process.stderr.read() == b""
         assert process.returncode == PIPE_CLOSED
 
+    @pytest.mark.parametrize("words", [["--help"], ["show", "-h"], ["systems"], ["systems", "--format=json"]])
+    def test_a_pipe_that_nobody_reads(self, words: list[str]) -> None:
+        """Whichever library prints: the exit code is what a shell expects, and nothing is said."""
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run(
+            [sys.executable, "-m", "wirespeed", *words], stdout=writer, stderr=subprocess.PIPE, check=False
+        )
+        os.close(writer)
+        assert (done.returncode, done.stderr) == (PIPE_CLOSED, b"")
+
     def test_letters_that_the_locale_lacks(self, tmp_path: Path) -> None:
         file = tmp_path / "f.jsonl"
         file.write_text(json.dumps(entry("host", 8, 1e-6)) + "\n")

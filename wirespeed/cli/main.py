@@ -32,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(words)
         sys.stdout.flush()
         return code
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):
+        # rich leaves by SystemExit when it wrote to a closed pipe.
         _let_go()
         return PIPE_CLOSED
     except (KeyboardInterrupt, click.Abort):
