@@ -23,7 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from wirespeed.cli.common.sides import read_side
+from wirespeed.cli.common.reading import read_side
 from wirespeed.host.mpi import choose
 from wirespeed.report.compare.comparison import compare
 from wirespeed.report.compare.verdicts import WORSE

@@ -1,4 +1,4 @@
-"""How long `wirespeed --help` takes, and a bare Python beside it: medians over runs in turn.
+"""How long `wirespeed --help` takes, beside importing the libraries that print it: medians over runs in turn.
 
 python bench/help_time.py [RUNS]
 """
@@ -9,11 +9,13 @@ import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+WIRESPEED = str(Path(sys.executable).with_name("wirespeed"))
 COMMANDS = {
-    "python -c pass": [sys.executable, "-c", "pass"],
-    "wirespeed --help": [sys.executable, "-m", "wirespeed.cli", "--help"],
-    "wirespeed pingpong --help": [sys.executable, "-m", "wirespeed.cli", "pingpong", "--help"],
+    "import click, rich": [sys.executable, "-c", "import click, rich.console, rich.table"],
+    "wirespeed --help": [WIRESPEED, "--help"],
+    "wirespeed pingpong --help": [WIRESPEED, "pingpong", "--help"],
 }
 
 
@@ -25,16 +27,17 @@ def seconds(command: list[str]) -> float:
 
 
 def main() -> None:
-    """Prints a line for each command."""
+    """Prints a line for each command; the ratio is that of neighbouring runs."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 20
     taken: dict[str, list[float]] = {name: [] for name in COMMANDS}
     for _ in range(runs):
         for name, command in COMMANDS.items():
             taken[name].append(seconds(command))
+    libraries = taken["import click, rich"]
     for name, times in taken.items():
-        times.sort()
-        median = statistics.median(times)
-        print(f"{name:<26} median {median * 1e3:5.0f} ms   fastest {times[0] * 1e3:5.0f} ms   {runs} runs")
+        ratio = statistics.median(one / other for one, other in zip(times, libraries, strict=True))
+        times_ms = f"median {statistics.median(times) * 1e3:5.0f} ms   fastest {min(times) * 1e3:5.0f} ms"
+        print(f"{name:<26} {times_ms}   ratio {ratio:.2f}   {runs} runs")
 
 
 if __name__ == "__main__":

@@ -145,16 +145,16 @@ def test_the_stream_s_own_stamps_are_true(measure: Measure, enqueue: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("path", "device", "lie"),
+    ("path", "device", "fault"),
     [
         ("nccl", "emulated", "drop-byte"),
         ("nccl-stream", "emulated", "drop-iteration"),
         ("nccl-stream", "cuda", "repeat-iteration"),
     ],
 )
-def test_a_lie_is_found_out(measure: Measure, path: str, device: str, lie: str) -> None:
+def test_a_lie_is_found_out(measure: Measure, path: str, device: str, fault: str) -> None:
     """Protects the payload check on these paths: what drops or repeats does not pass the trial."""
-    done = measure(path, "1,7,4097", "--test", f"lie={lie}", device=device)
+    done = measure(path, "1,7,4097", "--test", f"fault={fault}", device=device)
     # "unavailable" would not count as a failure: a path that moves wrong bytes must.
     assert done.code == 1
     assert not done.entries

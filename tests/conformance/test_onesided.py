@@ -115,12 +115,12 @@ def everything_right(done: subprocess.CompletedProcess[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "lie"), [(HOST[0], "drop-byte"), (HOST[0], "repeat-iteration"), (HOST[1], "drop-iteration")]
+    ("path", "fault"), [(HOST[0], "drop-byte"), (HOST[0], "repeat-iteration"), (HOST[1], "drop-iteration")]
 )
-def test_a_lie_is_found_out(path: str, lie: str, tmp_path: Path) -> None:
+def test_a_lie_is_found_out(path: str, fault: str, tmp_path: Path) -> None:
     """Protects the check itself, on paths that are tried first: nothing is measured."""
     done = wirespeed(
-        *("pingpong", "--paths", path, *FAST, "--sizes", "1,7,4097,64K", "--test", f"lie={lie}"),
+        *("pingpong", "--paths", path, *FAST, "--sizes", "1,7,4097,64K", "--test", f"fault={fault}"),
         out=tmp_path / "r.jsonl",
     )
     assert done.code != 0

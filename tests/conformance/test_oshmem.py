@@ -53,12 +53,12 @@ def test_irregular_patterns(debian: InstalledMpi) -> None:
     everything_right(irregular(debian, "oshmem", "", "pageable", "host"))
 
 
-@pytest.mark.parametrize("lie", ["drop-byte", "drop-iteration", "repeat-iteration"])
-def test_a_lie_is_found_out(debian: InstalledMpi, lie: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration", "repeat-iteration"])
+def test_a_lie_is_found_out(debian: InstalledMpi, fault: str, tmp_path: Path) -> None:
     """Protects the check on symmetric memory, too: nothing wrong is measured."""
     done = wirespeed(
         *("pingpong", "--paths", "oshmem", "--mpi", debian.mpiexec, *FAST),
-        *("--sizes", "1,7,4097,64K", "--test", f"lie={lie}"),
+        *("--sizes", "1,7,4097,64K", "--test", f"fault={fault}"),
         out=tmp_path / "r.jsonl",
     )
     assert done.code != 0

@@ -132,13 +132,13 @@ def test_an_mpi_that_does_not(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert "\n" not in by_path["rma"]["text"]
 
 
-@pytest.mark.parametrize("lie", ["drop-byte", "drop-iteration", "repeat-iteration"])
+@pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration", "repeat-iteration"])
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-def test_a_lie_is_found_out(mpi: InstalledMpi, lie: str, builds: Path, tmp_path: Path) -> None:
+def test_a_lie_is_found_out(mpi: InstalledMpi, fault: str, builds: Path, tmp_path: Path) -> None:
     """Protects the check itself: a transport that drops or repeats is caught on every path and size."""
     done = wirespeed(
         *("pingpong", "--paths", "host,staged,aware", *EMULATED, "--mpi", aware(builds, mpi), *FAST),
-        *("--sizes", "1,7,4097,64K", "--test", f"lie={lie}"),
+        *("--sizes", "1,7,4097,64K", "--test", f"fault={fault}"),
         out=tmp_path / "r.jsonl",
     )
     assert done.code != 0

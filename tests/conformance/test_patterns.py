@@ -35,7 +35,7 @@ def played(
     device: str,
     paths: str,
     tmp: Path,
-    *lie: str,
+    *fault: str,
     sizes: str = "0,13,65537",
     libraries: dict[str, str] | None = None,
 ) -> Any:
@@ -112,10 +112,10 @@ def test_every_pattern_over_stand_ins_of_libraries(
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-@pytest.mark.parametrize("lie", ["drop-byte", "drop-iteration"])
-def test_a_lie_is_found_out_in_every_pattern(mpi: InstalledMpi, lie: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration"])
+def test_a_lie_is_found_out_in_every_pattern(mpi: InstalledMpi, fault: str, tmp_path: Path) -> None:
     """Protects the checks of many ranks, and the closed form of what is summed on the way."""
-    told = played(mpi, 4, "emulated", "host,gpu,h2d-pinned", tmp_path, f"lie={lie}", sizes="4096")
+    told = played(mpi, 4, "emulated", "host,gpu,h2d-pinned", tmp_path, f"fault={fault}", sizes="4096")
     if lie == "drop-byte":
         # The last byte of a double is the same before and after most sums: nothing is lost with it.
         played_in = [message["pattern"] for message in told if message["kind"] == "begin"]

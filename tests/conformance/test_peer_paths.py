@@ -188,11 +188,11 @@ def test_one_buffer_for_both_ways(tmp_path: Path) -> None:
     assert {entry["details"]["protocol"] for entry in found["gpu"]} <= {"LL", "stores"}
 
 
-@pytest.mark.parametrize("lie", ["drop-byte", "drop-iteration", "repeat-iteration"])
-def test_a_lie_is_found_out(lie: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration", "repeat-iteration"])
+def test_a_lie_is_found_out(fault: str, tmp_path: Path) -> None:
     """Protects the check of these paths' bytes: each one's trial ends with the first wrong byte."""
     done = pingpong(
-        tmp_path / "r.jsonl", ",".join(PATHS), *FAST, "--sizes", "1,64K", *with_test(f"lie={lie}")
+        tmp_path / "r.jsonl", ",".join(PATHS), *FAST, "--sizes", "1,64K", *with_test(f"fault={fault}")
     )
     assert done.code == 1 and not done.entries
     assert [failure["path"] for failure in done.failures] == list(PATHS)

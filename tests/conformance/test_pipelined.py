@@ -111,10 +111,12 @@ def test_many_peers_in_one_step(mpi: InstalledMpi, options: str) -> None:
     assert details["pinned_bytes"] <= 256 << 20
 
 
-@pytest.mark.parametrize("lie", ["drop-byte", "drop-iteration", "repeat-iteration"])
-def test_a_lie_is_found_out(lie: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration", "repeat-iteration"])
+def test_a_lie_is_found_out(fault: str, tmp_path: Path) -> None:
     """Protects the check of this path's bytes: its trial ends with the first wrong one."""
-    done = pingpong(any_mpi(), tmp_path / "r.jsonl", *FAST, "--sizes", "1,7,64K", *with_test(f"lie={lie}"))
+    done = pingpong(
+        any_mpi(), tmp_path / "r.jsonl", *FAST, "--sizes", "1,7,64K", *with_test(f"fault={fault}")
+    )
     assert done.code != 0 and not done.entries
     (failure,) = done.failures
     assert failure["what"] == "mismatch" and "wrong data: byte 0 of 1 " in failure["text"]

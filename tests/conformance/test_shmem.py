@@ -70,11 +70,11 @@ def test_irregular_patterns(shmem: dict[str, str]) -> None:
     everything_right(done)
 
 
-@pytest.mark.parametrize("lie", ["drop-byte", "drop-iteration", "repeat-iteration"])
-def test_a_lie_is_found_out(shmem: dict[str, str], lie: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration", "repeat-iteration"])
+def test_a_lie_is_found_out(shmem: dict[str, str], fault: str, tmp_path: Path) -> None:
     """Protects the check on symmetric memory, too: nothing wrong is measured."""
     done = wirespeed(
-        *(*COMMAND, *FAST, "--sizes", "1,7,4097,64K", "--test", f"lie={lie}"),
+        *(*COMMAND, *FAST, "--sizes", "1,7,4097,64K", "--test", f"fault={fault}"),
         out=tmp_path / "r.jsonl",
         environment=shmem,
     )

@@ -66,7 +66,7 @@ def test_every_pattern(ranks: Ranks, tmp_path: Path) -> None:
 @pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration", "repeat-iteration"])
 def test_a_path_that_lies_is_found_out(fault: str, ranks: Ranks) -> None:
     """Protects the check itself, whose kernels run on the GPU."""
-    told = ranks("all_patterns.py", "cuda", "8,65536", ",".join(ANY_PATTERN), f"lie={fault}")
+    told = ranks("all_patterns.py", "cuda", "8,65536", ",".join(ANY_PATTERN), f"fault={fault}")
     found = by_pattern_and_path(told)
     for path in ANY_PATTERN:
         failures = [m for m in found["pingpong", path] if m["kind"] == "failure"]

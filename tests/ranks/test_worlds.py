@@ -159,14 +159,14 @@ def test_the_device_is_named_by_between(tmp_path: Path) -> None:
 
 
 def test_a_rank_imports_little() -> None:
-    """Protects start-up: a rank loads neither numpy nor rich nor typer."""
+    """Protects start-up: a rank loads neither numpy nor rich nor click."""
     import subprocess
     import sys
 
     code = "import sys, wirespeed.rank.main, wirespeed.rank.path_run; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
     loaded = set(done.stdout.split())
-    assert not loaded & {"numpy", "rich", "typer", "jinja2", "psutil", "mpi4py.MPI"}
+    assert not loaded & {"numpy", "rich", "click", "jinja2", "psutil", "mpi4py.MPI"}
     assert WIRESPEED.exists()
 
 

@@ -133,7 +133,7 @@ def test_only_commands_and_reports_print() -> None:
     for place, node in parsed(PRINTING_ROOMS):
         text = ast.unparse(node) if isinstance(node, (ast.Call, ast.Import, ast.ImportFrom)) else ""
         if re.match(
-            r"print\(|sys\.std(out|err)(\.buffer)?\.write(lines)?\(|(from|import) (rich|typer)\b", text
+            r"print\(|sys\.std(out|err)(\.buffer)?\.write(lines)?\(|(from|import) (rich|click)\b", text
         ):
             found.append(f"{place}: {text.splitlines()[0]}")
     report("only wirespeed/cli and wirespeed/report print; others hand an event to their observer", found)

@@ -15,9 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.fake_run import FakeRun, entry, one_line
 
-import wirespeed.cli
-from wirespeed.cli.common.command import PIPE_CLOSED
-from wirespeed.cli.main import main
+import wirespeed.cli.share
+from wirespeed.cli.main import PIPE_CLOSED, main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.paths import all_paths
@@ -34,7 +33,7 @@ class TestPlan:
         words = (
             "pingpong --paths host,staged --sizes 0,8,1K:4K --precision 0.5% --max-time 2s --loops 50"
             " --warmup 5 --between 1,0 --device emulated --mpi /opt/mpi --launcher mpiexec --hosts n1,n2"
-            " --out f --resume --timeout 3 --test lie=drop-byte --test offset=3 --debug"
+            " --out f --resume --timeout 3 --test fault=drop-byte --test offset=3 --debug"
         )
         assert main(words.split()) == 0
         plan = fake.plan
@@ -47,7 +46,7 @@ class TestPlan:
         assert (plan.device, plan.mpi, plan.launcher) == ("emulated", "/opt/mpi", "mpiexec")
         assert plan.hosts == ("n1", "n2")
         assert (plan.out, plan.resume, plan.timeout, plan.debug) == ("f", True, 3, True)
-        assert plan.test == (("lie", "drop-byte"), ("offset", "3"))
+        assert plan.test == (("fault", "drop-byte"), ("offset", "3"))
 
     def test_without_out_the_file_is_named_and_told(
         self, fake: FakeRun, capsys: pytest.CaptureFixture[str]
@@ -222,6 +221,17 @@ class TestEndings:
             assert process.stderr.read() == b""
         assert process.returncode == PIPE_CLOSED
 
+    @pytest.mark.parametrize("words", [["--help"], ["show", "-h"], ["systems"], ["systems", "--format=json"]])
+    def test_a_pipe_that_nobody_reads(self, words: list[str]) -> None:
+        """Whichever library prints: the exit code is what a shell expects, and nothing is said."""
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run(
+            [sys.executable, "-m", "wirespeed", *words], stdout=writer, stderr=subprocess.PIPE, check=False
+        )
+        os.close(writer)
+        assert (done.returncode, done.stderr) == (PIPE_CLOSED, b"")
+
     def test_letters_that_the_locale_lacks(self, tmp_path: Path) -> None:
         file = tmp_path / "f.jsonl"
         file.write_text(json.dumps(entry("host", 8, 1e-6)) + "\n")
@@ -271,14 +281,50 @@ class TestInsideALauncher:
         one_line(capsys.readouterr().err)
 
 
+def listed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, str]:
+    """The lines of each group of commands in the help."""
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    return dict(re.findall(r"^([A-Z]\w+):\n((?:  .*\n)+)", text.split("Options:")[1], re.MULTILINE))
+
+
 class TestApplication:
-    def test_help_lists_the_commands_in_a_newcomers_order(self, capsys: pytest.CaptureFixture[str]) -> None:
-        for words in ([], ["--help"]):
-            assert main(words) == 0
-            text = capsys.readouterr().out
-            places = [text.index(f"\n  {name} ") for name in ("survey", "pingpong", "paths", "show")]
-            assert places == sorted(places)
-            assert "completion" not in text
+    @pytest.mark.parametrize("words", [[], ["-h"], ["--help"]])
+    def test_help_lists_the_commands_in_groups(
+        self, words: list[str], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """A newcomer finds each command once, in a line of 80 columns, and first the one to begin with."""
+        groups = listed(capsys, *words)
+        assert list(groups) == ["Measure", "Understand", "Guard", "Share"]
+        names = [re.findall(r"^  (\w+)", text, re.MULTILINE) for text in groups.values()]
+        assert names[0][:4] == ["survey", "pingpong", "exchange", "stream"]
+        assert {*names[0]} == {"survey", "script", *all_patterns()}
+        assert names[1:] == [
+            *(["doctor", "paths", "show", "systems"], ["check", "compare", "watch"], ["plot", "report"])
+        ]
+        assert all(text.count("\n") == len(found) for text, found in zip(groups.values(), names, strict=True))
+
+    @pytest.mark.parametrize("command", ["survey", "check", "show", "script", "systems", "ring"])
+    def test_both_words_for_help(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main([command, "-h"]) == 0
+        short = capsys.readouterr().out
+        assert main([command, "--help"]) == 0
+        assert short == capsys.readouterr().out and short.startswith(f"Usage: wirespeed {command} ")
+
+    def test_a_mistyped_command(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert main(["pingpon"]) == ExitCode.USAGE
+        line = one_line(capsys.readouterr().err)
+        assert "did you mean 'pingpong'? 'wirespeed --help' lists" in line
+
+    def test_a_command_imports_no_other_one(self) -> None:
+        """Protects the start of thousands of ranks: each loads its own command, not twenty."""
+        code = (
+            "import sys; from wirespeed.cli.main import main; main(['show', '--help']);"
+            "print([name for name in sys.modules if name.count('.') == 3 and '.cli.' in name])"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        loaded = [name for name in eval(done.stdout.splitlines()[-1]) if ".common." not in name]
+        assert loaded == ["wirespeed.cli.understand.show"]
 
     def test_version(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["--version"]) == 0
@@ -287,7 +333,7 @@ class TestApplication:
     def test_help_loads_nothing_heavy(self) -> None:
         code = (
             "import sys; from wirespeed.cli.main import main; main(['--help']);"
-            "heavy = 'rich', 'numpy', 'pydantic', 'mpi4py', 'cffi', 'wirespeed.frontend.session';"
+            "heavy = 'rich', 'numpy', 'mpi4py', 'cffi', 'wirespeed.frontend', 'wirespeed.job';"
             "print([name for name in heavy if name in sys.modules])"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -296,26 +342,24 @@ class TestApplication:
     @pytest.fixture
     def own_command(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (tmp_path / "greet.py").write_text(
-            "from dataclasses import dataclass\n"
-            "from wirespeed.cli.common.command import add_command\n"
-            "from wirespeed.cli.common.options import Debugging\n"
-            "from wirespeed.errors import ExitCode\n"
-            "def run(options):\n"
-            '    """Say hello."""\n'
-            "    print('hello', options.debug)\n"
-            "    return ExitCode.OK\n"
-            "def register(app):\n"
-            "    add_command(app, 'greet', Debugging, run)\n"
+            '"""Say hello."""\n'
+            "import click\n"
+            "@click.command(help=__doc__)\n"
+            "@click.option('--loud', is_flag=True)\n"
+            "def command(loud):\n"
+            "    print('hello', loud)\n"
         )
-        monkeypatch.setattr(wirespeed.cli, "__path__", [*wirespeed.cli.__path__, str(tmp_path)])
+        share = wirespeed.cli.share
+        monkeypatch.setattr(share, "__path__", [*share.__path__, str(tmp_path)])
         yield
-        sys.modules.pop("wirespeed.cli.greet", None)
+        sys.modules.pop("wirespeed.cli.share.greet", None)
 
     def test_a_command_is_found_by_being_there(
         self, own_command: None, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        assert main(["greet", "--debug"]) == 0
+        assert main(["greet", "--loud"]) == 0
         assert capsys.readouterr().out == "hello True\n"
+        assert "  greet     Say hello.\n" in listed(capsys)["Share"]
 
 
 DOCS = Path(__file__).parents[2] / "docs"

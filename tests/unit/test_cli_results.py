@@ -84,7 +84,7 @@ class TestSurvey:
         assert places == sorted(places)
 
     def test_sizes_fit_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        from wirespeed.cli.survey import fitting
+        from wirespeed.cli.measure.survey import fitting
 
         sizes = (8, 1 << 20, 1 << 30)
         assert fitting(sizes, None) == sizes
@@ -109,7 +109,7 @@ class TestSurvey:
             assert memory.free_memory() == free
 
     def test_sizes_given_are_kept(self, fake: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
-        from wirespeed.cli import survey
+        from wirespeed.cli.measure import survey
 
         monkeypatch.setattr(survey, "free_memory", lambda: 1 << 20)
         assert main(["survey", "--sizes", "8,1G"]) == 0

@@ -14,9 +14,9 @@ from rich.console import Console
 from support.fake_run import FakeRun, one_line
 from support.records import entry, failure, make_run, text_of
 
+from wirespeed.cli.guard.watch import interval
 from wirespeed.cli.main import main
-from wirespeed.cli.watch import interval
-from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.errors import ExitCode
 from wirespeed.job.plan import Plan
 from wirespeed.report.drift.detection import Drift, drifted
 from wirespeed.report.drift.terminal import Watching, line
@@ -141,7 +141,7 @@ class TestCommand:
 
     def test_the_defaults(self, fake: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
         slept: list[float] = []
-        monkeypatch.setattr("wirespeed.cli.watch.time.sleep", slept.append)
+        monkeypatch.setattr("wirespeed.cli.guard.watch.time.sleep", slept.append)
         assert main(["watch", "--count", "3", "--out", "w.jsonl"]) == ExitCode.OK
         assert fake.plan.sizes == (8, 1 << 16, 1 << 24) and fake.plan.pattern == "pingpong"
         assert len(slept) == 2 and all(55 < seconds <= 60 for seconds in slept)
@@ -151,7 +151,7 @@ class TestCommand:
 
     @pytest.mark.parametrize("text", ["", "soon", "-1", "25h", "1d", "5 minutes", "nan"])
     def test_bad_times(self, text: str) -> None:
-        with pytest.raises(WirespeedError, match="as in 30s, 5m or 1h"):
+        with pytest.raises(ValueError, match="as in 30s, 5m or 1h"):
             interval(text)
 
     @pytest.mark.parametrize(

@@ -9,19 +9,17 @@ import shlex
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 import pytest
-import typer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fake_run import FakeRun, one_line
 
 from wirespeed import systems
-from wirespeed.cli.main import build_app, main
-from wirespeed.cli.script import minutes
-from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.cli.main import main
+from wirespeed.cli.measure.script import minutes
+from wirespeed.errors import ExitCode
 from wirespeed.systems import load, names
 from wirespeed.systems.model import System
 from wirespeed.systems.scripts import Job, write
@@ -139,17 +137,6 @@ JOBS = [
     "groups --nodes 2 --group 4 --sizes 8:1G --paths host,aware --account ABC123",
     "pingpong --nodes 2 --time 1:30 --queue debug --loops 50 --out own.jsonl",
 ]
-
-
-@pytest.fixture(autouse=True)
-def one_app(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The commands are gathered once: this is about one of them, a hundred times."""
-    monkeypatch.setattr("wirespeed.cli.main.build_app", _built)
-
-
-@cache
-def _built() -> typer.Typer:
-    return build_app()
 
 
 class TestEverySystem:
@@ -372,7 +359,7 @@ def test_minutes(word: str, found: int) -> None:
 
 @pytest.mark.parametrize("word", ["", "0", "0:00", "1:2:3:4", "1h", "-5", "99999", "1:-2"])
 def test_no_minutes(word: str) -> None:
-    with pytest.raises(WirespeedError, match="--time"):
+    with pytest.raises(ValueError, match="minute"):
         minutes(word)
 
 

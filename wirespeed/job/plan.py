@@ -51,7 +51,7 @@ class Plan:
     """Of a pattern with several phases, measure the one that the figure is of, and no other."""
     debug: bool = False
     test: tuple[tuple[str, str], ...] = ()
-    """For the project's tests alone: ("lie", "drop-byte"), ("offset", "3"), ..."""
+    """For the project's tests alone: ("fault", "drop-byte"), ("offset", "3"), ..."""
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

@@ -9,7 +9,7 @@ class Copy(Pattern):
     """First each rank alone, while the others wait; then all of them at the same time."""
 
     name = "copy"
-    summary = "Measure copies between host and device, and on the device: pageable, pinned, managed."
+    summary = "Measure copies between host and device, and on the device."
     help = """
     For each kind of copy and size: every rank alone, then all ranks at once. The figure is that of the
     slowest rank while all copy; the file has each rank's, alone and together.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -179,6 +178,8 @@ def _csv_rows(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _json_rows(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    import json
+
     try:
         rows = json.loads(text)
     except RecursionError:

@@ -12,7 +12,7 @@ class Groups(Pattern):
     """What the links out of one group carry: the bisection bandwidth where groups are nodes or halves."""
 
     name = "groups"
-    summary = "Measure what groups of ranks exchange with each other: bisection bandwidth."
+    summary = "Measure what groups of ranks exchange: bisection bandwidth."
     help = """
     Ranks are cut into groups of --group, in order. Member i of a group sends to member i of every other
     group and receives from it, all at once; nobody sends to itself. Each sample begins with a barrier, and

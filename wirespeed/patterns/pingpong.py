@@ -9,7 +9,7 @@ class PingPong(Pattern):
     """Half of a round trip is the one-way time."""
 
     name = "pingpong"
-    summary = "Measure two ranks by every path."
+    summary = "Measure time and bandwidth between two ranks, by every path."
     help = """
     For each path and size: the one-way time (half of a round trip) and the bandwidth. Inside a launcher
     (mpirun -n 2 wirespeed pingpong) the two processes are the ranks; outside, each path is started as a job

@@ -12,7 +12,7 @@ class Ring(Pattern):
     """As programs do that pass partial results on: receive, add on the device, send."""
 
     name = "ring"
-    summary = "Measure buffers that rotate through all ranks, with a sum on the device at each step."
+    summary = "Measure buffers that rotate through all ranks, with sums."
     help = """
     In each step every rank sends its buffer of doubles to the next rank, receives that of the one before,
     and adds its own number (rank + 1) to each double of it, where the buffer lies: on the GPU for device

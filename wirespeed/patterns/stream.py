@@ -9,7 +9,7 @@ class Stream(Pattern):
     """A window of messages, each from a buffer and into a buffer of its own, then a short answer."""
 
     name = "stream"
-    summary = "Measure a window of messages in one direction: bandwidth and message rate."
+    summary = "Measure a window of messages: bandwidth and message rate."
     help = """
     Rank 0 sends a window of messages, all under way at once, each with a buffer of its own; rank 1 answers
     with an empty message when it has them all. The bandwidth is that of the window over the time of both.

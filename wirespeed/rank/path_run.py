@@ -27,7 +27,7 @@ Tell = Callable[[Message], None]
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
 
-OWN_TEST_KEYS = ("lie", "offset", "instead")
+OWN_TEST_KEYS = ("fault", "offset", "instead")
 """Of `--test`; all others are options of the transport, for tests and sweeps."""
 
 
@@ -55,7 +55,7 @@ class PathRunner:
             shape=Shape(comm.size, options, buffer_room(core, comm, device)),
             tell=tell,
             offset=int(test.get("offset", "0")),
-            fault=test.get("lie"),
+            fault=test.get("fault"),
         )
 
     def run(self, name: str, step: int, sizes: Sequence[int]) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from wirespeed.cli.common.options import Reporting
-from wirespeed.cli.common.streams import distrust_terminals
-from wirespeed.errors import ExitCode
+from wirespeed.cli.common.streams import distrust_terminals, note
+from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
+
+if TYPE_CHECKING:
+    from wirespeed.results.runs import Run
 
 Record = dict[str, Any]
 
@@ -20,14 +22,24 @@ Record = dict[str, Any]
 class Measured:
     """What came of a plan."""
 
+    plan: Plan
     code: ExitCode
     file: str
     records: list[Record] = field(default_factory=list)
+    """Those of the whole file; empty in a rank that has nothing to say."""
 
     @property
-    def here(self) -> bool:
-        """False in a rank that has nothing to say."""
-        return bool(self.records)
+    def runs(self) -> list[Run]:
+        from wirespeed.results.runs import collect
+
+        return collect(self.records)
+
+    def print(self, reporting: Reporting) -> None:
+        """The result on stdout; what was gone on with is one run."""
+        from wirespeed.results.runs import joined
+
+        runs = self.runs
+        reporting.print([joined(runs)] if self.plan.resume and reporting.format != "json" else runs)
 
 
 def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> Measured:
@@ -43,8 +55,8 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
     if plan.out is None:
         from wirespeed.results.store import default_name
 
-        plan = dataclasses.replace(plan, out=str(default_name()))
-    measured = Measured(ExitCode.INTERRUPTED, str(plan.out))
+        plan = replace(plan, out=str(default_name()))
+    measured = Measured(plan, ExitCode.INTERRUPTED, str(plan.out))
     before = _earlier(plan)
 
     # What a pattern means shows as its paths begin.
@@ -59,85 +71,54 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
                 begin(event)
             progress(event)
 
-        try:
-            with background_load.running(plan):
-                measured.code = session.measure(plan, observe)
-        except KeyboardInterrupt:
-            # A second Ctrl-C, or one before the run could catch it: the table shows what there is.
-            measured.code = ExitCode.INTERRUPTED
+        # A second Ctrl-C, or one before the run could catch it: the table shows what there is.
+        with suppress(KeyboardInterrupt), background_load.running(plan):
+            measured.code = session.measure(plan, observe)
     return measured
 
 
 def _earlier(plan: Plan) -> list[Record]:
     """Records of the file that --resume goes on with."""
-    if not plan.resume or plan.out is None:
-        return []
-    from wirespeed.cli.common.reading import read_if_there
+    if plan.resume and plan.out is not None:
+        from wirespeed.results.store import read
 
-    return read_if_there(plan.out)
+        # It may not exist yet, or not be a result file: whoever writes to it will say so.
+        with suppress(WirespeedError):
+            return read(plan.out).records
+    return []
 
 
 def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] = ()) -> ExitCode:
     """The whole of a simple measuring command; `further` plans go into the same file, if all went well."""
-    reporting.check_report()
     measured = measure_plan(plan)
     # What programs read is one document: it comes at the end.
     at_once = not further or reporting.format in ("table", "tutorial")
-    if measured.here and at_once:
-        print_result(measured, plan, reporting)
+    if measured.records and at_once:
+        measured.print(reporting)
     for one in further:
         if measured.code not in (ExitCode.OK, ExitCode.UNAVAILABLE):
             break
-        following = dataclasses.replace(one, out=measured.file, resume=True)
-        code, measured = measured.code, measure_plan(following)
+        code, measured = measured.code, measure_plan(replace(one, out=measured.file, resume=True))
         measured.code = measured.code if code == ExitCode.OK else code
-        if measured.here and at_once:
+        if measured.records and at_once:
             print()
-            print_result(measured, following, reporting)
-            if following.beside:
-                print_contention(measured, following)
-    if measured.here and not at_once:
-        print_all(measured, reporting)
-    if measured.here:
+            measured.print(reporting)
+            _print_contention(measured)
+    if measured.records:
+        if not at_once:
+            reporting.print(measured.runs)
         more = "; go on with --resume and this --out" if measured.code == ExitCode.INTERRUPTED else ""
         note(f"results: {measured.file}{more}")
     return measured.code
 
 
-def print_all(measured: Measured, reporting: Reporting) -> None:
-    """Every run of the file, in the format asked for."""
-    from wirespeed.report.export.formats import FORMATS
-    from wirespeed.results.runs import collect
-
-    FORMATS[reporting.format](collect(measured.records), sys.stdout, reporting.against)
-    sys.stdout.flush()
-
-
-def print_contention(measured: Measured, plan: Plan) -> None:
-    """What the other pattern cost this one."""
+def _print_contention(measured: Measured) -> None:
+    """What the other pattern cost this one, if there was one."""
     from wirespeed.report.terminal.contention import print_ratios
     from wirespeed.report.terminal.run_summary import make_console
-    from wirespeed.results.runs import collect
 
-    runs = collect(measured.records)
-    crowded = [run for run in runs if run.beside == plan.beside and run.entries]
-    alone = [run for run in runs if not run.beside and run.entries]
-    if alone and crowded:
-        print_ratios(make_console(), alone[-1], crowded[-1], str(plan.beside))
-
-
-def print_result(measured: Measured, plan: Plan, reporting: Reporting) -> None:
-    """The result on stdout, in the format asked for."""
-    from wirespeed.report.export.formats import FORMATS
-    from wirespeed.results.runs import collect, joined
-
-    runs = collect(measured.records)
-    if plan.resume and reporting.format != "json":
-        runs = [joined(runs)]
-    FORMATS[reporting.format](runs, sys.stdout, reporting.against)
-    sys.stdout.flush()
-
-
-def note(text: str) -> None:
-    """A line beside the result."""
-    print(text, file=sys.stderr, flush=True)
+    beside = measured.plan.beside
+    crowded = [run for run in measured.runs if run.beside == beside and run.entries]
+    alone = [run for run in measured.runs if not run.beside and run.entries]
+    if beside and alone and crowded:
+        print_ratios(make_console(), alone[-1], crowded[-1], beside)

@@ -1,60 +1,132 @@
-"""Options that commands share, and how their words become a plan."""
+"""Options that commands share, and the plan that they make."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from wirespeed.cli.common import values
+from wirespeed.cli.common import words
 from wirespeed.errors import WirespeedError
 from wirespeed.job.plan import DEFAULT_SIZES, Plan
 from wirespeed.statistics.stopping import Stopping
-from wirespeed.units import parse_share, parse_sizes
 
+if TYPE_CHECKING:
+    from wirespeed.results.runs import Run
+
+Decorated = Callable[..., Any]
+Decorator = Callable[[Decorated], Decorated]
 FORMATS = ("table", "json", "csv", "tutorial", "osu", "prometheus", "reframe")
-DEVICES = ("auto", "cpu", "cuda", "hip", "emulated")
+STOPPING = ("precision", "max_time", "loops", "warmup")
 
 
-def option(name: str, metavar: str, text: str) -> typer.models.OptionInfo:
-    """An option that takes a word, with the word's name and its help."""
-    made: typer.models.OptionInfo = typer.Option(name, metavar=metavar, help=text)
-    return made
+def together(*options: Decorator) -> Decorator:
+    """Options as one decorator; --help lists them in this order."""
+
+    def add(function: Decorated) -> Decorated:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
 
 
-def flag(name: str, text: str, variable: str | None = None) -> typer.models.OptionInfo:
-    """An option that is there or not; an environment variable may stand for it."""
-    made: typer.models.OptionInfo = typer.Option(name, help=text, envvar=variable)
-    return made
+def option(name: str, kind: words.Word, text: str, default: str | None = None, key: str = "") -> Decorator:
+    """An option that takes a word of this kind; `key`: its parameter, if that is not called as the option."""
+    names = [name, key] if key else [name]
+    return click.option(*names, type=kind, default=default, help=text)
 
 
-@dataclass(frozen=True)
-class Debugging:
-    """Of every command."""
+def flag(name: str, text: str, key: str = "", **more: Any) -> Decorator:
+    """An option that takes no word."""
+    return click.option(*([name, key] if key else [name]), is_flag=True, help=text, **more)
 
-    debug: Annotated[bool, flag("--debug", "Show where an unexpected error comes from.")] = False
-    test: Annotated[list[str] | None, typer.Option("--test", hidden=True)] = None
+
+_DEBUG = "Show where an unexpected error comes from."
+debugging = flag("--debug", _DEBUG, expose_value=False)
+"""For commands that start no ranks."""
+
+where = together(
+    option("--device", words.DEVICE, "Kind of processors; auto means GPUs if there are any.", "auto"),
+    option("--mpi", words.MPI, "Prefix of an MPI, or its mpiexec. Default: the machine's, or a wheel's."),
+    option("--launcher", words.LAUNCHER, "What starts the ranks: auto, mpiexec, srun, flux, jsrun.", "auto"),
+    flag("--debug", _DEBUG),
+    click.option("--test", type=words.TEST, multiple=True, hidden=True),
+)
+"""Which processors, under which MPI."""
+
+_PATHS = "Paths to measure: names, patterns such as 'rma*,ipc-*', or all. 'wirespeed paths' lists them."
+_SIZES = "Message sizes in bytes: powers of two as in 8:1G, or a list as in 0,8,1M."
+_sampling = together(
+    option("--precision", words.SHARE, "Stop when the median's 95 % interval is within ± this share.", "1%"),
+    option("--max-time", words.SECONDS, "Time limit per size; figures that hit it are marked.", "0.15"),
+    option("--loops", words.count(1), "Measure exactly N iterations per size, whatever the precision."),
+    option("--warmup", words.count(), "Untimed iterations before measuring. Default: 5 iterations or 0.2 s."),
+    option("--between", words.CORES, "Processor of each rank: GPU numbers, or CPU cores with --device cpu."),
+    option("--hosts", words.HOSTS, "Place the ranks on these hosts, in turn."),
+    option("--out", words.FILE, "Result file. Default: ./wirespeed-<time>.jsonl."),
+    flag("--resume", "Measure only what the file of --out lacks."),
+    option(
+        "--link",
+        words.LINKS,
+        "Peak rate of a link, one way, if its driver does not report it: eth0=25Gbit/s,pcie=32GB/s.",
+        key="links",
+    ),
+    flag(
+        "--no-evidence",
+        "Do not count the bytes on the links after measuring.",
+        envvar="WIRESPEED_NO_EVIDENCE",
+        show_envvar=True,
+    ),
+    option("--timeout", words.SECONDS, "Time without progress that counts as a hang. Default: by size."),
+)
+
+
+def measuring(sizes: str = DEFAULT_SIZES) -> Decorator:
+    """What every measuring command takes, besides `where`; plan_of() makes a plan of both."""
+    return together(
+        option("--paths", words.PATHS, _PATHS), option("--sizes", words.SIZES, _SIZES, sizes), _sampling
+    )
+
+
+_FORMAT = "How to print the result. Tutorial means as the ping-pong tutorial does, with GB = 2^30 bytes."
+reporting = together(
+    option("--format", words.choice(*FORMATS), _FORMAT, "table", "style"),
+    click.option("--against", metavar="SYSTEM", help="Also print a system's published curves (summit)."),
+)
+"""How a result is printed: Reporting."""
+
+table_or_json = option(
+    "--format", words.choice("table", "json"), "How to print the result.", "table", "style"
+)
+
+
+def plan_of(given: dict[str, Any], ranks: int = 2, **more: Any) -> Plan:
+    """The plan in the values of measuring() or `where`. Raises WirespeedError for what cannot be combined."""
+    found = {name: value for name, value in given.items() if value is not None}
+    if found.get("resume") and not found.get("out"):
+        raise WirespeedError("--resume goes on with a result file: name it with --out FILE")
+    without_evidence = found.pop("no_evidence", False)
+    if without_evidence and found.get("links"):
+        raise WirespeedError("--link rates the links that are counted: it does not go with --no-evidence")
+    if ranks and "between" in found and len(found["between"]) != ranks:
+        example = ",".join(map(str, range(min(ranks, 8))))
+        raise WirespeedError(f"--between: write one processor for each of the {ranks} ranks, as in {example}")
+    stopping = Stopping(**{name: found.pop(name) for name in STOPPING if name in found})
+    return Plan(ranks=ranks, stopping=stopping, evidence=not without_evidence, **found, **more)
 
 
 @dataclass(frozen=True)
 class Reporting:
-    """How a result is printed."""
+    """How a result is printed. Raises WirespeedError before anything is measured in vain."""
 
-    format: Annotated[
-        str,
-        option(
-            "--format", "|".join(FORMATS), "How to print the result. Tutorial: its lines, GB = 2^30 bytes."
-        ),
-    ] = "table"
-    against: Annotated[
-        str | None, option("--against", "SYSTEM", "Put a system's published curves beside ours (as summit).")
-    ] = None
+    format: str = "table"
+    against: str | None = None
 
-    def check_report(self) -> None:
-        """Raises WirespeedError before anything is measured in vain."""
-        values.one_of("--format", self.format, FORMATS)
+    def __post_init__(self) -> None:
         if self.against is None:
             return
         if self.format != "table":
@@ -63,121 +135,9 @@ class Reporting:
 
         load_system(self.against)
 
+    def print(self, runs: Sequence[Run]) -> None:
+        """The runs, on stdout."""
+        from wirespeed.report.export.formats import FORMATS
 
-@dataclass(frozen=True)
-class Where:
-    """Which processors, under which MPI."""
-
-    device: Annotated[
-        str, option("--device", "|".join(DEVICES), "Kind of processors. Auto: GPUs where there are any.")
-    ] = "auto"
-    mpi: Annotated[
-        str | None,
-        option("--mpi", "PATH", "An MPI's prefix or its mpiexec. Default: the machine's, else a wheel's."),
-    ] = None
-    launcher: Annotated[
-        str, option("--launcher", "NAME", "What starts the ranks: auto, mpiexec, srun, flux, jsrun.")
-    ] = "auto"
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """What to measure, and until when."""
-
-    paths: Annotated[
-        str | None,
-        option(
-            "--paths",
-            "NAME,...",
-            "Paths to measure: names, patterns as in 'rma*,ipc-*', or all. 'wirespeed paths' lists them.",
-        ),
-    ] = None
-    sizes: Annotated[
-        str,
-        option("--sizes", "SIZES", "Bytes of a message: powers of two as in 8:1G, or a list as in 0,8,1M."),
-    ] = DEFAULT_SIZES
-    precision: Annotated[
-        str,
-        option("--precision", "SHARE", "Stop when the 95 % interval of the median is within ± this share."),
-    ] = "1%"
-    max_time: Annotated[
-        str, option("--max-time", "SECONDS", "Stop after this time per size all the same, and say so.")
-    ] = "0.15"
-    loops: Annotated[
-        str | None, option("--loops", "N", "Measure exactly N rounds per size instead of --precision.")
-    ] = None
-    warmup: Annotated[
-        str | None, option("--warmup", "N", "Rounds before measuring. Default: 5 rounds or 0.2 s.")
-    ] = None
-
-
-@dataclass(frozen=True)
-class Measuring(Where, Sampling):
-    """What every measuring command takes."""
-
-    between: Annotated[
-        str | None,
-        option("--between", "I,J", "Processor of each rank: GPU numbers, or CPU cores with --device cpu."),
-    ] = None
-    hosts: Annotated[str | None, option("--hosts", "NAME,...", "Hosts to place the ranks on, in turn.")] = (
-        None
-    )
-    out: Annotated[str | None, option("--out", "FILE", "Result file. Default: ./wirespeed-<time>.jsonl.")] = (
-        None
-    )
-    resume: Annotated[bool, flag("--resume", "Go on with --out's file: measure only what it lacks.")] = False
-    link: Annotated[
-        str | None,
-        option(
-            "--link",
-            "NAME=RATE,...",
-            "What a wire can carry one way, where its driver does not say: eth0=25Gbit/s, pcie=32GB/s.",
-        ),
-    ] = None
-    no_evidence: Annotated[
-        bool,
-        flag("--no-evidence", "Do not count bytes on the wires after the figures.", "WIRESPEED_NO_EVIDENCE"),
-    ] = False
-    timeout: Annotated[
-        str | None,
-        option("--timeout", "SECONDS", "Time without progress that is a hang. Default: by message size."),
-    ] = None
-
-    def plan(
-        self,
-        pattern: str,
-        ranks: int,
-        debug: bool = False,
-        test: Sequence[str] | None = None,
-        own: tuple[tuple[str, Any], ...] = (),
-    ) -> Plan:
-        """The plan in these words; `own`: the pattern's options. Raises WirespeedError with one line."""
-        if self.resume and not self.out:
-            raise WirespeedError("--resume goes on with a result file: name it with --out FILE")
-        if self.link and self.no_evidence:
-            raise WirespeedError("--link rates the wires that are counted: it does not go with --no-evidence")
-        return Plan(
-            pattern=pattern,
-            paths=values.path_names(self.paths),
-            sizes=values.named("--sizes", self.sizes, parse_sizes),
-            stopping=Stopping(
-                precision=values.named("--precision", self.precision, parse_share),
-                max_time=values.number("--max-time", self.max_time),
-                loops=None if self.loops is None else values.count("--loops", self.loops, least=1),
-                warmup=None if self.warmup is None else values.count("--warmup", self.warmup),
-            ),
-            device=values.one_of("--device", self.device, DEVICES),
-            between=values.processors(self.between, ranks),
-            ranks=ranks,
-            options=own,
-            mpi=values.word("--mpi", self.mpi),
-            launcher=values.launcher(self.launcher),
-            hosts=values.host_names(self.hosts),
-            out=values.word("--out", self.out),
-            resume=self.resume,
-            timeout=None if self.timeout is None else values.number("--timeout", self.timeout),
-            links=values.links(self.link),
-            evidence=not self.no_evidence,
-            debug=debug,
-            test=values.test_pairs(test),
-        )
+        FORMATS[self.format](runs, sys.stdout, self.against)
+        sys.stdout.flush()

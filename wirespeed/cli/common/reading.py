@@ -1,23 +1,17 @@
-"""Result files for the commands that print them."""
+"""Result files for the commands that read them: one file, or a side of a comparison."""
 
 from __future__ import annotations
 
-import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from wirespeed.cli.common.streams import warn, warn_of
+from wirespeed.cli.common.words import shown
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.results.runs import Record, Run, collect
+from wirespeed.results.runs import Run, collect
 
-MOST_WARNINGS = 5
-
-
-def read_if_there(name: str) -> list[Record]:
-    """The records of a file that may not exist yet, or not be one: whoever writes to it will say so."""
-    from wirespeed.results.store import read
-
-    try:
-        return read(name).records
-    except WirespeedError:
-        return []
+if TYPE_CHECKING:
+    from wirespeed.report.page import Source
 
 
 def read_runs(name: str) -> list[Run]:
@@ -29,15 +23,68 @@ def read_runs(name: str) -> list[Run]:
     runs = collect(results.records)
     if odd := sum(run.odd for run in runs):
         warnings.append(f"{odd} record{'s' if odd > 1 else ''} that this version cannot show, left out")
-    for warning in warnings[:MOST_WARNINGS]:
-        warn(f"{name}: {warning}")
-    if len(warnings) > MOST_WARNINGS:
-        warn(f"{name}: {len(warnings) - MOST_WARNINGS} more of this kind")
+    warn_of(name, warnings)
     if not runs:
-        raise WirespeedError(f"{name} holds no run of wirespeed", ExitCode.CANNOT_WRITE)
+        raise _none(f"{name} holds no run of wirespeed")
     return runs
 
 
-def warn(text: str) -> None:
-    """A line beside the result."""
-    print(f"wirespeed: warning: {text}", file=sys.stderr, flush=True)
+def read_pages(names: tuple[str, ...]) -> tuple[list[Source], list[str]]:
+    """The files of a report and a line for each that cannot be read, with warnings.
+
+    Raises WirespeedError if none can be read.
+    """
+    from wirespeed.report.page import read_sources
+
+    sources, lost = read_sources(names)
+    for line in lost:
+        warn(line)
+    for source in sources:
+        warn_of(source.file, source.warnings)
+    return sources, lost
+
+
+def files_of(side: str) -> list[str]:
+    """The files of a side, sorted: a file, those of a folder, or those whose names fit a pattern.
+
+    Raises WirespeedError if there is none.
+    """
+    if not side.strip() or "\0" in side:
+        raise WirespeedError(f"{shown(side)}: this is no name of a file")
+    path = Path(side)
+    if path.is_dir():
+        found, why = path.glob("*.jsonl"), "no file in this folder ends in .jsonl"
+    elif any(letter in side for letter in "*?[") and not path.exists():
+        # pathlib itself takes no pattern that begins at the root.
+        found = Path(path.anchor or ".").glob(str(path.relative_to(path.anchor)))
+        why = "no file's name fits this pattern"
+    else:
+        return [side]
+    files = sorted(map(str, found))
+    if not files:
+        raise _none(f"{shown(side)}: {why}")
+    return files
+
+
+def read_side(side: str) -> list[Run]:
+    """The runs of all files of a side; a run that is in two of them counts once.
+
+    Of several files, those that are no result files are left out with a warning. Raises WirespeedError
+    where nothing is left.
+    """
+    records = []
+    files = files_of(side)
+    for file in files:
+        try:
+            records += [record for run in read_runs(file) for record in run.records]
+        except WirespeedError as error:
+            if len(files) == 1:
+                raise
+            warn(f"{error}; left out")
+    if not records:
+        raise _none(f"{shown(side)}: none of these {len(files)} files is a result file of wirespeed")
+    return collect(records)
+
+
+def _none(text: str) -> WirespeedError:
+    return WirespeedError(text, ExitCode.CANNOT_WRITE)

@@ -1,8 +1,29 @@
-"""Whether a person's terminal is at the other end of stdout and stderr."""
+"""What is said beside the result, and whether a person's terminal is at the other end."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+
+MOST_WARNINGS = 5
+
+
+def note(text: str) -> None:
+    """A line on stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def warn(text: str) -> None:
+    """A warning on stderr."""
+    note(f"wirespeed: warning: {text}")
+
+
+def warn_of(file: str, warnings: Sequence[str]) -> None:
+    """The first warnings about a file, and how many more there are."""
+    for warning in warnings[:MOST_WARNINGS]:
+        warn(f"{file}: {warning}")
+    if len(warnings) > MOST_WARNINGS:
+        warn(f"{file}: {len(warnings) - MOST_WARNINGS} more of this kind")
 
 
 def distrust_terminals() -> None:

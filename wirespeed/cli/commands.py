@@ -1,0 +1,81 @@
+"""All commands, in groups: each is found by being there, and imported only when it runs."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import click
+
+from wirespeed._version import __version__
+
+GROUPS = ("measure", "understand", "guard", "share")
+FIRST = ("survey", "pingpong", "exchange", "stream")
+"""Above the others of their group; those are in alphabetical order."""
+
+
+class Commands(click.Group):
+    """Modules in the groups' folders, and the patterns."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for group in GROUPS for name in _summaries(group)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
+        """Raises UsageError, with the name that may have been meant."""
+        for group in GROUPS:
+            if cmd_name in _files(group):
+                module = importlib.import_module(f"wirespeed.cli.{group}.{cmd_name}")
+                command: click.Command = module.command
+                return command
+        from wirespeed.cli.patterns import command_of
+        from wirespeed.patterns import all_patterns
+
+        if cmd_name in all_patterns():
+            return command_of(all_patterns()[cmd_name])
+        from difflib import get_close_matches
+
+        close = get_close_matches(cmd_name.lower(), self.list_commands(ctx), n=1)
+        hint = f"; did you mean '{close[0]}'?" if close else ""
+        raise click.UsageError(f"there is no command '{cmd_name}'{hint}", ctx)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        listed = {group: _summaries(group) for group in GROUPS}
+        width = max(len(name) for names in listed.values() for name in names)
+        for group, names in listed.items():
+            with formatter.section(group.capitalize()):
+                formatter.write_dl([(name.ljust(width), text) for name, text in names.items()])
+
+
+def _files(group: str) -> dict[str, Path]:
+    folders = importlib.import_module(f"wirespeed.cli.{group}").__path__
+    return {file.stem: file for folder in folders for file in Path(folder).glob("[a-z]*.py")}
+
+
+def _summaries(group: str) -> dict[str, str]:
+    """What each command of a group does, in one line, without importing it."""
+    found = {}
+    for name, file in _files(group).items():
+        with file.open(encoding="utf-8") as lines:
+            found[name] = next(lines).strip().strip('"')
+    if group == "measure":
+        from wirespeed.patterns import all_patterns
+
+        found |= {name: pattern.summary for name, pattern in all_patterns().items()}
+    ordered = sorted(found, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name))
+    return {name: found[name] for name in ordered}
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100},
+)
+@click.version_option(__version__, message="wirespeed %(version)s", help="Print the version.")
+@click.pass_context
+def cli(context: click.Context) -> None:
+    """Measures how fast data moves between two processors (CPU ranks, GPUs) by every path of this machine.
+
+    Start with: wirespeed survey
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

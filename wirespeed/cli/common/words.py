@@ -1,0 +1,173 @@
+"""What a word on the command line may be: each type reads it, and says in one line why it is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from wirespeed.errors import WirespeedError
+from wirespeed.units import parse_rate, parse_share, parse_sizes
+
+
+class Word(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3
+    """A word that `parse` reads.
+
+    Its ValueError says what is allowed; a WirespeedError of it names the word as well.
+    """
+
+    def __init__(self, metavar: str, parse: Callable[[str], Any]) -> None:
+        self.name = metavar
+        self.parse = parse
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        return self.name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Raises WirespeedError, in one line that begins with the option's name."""
+        if not isinstance(value, str):
+            return value
+        name = param.opts[0] if isinstance(param, click.Option) else self.name
+        try:
+            return self.read(value)
+        except ValueError as error:
+            raise WirespeedError(f"{name} {shown(value)}: {error}") from None
+        except WirespeedError as error:
+            raise WirespeedError(f"{name}: {error}") from None
+
+    def read(self, word: str) -> Any:
+        """What `parse` makes of it; where it complains about the word, the word is fit to be printed."""
+        try:
+            return self.parse(word)
+        except WirespeedError as error:
+            text = str(error)
+            raise WirespeedError(text.replace(word, shown(word, quote=False)) if word else text) from None
+
+
+def shown(value: str, *, quote: bool = True) -> str:
+    """The value as a message can carry it: short, and nothing that a terminal would obey."""
+    clean = "".join(letter if letter.isprintable() else "?" for letter in value)
+    clean = clean if len(clean) <= 60 else f"{clean[:57]}..."
+    return f"'{clean}'" if quote else clean
+
+
+def choice(*allowed: str) -> Word:
+    """One of those allowed."""
+
+    def parse(word: str) -> str:
+        if word not in allowed:
+            raise ValueError(f"there is no such choice; there are: {', '.join(allowed)}")
+        return word
+
+    return Word("|".join(allowed), parse)
+
+
+def count(least: int = 0, most: int = 10_000_000) -> Word:
+    """A whole number."""
+
+    def parse(word: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,9}", word.strip()) or not least <= int(word) <= most:
+            raise ValueError(f"write a whole number from {least} to {most}")
+        return int(word)
+
+    return Word("N", parse)
+
+
+def several(one: Word, metavar: str | None = None) -> Word:
+    """A tuple of words with commas between them."""
+
+    def parse(text: str) -> tuple[Any, ...]:
+        words = [word.strip() for word in text.split(",")]
+        if not all(words):
+            raise ValueError("write words with commas between them, as in a,b")
+        return tuple(map(one.read, words))
+
+    return Word(metavar or f"{one.name},...", parse)
+
+
+def _seconds(word: str) -> float:
+    """Above zero, below a day."""
+    try:
+        seconds = float(word.strip().removesuffix("s"))
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds < 86400:
+        raise ValueError("write seconds, above 0 and below a day, as in 0.5")
+    return seconds
+
+
+def _sizes(word: str) -> tuple[int, ...]:
+    try:
+        return parse_sizes(word)
+    except ValueError:
+        # Python reads no whole number of thousands of digits.
+        raise ValueError("value out of range: at most 16T") from None
+
+
+def _file(word: str) -> str:
+    if not word.strip() or "\0" in word:
+        raise ValueError("this is no name of a file")
+    return word
+
+
+def _paths(text: str) -> tuple[str, ...]:
+    """Names of paths and patterns of names, each of which means something; none twice."""
+    from wirespeed.job.path_selection import check
+
+    def parse(word: str) -> str:
+        check(word)
+        return word
+
+    return tuple(dict.fromkeys(several(Word("NAME", parse)).parse(text)))
+
+
+def _host(word: str) -> str:
+    """As a launcher takes it."""
+    if not re.fullmatch(r"[A-Za-z0-9_\[][\w.:%\[\]-]*", word, re.ASCII):
+        raise ValueError("write names of hosts with commas, as in n1,n2")
+    return word
+
+
+def _launcher(word: str) -> str:
+    from wirespeed.launch import all_launchers
+
+    known = [found.name for found in all_launchers() if found.starts_mpi]
+    return str(choice("auto", "mpiexec", *known).parse(word))
+
+
+def _link(word: str) -> tuple[str, float]:
+    """(wire, bytes per second)."""
+    name, sign, rate = word.partition("=")
+    if not name or not sign:
+        raise ValueError("write NAME=RATE, as in eth0=25Gbit/s")
+    return name, Word("RATE", parse_rate).read(rate)
+
+
+TEST_KEYS = (
+    *("blocks", "by", "call", "chunk", "copy", "enqueue", "fault", "instead", "iterations", "largest-count"),
+    *("offset", "protocol", "shared", "signal", "slots", "streams", "threads", "transfers-before"),
+)
+
+
+def _test(word: str) -> tuple[str, str]:
+    """For tests and studies: how a transport is to do what it chooses by itself otherwise."""
+    key, sign, rest = word.partition("=")
+    if not key or not sign:
+        raise ValueError("write KEY=VALUE")
+    return str(choice(*TEST_KEYS).parse(key)), rest
+
+
+CORES = several(count(most=999_999), "I,J")
+DEVICE = choice("auto", "cpu", "cuda", "hip", "emulated")
+FILE = Word("FILE", _file)
+HOSTS = several(Word("NAME", _host))
+LAUNCHER = Word("NAME", _launcher)
+LINKS = several(Word("NAME=RATE", _link))
+MPI = Word("PATH", _file)
+PATHS = Word("NAME,...", _paths)
+SECONDS = Word("SECONDS", _seconds)
+SHARE = Word("SHARE", parse_share)
+SIZES = Word("SIZES", _sizes)
+TEST = Word("KEY=VALUE", _test)

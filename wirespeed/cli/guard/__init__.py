@@ -1,0 +1,1 @@
+"""Commands that notice when something becomes worse."""

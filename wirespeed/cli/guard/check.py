@@ -1,0 +1,146 @@
+"""Hold results against the bounds in a file, for acceptance tests.
+
+FILE has the results: a result file, a folder of them, or a pattern in quotes. Each bound that does not hold
+is one line; the exit code is then 6.
+
+\b
+Examples:
+  wirespeed check --learn RESULTS.jsonl -o site.toml   # write bounds that this machine reaches
+  wirespeed check --require site.toml RESULTS.jsonl    # hold other results against them
+  wirespeed check --require site.toml --measure        # measure what they need, now
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from wirespeed.cli.common import words
+from wirespeed.cli.common.options import flag, option, plan_of, where
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.job.plan import Plan
+
+if TYPE_CHECKING:
+    from wirespeed.report.check.requirements import Requirement
+    from wirespeed.results.runs import Run
+
+
+@click.command(help=__doc__)
+@click.argument("file", required=False)
+@click.option("--require", metavar="SITE.toml", help="Bounds that must hold.")
+@flag("--measure", "Measure what --require asks for, instead of reading FILE.")
+@option("--out", words.FILE, "Result file of --measure.")
+@flag("--strict", "Doubtful figures fail as well.")
+@flag("--all", "Also print the bounds that hold.", "everything")
+@click.option("--learn", metavar="FILE", help="Write a first SITE.toml from these results.")
+@click.option("-o", "--output", metavar="SITE.toml", help="Where --learn writes to. Default: stdout.")
+@where
+def command(
+    file: str | None,
+    require: str | None,
+    measure: bool,
+    out: str | None,
+    strict: bool,
+    everything: bool,
+    learn: str | None,
+    output: str | None,
+    **given: Any,
+) -> ExitCode:
+    """Checks, or learns."""
+    if learn is not None:
+        if require is not None or measure or file is not None:
+            raise WirespeedError(
+                "--learn FILE goes with -o SITE.toml alone; check against that file afterwards"
+            )
+        return _learn(learn, output)
+    if require is None:
+        raise WirespeedError("--require SITE.toml says what must hold; --learn FILE writes a first one")
+    if output is not None:
+        raise WirespeedError("-o says where --learn writes to; result files are named with --out")
+    if (file is None) != measure:
+        raise WirespeedError("give either FILE or --measure")
+    from wirespeed.cli.common.reading import read_side
+    from wirespeed.report.check.evaluate import check
+    from wirespeed.report.check.requirements import read_requirements
+    from wirespeed.report.check.terminal import print_findings
+    from wirespeed.report.terminal.run_summary import make_console
+
+    requirements = read_requirements(require)
+    if file is not None:
+        code, runs = ExitCode.OK, read_side(file)
+    else:
+        code, runs = _measure(plan_of({**given, "out": out}), requirements)
+    findings = check(requirements, runs)
+    print_findings(make_console(), require, findings, strict=strict, everything=everything)
+    if code == ExitCode.INTERRUPTED:
+        return code
+    return ExitCode.WORSE if any(one.bad(strict=strict) for one in findings) else ExitCode.OK
+
+
+def _measure(base: Plan, requirements: Sequence[Requirement]) -> tuple[ExitCode, list[Run]]:
+    """What the requirements need, and nothing else, in one result file."""
+    from wirespeed.cli.common.measuring import measure_plan
+    from wirespeed.cli.common.streams import note
+    from wirespeed.launch import launched_rank
+
+    if launched_rank():
+        raise WirespeedError("--measure starts jobs of its own: not inside a launcher's job; give it a file")
+    measured = None
+    for plan in plans(base, requirements):
+        measured = measure_plan(replace(plan, out=measured.file, resume=True) if measured else plan)
+        if measured.code == ExitCode.INTERRUPTED:
+            break
+    if measured is None:
+        return ExitCode.OK, []
+    note(f"results: {measured.file}")
+    return measured.code, measured.runs
+
+
+class _Job(NamedTuple):
+    """What the figures of one plan have in common."""
+
+    pattern: str
+    ranks: int
+    options: tuple[tuple[str, object], ...]
+
+
+def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
+    """One for each pattern with its options, and each set of sizes."""
+    from wirespeed.patterns import find_pattern
+
+    sizes: dict[tuple[_Job, str], set[int]] = defaultdict(set)
+    for one in requirements:
+        pattern = find_pattern(one.pattern)
+        own = {option.key: option.default for option in pattern.options} | one.options
+        job = _Job(one.pattern, one.ranks or pattern.ranks or 0, tuple(own.items()))
+        sizes[job, one.path].add(one.bytes)
+    paths: dict[tuple[_Job, tuple[int, ...]], list[str]] = defaultdict(list)
+    for (job, path), wanted in sizes.items():
+        paths[job, tuple(sorted(wanted))].append(path)
+    for (job, in_order), names in paths.items():
+        yield replace(base, **job._asdict(), sizes=in_order, paths=tuple(names))
+
+
+def _learn(name: str, output: str | None) -> ExitCode:
+    """Writes bounds that the results keep."""
+    from wirespeed.cli.common.reading import files_of, read_side
+    from wirespeed.report.check.learn import learn
+    from wirespeed.results.reading import cannot, why
+
+    text = learn(read_side(name), files_of(name))
+    if "\n[[require]]\n" not in text:
+        raise WirespeedError(f"{name}: no entry has enough samples to derive a bound")
+    if output is None:
+        click.echo(text, nl=False)
+        return ExitCode.OK
+    try:
+        with Path(output).open("x", encoding="utf-8") as file:
+            file.write(text)
+    except (OSError, ValueError) as error:
+        raise cannot(f"cannot write {output}: {why(error)}") from None
+    return ExitCode.OK

@@ -1,0 +1,97 @@
+"""Repeat a short measurement, and say when the machine drifts.
+
+Each repetition starts new ranks. The latest three are compared with the first ones: what is slower by more
+than chance is named. All are in one result file, as launches for 'wirespeed compare'.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from wirespeed.cli.common import words
+from wirespeed.cli.common.options import flag, measuring, option, plan_of, where
+from wirespeed.cli.common.streams import distrust_terminals, note
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.job.plan import Plan
+
+SIZES = "8,64K,16M"
+"""A latency, a message in the middle, a bandwidth."""
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")
+_UNITS = {None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def interval(text: str) -> float:
+    """Seconds of '30s', '5m', '1h', '0'. Raises ValueError."""
+    match = _TIME.fullmatch(text.strip())
+    seconds = float(match[1]) * _UNITS[match[2]] if match else -1.0
+    if not 0 <= seconds <= 86400:
+        raise ValueError("write a time up to a day, as in 30s, 5m or 1h")
+    return seconds
+
+
+@click.command(help=__doc__)
+@option(
+    "--every", words.Word("TIME", interval), "Start a repetition every 30s, 5m, 1h; 0 means at once.", "60s"
+)
+@option("--count", words.count(1), "Number of repetitions. Default: until Ctrl-C.")
+@option("--first", words.count(1, 1000), "The first N define what is usual.", "5")
+@flag("--fail", "Exit with code 6 if anything became slower or failed.")
+@measuring(SIZES)
+@where
+def command(every: float, count: int | None, first: int, fail: bool, **given: Any) -> ExitCode:
+    """Measures, compares and prints until it is stopped."""
+    from wirespeed.launch import launched_rank
+    from wirespeed.report.drift.detection import Drift
+    from wirespeed.report.drift.terminal import Watching
+    from wirespeed.report.terminal.run_summary import make_console
+    from wirespeed.results.store import Store, default_name
+
+    distrust_terminals()
+    if launched_rank():
+        raise WirespeedError("watch starts jobs of its own: not inside a launcher's job")
+    if given["resume"]:
+        raise WirespeedError("--resume: watch begins anew each time; name another file with --out")
+    plan = plan_of(given)
+    drift = Drift(first)
+    code = ExitCode.OK
+    with Store(plan.out or default_name()) as store, Watching(make_console(), drift) as watching:
+        try:
+            while code != ExitCode.INTERRUPTED and (count is None or len(drift.runs) < count):
+                began = time.monotonic()
+                code = _once(plan, store, drift, watching)
+                if code == ExitCode.INTERRUPTED or len(drift.runs) == count:
+                    break
+                watching.waits(began + every)
+                time.sleep(max(0.0, began + every - time.monotonic()))
+                watching.waits(None)
+        except KeyboardInterrupt:
+            code = ExitCode.INTERRUPTED
+    note(f"results: {store.path}")
+    return ExitCode.WORSE if drift.ever and fail else code
+
+
+def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
+    """One repetition: measured, stored line by line, compared."""
+    from wirespeed.frontend import session
+    from wirespeed.results.runs import RECORDED, Run
+
+    repetition = Run()
+
+    def observe(event: dict[str, Any]) -> None:
+        if event.get("kind") in RECORDED:
+            store.append(event)
+            repetition.add(event)
+
+    # A run has a file of its own: going on with one it would measure nothing twice.
+    with tempfile.TemporaryDirectory(prefix="wirespeed-watch-") as folder:
+        code = session.measure(replace(plan, out=str(Path(folder, "once.jsonl"))), observe)
+    if code != ExitCode.INTERRUPTED:
+        watching.measured(drift.add(repetition))
+    return code

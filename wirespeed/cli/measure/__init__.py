@@ -1,0 +1,1 @@
+"""Commands that measure something now, or write the job that does."""

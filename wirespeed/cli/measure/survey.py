@@ -1,0 +1,79 @@
+"""Show what this machine has, and how fast it is: run this first.
+
+Measures every path that the machine offers at ten message sizes from 8 B to 1 GiB, says what is not
+available and why, and suggests commands to try next.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from wirespeed.cli.common.options import Reporting, measuring, plan_of, reporting, where
+from wirespeed.cli.common.streams import distrust_terminals, note
+from wirespeed.errors import ExitCode
+from wirespeed.host.memory import free_memory
+from wirespeed.job.plan import Plan
+from wirespeed.units import format_size, parse_sizes
+
+if TYPE_CHECKING:
+    from wirespeed.frontend.machine import Machine
+
+SIZES = "8,64,512,4K,32K,256K,2M,16M,128M,1G"
+"""Ten sizes show the shape of every curve."""
+MEMORY_PER_BYTE = 12
+"""Two ranks, each with two buffers and two more for staging; half as much again stays free."""
+
+
+@click.command(help=__doc__)
+@measuring(SIZES)
+@reporting
+@where
+def command(style: str, against: str | None, **given: Any) -> ExitCode:
+    """Measures and prints."""
+    from wirespeed.cli.common.measuring import measure_plan
+    from wirespeed.report.terminal.run_summary import make_console
+    from wirespeed.report.terminal.survey import print_lacking, print_machine, print_next
+    from wirespeed.results.runs import joined
+
+    how = Reporting(style, against)
+    distrust_terminals()
+    plan = plan_of(given)
+    wanted = len(plan.sizes)
+    if plan.sizes == parse_sizes(SIZES):
+        plan = replace(plan, sizes=fitting(plan.sizes, free_memory()))
+    machine = look(plan)
+    console = make_console(sys.stdout if how.format == "table" else sys.stderr)
+
+    def begin(record: dict[str, Any]) -> None:
+        print_machine(console, record, machine)
+        if len(plan.sizes) < wanted:
+            note(
+                f"Sizes up to {format_size(plan.sizes[-1])} only: larger ones need more memory than is free."
+            )
+
+    measured = measure_plan(plan, begin)
+    if measured.records:
+        measured.print(how)
+        run = joined(measured.runs)
+        print_lacking(console, run, machine)
+        print_next(console, run, measured.file, machine)
+    return measured.code
+
+
+def look(plan: Plan) -> Machine | None:
+    """The machine; None inside a launcher, where a rank must not touch a GPU before MPI has started."""
+    from wirespeed.frontend import session
+    from wirespeed.launch import launched_rank
+
+    return None if launched_rank() else session.discover(plan)
+
+
+def fitting(sizes: tuple[int, ...], memory: int | None) -> tuple[int, ...]:
+    """The sizes whose buffers fit the memory; always at least the first."""
+    if memory is None:
+        return sizes
+    return tuple(size for size in sizes if size * MEMORY_PER_BYTE <= memory) or sizes[:1]

@@ -1,0 +1,1 @@
+"""Commands that make something for other readers of result files."""

@@ -1,0 +1,1 @@
+"""Commands that say what is there: the machine, its paths, published machines, result files."""

@@ -1,0 +1,77 @@
+"""Say what this machine has, what is wrong with it, and what to set.
+
+Draws the machine and lists what costs speed, most expensive first: how it is known, what to do, and what
+that is worth where it was measured. Changes nothing.
+
+FILE is a result file of this machine. Default: the newest ./wirespeed-*.jsonl that is one.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from wirespeed.cli.common import words
+from wirespeed.cli.common.options import flag, option, where
+from wirespeed.cli.common.streams import note
+from wirespeed.errors import ExitCode, WirespeedError
+
+
+@click.command(help=__doc__)
+@click.argument("file", required=False)
+@flag("--try", "Measure what the remedies are worth, each in its own job steps.", "try_")
+@flag("--look-only", "Start no ranks, not even to see whether MPI takes device pointers.")
+@click.option("--after-hang", metavar="FILE", help="Say what may help against the hangs in a result file.")
+@flag("--fix", "Print shell lines, and nothing else.")
+@flag("--json", "Print facts and findings as one JSON object.", "as_json")
+@option("--out", words.FILE, "Append facts and findings to a result file, as one record.")
+@flag("--strict", "Exit with code 1 if there is a finding.")
+@where
+def command(
+    file: str | None,
+    try_: bool,
+    look_only: bool,
+    after_hang: str | None,
+    fix: bool,
+    as_json: bool,
+    out: str | None,
+    strict: bool,
+    **given: Any,
+) -> ExitCode:
+    """Examines and prints."""
+    from wirespeed.cli.common.reading import read_runs
+    from wirespeed.doctor.examine import Request, examine
+    from wirespeed.doctor.measured import tried_before
+    from wirespeed.launch import launched_rank
+    from wirespeed.report.doctor.terminal import print_result, shell_lines
+    from wirespeed.report.terminal.run_summary import make_console
+
+    if launched_rank():
+        raise WirespeedError("doctor starts ranks itself: run it by itself, without a launcher")
+    if fix and as_json:
+        raise WirespeedError("--fix and --json are two outputs: choose one")
+    if try_ and look_only:
+        raise WirespeedError("--try starts ranks and --look-only starts none: choose one")
+    request = Request(
+        device=given["device"],
+        mpi=given["mpi"],
+        launcher=given["launcher"],
+        runs=tuple(read_runs(file)) if file else (),
+        file=file or "",
+        tried=tried_before(file) if file else {},
+        try_remedies=try_,
+        start_ranks=not look_only,
+        hung=tuple(read_runs(after_hang)) if after_hang else (),
+    )
+    result = examine(request, lambda text: note(f"wirespeed: {text}"))
+    if as_json:
+        click.echo(json.dumps(result.to_record(), indent=1, default=str))
+    elif fix:
+        click.echo("".join(f"{line}\n" for line in shell_lines(result.findings)), nl=False)
+    else:
+        print_result(make_console(), result)
+    if out:
+        result.append_to(out)
+    return ExitCode.FAILED_ENTRY if strict and result.findings else ExitCode.OK
