@@ -143,7 +143,7 @@ def test_a_lie_is_found_out(mpi: InstalledMpi, fault: str, builds: Path, tmp_pat
     )
     assert done.code != 0
     assert not done.entries
-    wrong = {"drop-byte": (0, 6, 4096, 65535)}.get(lie, (0, 0, 0, 0))
+    wrong = {"drop-byte": (0, 6, 4096, 65535)}.get(fault, (0, 0, 0, 0))
     for path in ("host", "staged"):
         failures = [failure for failure in done.failures if failure["path"] == path]
         assert [failure["what"] for failure in failures] == ["mismatch"] * 4

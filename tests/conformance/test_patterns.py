@@ -43,7 +43,7 @@ def played(
     file = tmp / "mine.csv"
     file.write_text("step,from,to,bytes\n0,0,1,4097\n0,1,0,64K\n0,0,1,5\n1,1,0,7\n")
     done = subprocess.run(
-        mpi.command(ranks, sys.executable, SCRIPT, device, sizes, paths, *lie),
+        mpi.command(ranks, sys.executable, SCRIPT, device, sizes, paths, *fault),
         env={**mpi.environment(), "WIRESPEED_EMULATED": "count=8", "CUSTOM_FILE": str(file)}
         | (libraries or {}),
         capture_output=True,
@@ -116,7 +116,7 @@ def test_every_pattern_over_stand_ins_of_libraries(
 def test_a_lie_is_found_out_in_every_pattern(mpi: InstalledMpi, fault: str, tmp_path: Path) -> None:
     """Protects the checks of many ranks, and the closed form of what is summed on the way."""
     told = played(mpi, 4, "emulated", "host,gpu,h2d-pinned", tmp_path, f"fault={fault}", sizes="4096")
-    if lie == "drop-byte":
+    if fault == "drop-byte":
         # The last byte of a double is the same before and after most sums: nothing is lost with it.
         played_in = [message["pattern"] for message in told if message["kind"] == "begin"]
         turns = [number for number, message in enumerate(told) if message["kind"] == "begin"]

@@ -43,7 +43,7 @@ def variants(pattern: Pattern, ranks: int) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    kind, sizes, paths, *lie = sys.argv[1:]
+    kind, sizes, paths, *fault = sys.argv[1:]
     die_with_parent()
     opened = core()
     watched = Watchdog(opened, f"test-{os.getppid()}", launch.global_rank(), reports=-1, give_up=True)
@@ -61,7 +61,7 @@ def main() -> None:
                 options=tuple(options.items()),
                 timeout=60.0,
                 evidence=False,
-                test=tuple(tuple(word.split("=")) for word in lie),  # type: ignore[misc]
+                test=tuple(tuple(word.split("=")) for word in fault),  # type: ignore[misc]
             )
             for name in paths.split(","):
                 if find_path(name).intra_rank != pattern.intra_rank:
