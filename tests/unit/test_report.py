@@ -20,7 +20,7 @@ from wirespeed.report.export import tutorial
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.systems import published_curves
 from wirespeed.report.terminal import progress
-from wirespeed.report.terminal.next_steps import next_steps
+from wirespeed.report.terminal.survey import next_steps
 from wirespeed.report.terminal.paths import Row, print_paths
 from wirespeed.results.runs import Run, collect
 from wirespeed.systems import FOLDER
@@ -98,7 +98,7 @@ class TestReference:
         published_curves.print_against(
             screen, make_run(entry("host", 7, 1e-6)), published_curves.load_system("Summit")
         )
-        assert "No path and size in common; Summit has host, staged, aware, 8 B to 1 GiB." in text_of(screen)
+        assert "There is no path and size in common; Summit has host, staged, aware, 8 B to 1 GiB." in text_of(screen)
 
 
 class TestProgress:

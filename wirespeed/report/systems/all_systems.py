@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from wirespeed.report.terminal.size_table import add_columns, fits, new_table
+from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.runs import Run
 from wirespeed.systems.limits import (
@@ -26,7 +26,7 @@ from wirespeed.systems.published import Figure
 from wirespeed.units import format_rate, format_size
 
 
-class Sources:
+class SourceList:
     """Where facts stand, as numbers with a list below."""
 
     def __init__(self) -> None:
@@ -39,19 +39,14 @@ class Sources:
         return f" [{self._listed.index(source) + 1}]", "dim"
 
     def print_list(self, console: Console) -> None:
-        console.print()
-        _list(console, self._listed)
-
-
-def _list(console: Console, sources: Sequence[str]) -> None:
-    """One a line, whole: an address that a table broke could not be copied."""
-    for number, source in enumerate(sources, 1):
-        console.print(Text(f"[{number}] {source}", style="dim"), soft_wrap=True)
+        """One per line, whole: an address that a table broke could not be copied."""
+        for number, source in enumerate(self._listed, 1):
+            console.print(Text(f"[{number}] {source}", style="dim"), soft_wrap=True)
 
 
 @dataclass(frozen=True)
 class Reached:
-    """One figure beside its limit: bytes per second, of one direction, out of one team."""
+    """One figure beside its limit: bytes per second, of one direction, out of one group."""
 
     where: str
     pattern: str
@@ -140,60 +135,56 @@ def print_systems(
     console: Console, systems: Mapping[str, System], here: str | None = None, group: int | None = None
 ) -> None:
     """A line for each machine: its node, and what its wires can carry."""
-    for wide in (2, 1, 0):
-        table = _limits_table(systems, here, group, wide)
-        if fits(console, table):
-            break
-    console.print(table, crop=False, no_wrap=True)
+    limits = {key: limits_of(system, group) for key, system in systems.items()}
+
+    def rate(head: str, key: str) -> str | None:
+        limit = limits[key][head]
+        least = f"{format_rate(limit.least)}-" if limit and limit.least else ""
+        return f"{least}{format_rate(limit.rate)}" if limit else None
+
+    def name(key: str) -> Text:
+        return Text(f"{key} *", "bold") if key == here else Text(key)
+
+    columns: list[Column[str]] = [
+        Column("system", name, left=True),
+        Column(
+            "a node",
+            lambda key: f"{systems[key].node.gpus} x {systems[key].node.gpu.split(',')[0]}",
+            gap=3,
+            left=True,
+            drop=2,
+        ),
+    ]
+    columns += [
+        Column(head, partial(rate, head), gap=3, drop=head in HOST_COLUMNS)
+        for head in next(iter(limits.values()))
+    ]
+    console.print(table(columns, list(systems)).fit(console.width), crop=False)
     console.print()
     many = f"{group} GPUs: out of {group} GPUs" if group else "half: out of half of a node's GPUs"
     say(
         console,
-        Text(
-            "GB/s = 1e9 bytes per second, one way, at most. a pair: between two GPUs of a node; one GPU: "
-            f"out of it to all others of its node; {many} to all others; CPU-GPU: a CPU and a GPU, of PCIe "
-            "the payload; staged: GPU to GPU through host memory, one copy after the other; node: into the "
-            "network. -: not published, or it depends on which GPUs",
-            style="dim",
-        ),
+        "GB/s = 1e9 bytes per second, one way, at most. a pair: between two GPUs of a node; one GPU: "
+        f"out of it to all others of its node; {many} to all others; CPU-GPU: a CPU and a GPU, of PCIe "
+        "the payload; staged: GPU to GPU through host memory, one copy after the other; node: into the "
+        "network. -: not published, or it depends on which GPUs",
+        "dim",
     )
     if here:
-        say(console, Text(f"* this machine, by its own signs ({systems[here].name})", style="dim"))
+        say(console, f"* this machine, by its own signs ({systems[here].name})", "dim")
 
 
 HOST_COLUMNS = ("CPU-GPU", "staged")
 
 
-def _limits_table(systems: Mapping[str, System], here: str | None, group: int | None, wide: int) -> Table:
-    """wide: 2 with what a node has; 1 with all limits; 0 without those of host memory."""
-    table = new_table()
-    heads = limits_of(next(iter(systems.values())), group)
-    shown = [head for head in heads if wide or head not in HOST_COLUMNS]
-    table.add_column("system", no_wrap=True)
-    if wide == 2:
-        table.add_column("  a node", no_wrap=True)
-    add_columns(table, [f"  {head}" for head in shown])
-    for key, system in systems.items():
-        cells = [Text(f"{key}{' *' if key == here else ''}", style="bold" if key == here else "")]
-        if wide == 2:
-            cells.append(Text(f"  {system.node.gpus} x {system.node.gpu.split(',')[0]}"))
-        limits = limits_of(system, group)
-        table.add_row(*cells, *(_rate(limits[head]) for head in shown))
-    return table
-
-
-def _rate(limit: Limit | None) -> Text:
-    if limit is None:
-        return Text("-", style="dim")
-    least = f"{format_rate(limit.least)}-" if limit.least else ""
-    return Text(f"  {least}{format_rate(limit.rate)}")
-
-
 def print_equations(
-    console: Console, systems: Mapping[str, System], group: int | None = None, sources: Sources | None = None
+    console: Console,
+    systems: Mapping[str, System],
+    group: int | None = None,
+    sources: SourceList | None = None,
 ) -> None:
     """How each limit comes about, and where its rates stand; a list of sources that is given goes on."""
-    own = sources or Sources()
+    own = sources or SourceList()
     for key, system in systems.items():
         console.print()
         console.print(Text(key, style="bold"))
@@ -201,6 +192,7 @@ def print_equations(
             if limit is not None:
                 say(console, Text.assemble(f"  {head}: {limit.equation}", own.mark(limit.source)), indent=4)
     if sources is None:
+        console.print()
         own.print_list(console)
 
 
@@ -208,49 +200,36 @@ def print_reached(console: Console, title: str, rows: Sequence[Reached], *, equa
     """Figures beside their limits, with the source of each."""
     if not rows:
         return
-    sources = list(dict.fromkeys(row.source for row in rows))
-    for wide in (2, 1, 0):
-        table = _reached_table(rows, sources, wide)
-        if fits(console, table):
-            break
+    sources = SourceList()
+    for row in rows:
+        sources.mark(row.source)
+
+    def share(row: Reached) -> Text | None:
+        style = "bold red" if row.share and row.share > 1 else ""
+        return None if row.share is None else Text(f"{100 * row.share:.0f} %", style)
+
+    columns: list[Column[Reached]] = [
+        Column("", lambda row: row.where, left=True),
+        Column("figure", lambda row: f"{row.pattern} {row.path}", gap=3, left=True),
+        Column("ranks", lambda row: str(row.ranks or "-"), gap=3, drop=2),
+        Column("group", lambda row: str(row.group or "-"), gap=3, drop=2),
+        Column("size", lambda row: format_size(row.bytes), gap=3),
+        Column("GB/s", lambda row: format_rate(row.rate), gap=3),
+        Column("limit", lambda row: format_rate(row.limit) if row.limit else None, gap=3, drop=1),
+        Column("of limit", share, gap=3),
+        Column("source", lambda row: Text(*sources.mark(row.source)), gap=3, drop=1),
+    ]
     console.print()
     console.print(Text(title, style="bold"))
     console.print()
-    console.print(table, crop=False, no_wrap=True)
+    console.print(table(columns, rows).fit(console.width), crop=False)
     console.print()
     say(
         console,
-        Text(
-            "GB/s of one direction, out of one rank or group: a sum of both, as published, is halved",
-            style="dim",
-        ),
+        "GB/s of one direction, out of one rank or group: a sum of both, as published, is halved",
+        "dim",
     )
-    _list(console, sources)
-    if equations:
-        for row in rows:
-            if row.limit is not None:
-                say(console, Text(f"{row.where}, {row.pattern} {row.path}: limit = {row.equation}", "dim"))
-
-
-def _reached_table(rows: Sequence[Reached], sources: Sequence[str], wide: int) -> Table:
-    """wide: 2 with all columns; 1 without those of ranks and groups; 0 with the most needed ones."""
-    table = new_table()
-    for head in ("", "  figure"):
-        table.add_column(head, no_wrap=True)
-    add_columns(table, ["  ranks", "  group"] if wide == 2 else [])
-    add_columns(table, ["  size", "  GB/s", *(["  limit"] if wide else []), "  of limit"])
-    add_columns(table, ["  source"] if wide else [])
-    for row in rows:
-        share = row.share
-        cells = [Text(row.where), Text(f"  {row.pattern} {row.path}")]
-        if wide == 2:
-            cells += [Text(str(row.ranks or "-")), Text(str(row.group or "-"))]
-        cells += [Text(f"  {format_size(row.bytes)}"), Text(f"  {format_rate(row.rate)}")]
-        if wide:
-            cells.append(Text("-" if row.limit is None else f"  {format_rate(row.limit)}"))
-        style = "bold red" if share and share > 1 else ""
-        cells.append(Text("-") if share is None else Text(f"  {100 * share:.0f} %", style))
-        if wide:
-            cells.append(Text(f"[{sources.index(row.source) + 1}]", style="dim"))
-        table.add_row(*cells)
-    return table
+    sources.print_list(console)
+    for row in rows if equations else ():
+        if row.limit is not None:
+            say(console, f"{row.where}, {row.pattern} {row.path}: limit = {row.equation}", "dim")

@@ -1,4 +1,4 @@
-"""What a table's columns and marks mean, in words that its own figures bear out."""
+"""What a table's columns and marks mean; each statement holds for every figure of the table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from wirespeed.report.facts.markers import (
     mark,
     widest,
 )
-from wirespeed.report.facts.speedup import Pair, pairs
+from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.terminal.size_table import Layout
 from wirespeed.results.runs import Entry, Run
 
@@ -33,25 +33,25 @@ def legend(run: Run, layout: Layout) -> list[str]:
     rate = f", GB/s = bytes / {run.way}" if layout.compact and plain else ""
     if all(entry.stopped == "fixed" for entry in entries):
         return [
-            f"{what}, mean over a fixed count of rounds; GB = 1e9 bytes{rate}",
-            "no interval: the clock was read before and after all rounds, as --loops asks",
+            f"{what}, mean over a fixed count of iterations; GB = 1e9 bytes{rate}",
+            "no interval: the clock was read before and after all iterations, as --loops asks",
             *_fastest(run, layout),
-            *_prices(run),
+            *_speedups(run),
         ]
     counts = sorted(entry.samples for entry in entries)
     samples = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-    lines = [f"{what}, median of {samples} samples a size; GB = 1e9 bytes{rate}"]
-    lines += _intervals(run, entries, layout)
-    lines += _fastest(run, layout)
-    lines += _prices(run)
-    lines += _limits(run)
-    if layout.extremes:
-        lines.append("min: fastest sample; p99: 99 of 100 samples were faster")
-    return lines
+    return [
+        f"{what}, median of {samples} samples per size; GB = 1e9 bytes{rate}",
+        *_intervals(run, entries, layout),
+        *_fastest(run, layout),
+        *_speedups(run),
+        *_limits(run),
+        *(["min: fastest sample; p99: 99 of 100 samples were faster"] if layout.extremes else []),
+    ]
 
 
 STATED = ("network", "loopback")
-"""Verdicts of wires whose drivers often do not say what they can carry."""
+"""Verdicts on wires whose drivers often do not report a rate."""
 
 
 def _definitions(entries: list[Entry]) -> list[str]:
@@ -80,7 +80,7 @@ def _limits(run: Run) -> list[str]:
     unknown = [path for path in run.paths if path in seen and not run.ceiling(path)]
     stated = [path for path in unknown if seen[path] in STATED]
     if (lines and unknown) or stated:
-        how = " (state what the wire can carry: --link NAME=RATE)" if stated else ""
+        how = " (state the rate of the wire: --link NAME=RATE)" if stated else ""
         lines.append(f"limit of {', '.join(unknown)}: unknown{how}")
     return lines
 
@@ -115,30 +115,26 @@ def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
 
 def _fastest(run: Run, layout: Layout) -> list[str]:
     if run.contested and layout.stars:
-        homes = " or ".join(run.contested)
-        return [f"{FASTEST} fastest path for {homes} data, or as fast within the intervals"]
-    if any(len(run.fastest(size, home)) > 1 for home in run.contested for size in run.sizes):
+        domains = " or ".join(run.contested)
+        return [f"{FASTEST} fastest path for {domains} data, or as fast within the intervals"]
+    if any(len(run.fastest(size, domain)) > 1 for domain in run.contested for size in run.sizes):
         return [f"{AS_FAST} another path is as fast within the intervals"]
     return []
 
 
-def _prices(run: Run) -> list[str]:
+def _speedups(run: Run) -> list[str]:
     """What the columns of ratios divide by what, and how sure they are."""
     lines = []
     found = pairs(run)
     for what in dict.fromkeys(pair.what for pair in found):
-        members = [pair for pair in found if pair.what == what]
-        ratios = ", ".join(f"{pair.without} / {pair.path}" for pair in members)
-        lines.append(f"{what}: how many times longer it takes without: {ratios}{_certainty(run, members)}")
+        alike = [pair for pair in found if pair.what == what]
+        ratios = ", ".join(f"{pair.without} / {pair.path}" for pair in alike)
+        known = [worth for pair in alike for size in run.sizes if (worth := pair.worth(run, size))]
+        shares = [worth.share for worth in known if worth.share is not None]
+        text = f"{what}: how many times longer it takes without: {ratios}"
+        if shares:
+            text += f"; the widest 95 % interval of these ratios is {figures.spread(max(shares))}"
+            if any(not worth.certain and worth.share is not None for worth in known):
+                text += f"; {AS_FAST} where it includes 1: no difference"
+        lines.append(text)
     return lines
-
-
-def _certainty(run: Run, members: list[Pair]) -> str:
-    found = [worth for pair in members for size in run.sizes if (worth := pair.worth(run, size))]
-    shares = [worth.share for worth in found if worth.share is not None]
-    if not shares:
-        return ""
-    text = f"; the widest 95 % interval of these ratios is {figures.spread(max(shares))}"
-    if any(not worth.certain and worth.share is not None for worth in found):
-        text += f"; {AS_FAST} where it includes 1: no difference"
-    return text

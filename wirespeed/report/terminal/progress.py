@@ -1,6 +1,6 @@
-"""What a person sees while it runs: a live view on a terminal, one line a finished entry elsewhere.
+"""What a person sees while it runs: a live view on a terminal, one line per finished entry elsewhere.
 
-Everything here goes to stderr; nothing before the first event, so that ranks that see none stay silent.
+Everything goes to stderr. Nothing is printed before the first event, so ranks that see none print nothing.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import IO
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from wirespeed.report.facts import figures
+from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.run_summary import make_console
-from wirespeed.report.terminal.size_table import fits
 from wirespeed.results.runs import Entry, Failure, Record
 from wirespeed.units import format_rate, format_seconds, format_size
 
@@ -91,15 +91,21 @@ class PlainProgress(Progress):
         print(line, file=self._stream, flush=True)
 
 
-class _Row:
+@dataclass
+class _PathProgress:
     """One path in the live view."""
 
-    def __init__(self) -> None:
-        self.done = 0
-        self.of = 0
-        self.active = False
-        self.now = ""
-        self.latest = Text("waiting", style="dim")
+    path: str
+    of: int
+    done: int = 0
+    active: bool = False
+    now: str = ""
+    latest: Text = field(default_factory=lambda: Text("waiting", style="dim"))
+
+    @property
+    def bar(self) -> Text:
+        full = BAR * min(self.done, self.of) // self.of
+        return Text.assemble(("━" * full, "cyan"), ("─" * (BAR - full), "dim"))
 
 
 class LiveProgress(Progress):
@@ -113,7 +119,7 @@ class LiveProgress(Progress):
         self._clock = clock
         self._started: float | None = None
         self._steps = max(1, len(paths))
-        self._rows: dict[str, _Row] = {}
+        self._rows: dict[str, _PathProgress] = {}
         for path in paths:
             self._row(path)
         self._live: Live | None = None
@@ -139,11 +145,8 @@ class LiveProgress(Progress):
             self._live.stop()
             self._live = None
 
-    def _row(self, path: str) -> _Row:
-        if path not in self._rows:
-            self._rows[path] = _Row()
-            self._rows[path].of = self._sizes
-        return self._rows[path]
+    def _row(self, path: str) -> _PathProgress:
+        return self._rows.setdefault(path, _PathProgress(path, self._sizes))
 
     def _take(self, event: Record) -> None:
         kind = event.get("kind")
@@ -191,34 +194,28 @@ class LiveProgress(Progress):
             return None
         return (self._clock() - self._started) / done * max(0.0, total - done)
 
-    def render(self) -> Table:
+    def render(self) -> Group:
         """The view as it stands."""
-        for bar, now in ((True, True), (False, True), (False, False)):
-            grid = self._grid(bar=bar, now=now)
-            if fits(self._console, grid):
-                break
+        width = self._console.width
+        view = self._table(tight=False).fit(width)
         left = self.remaining()
         elapsed = 0.0 if self._started is None else self._clock() - self._started
         line = f"{figures.duration(elapsed)} so far"
         if left is not None:
             line += f", about {figures.duration(left)} left"
-        frame = Table.grid()
-        frame.add_row(grid)
-        frame.add_row(Text(line, style="dim"))
-        return frame
+        return Group(
+            view if view.width <= width else self._table(tight=True).fit(width), Text(line, style="dim")
+        )
 
-    def _grid(self, *, bar: bool, now: bool) -> Table:
-        grid = Table.grid(padding=(0, 2, 0, 0))
-        for justify in ("left", *(["left"] if bar else []), "right", "left", *(["left"] if now else [])):
-            grid.add_column(justify=justify, no_wrap=True)  # type: ignore[arg-type]
-        for path, row in self._rows.items():
-            cells = [Text(path, style="bold" if row.active else "")]
-            if bar:
-                full = BAR * min(row.done, row.of) // row.of
-                cells.append(Text.assemble(("━" * full, "cyan"), ("─" * (BAR - full), "dim")))
-            latest = row.latest if now else Text(" ".join(row.latest.plain.split()), style=row.latest.style)
-            cells += [Text(f"{row.done}/{row.of}"), latest]
-            if now:
-                cells.append(Text(row.now, style="dim"))
-            grid.add_row(*cells)
-        return grid
+    def _table(self, *, tight: bool) -> Table[_PathProgress]:
+        def latest(row: _PathProgress) -> Text:
+            return Text(" ".join(row.latest.plain.split()), row.latest.style) if tight else row.latest
+
+        columns: list[Column[_PathProgress]] = [
+            Column("", lambda row: Text(row.path, "bold" if row.active else ""), left=True),
+            Column("", lambda row: row.bar, gap=2, left=True, drop=2),
+            Column("", lambda row: f"{row.done}/{row.of}", gap=2),
+            Column("", latest, gap=2, left=True),
+            Column("", lambda row: row.now, style="dim", gap=2, left=True, drop=1),
+        ]
+        return table(columns, list(self._rows.values()), ruled=False)

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.facts.machine import cpu_line, devices_lines, mpi_lines
-from wirespeed.report.terminal.next_steps import next_steps
+from wirespeed.report.facts.markers import marked
+from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.runs import Record, Run
+from wirespeed.units import format_size
 
 if TYPE_CHECKING:
     from wirespeed.frontend.machine import Machine
+
+
+LONGEST = 80
+"""Letters of options: what is longer nobody reads; without it a run measures more than needed."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A command, and what it is good for."""
+
+    command: str
+    why: str
 
 
 def print_machine(console: Console, head: Record, machine: Machine | None) -> None:
@@ -47,7 +65,7 @@ def print_lacking(console: Console, run: Run, machine: Machine | None) -> None:
     if reasons:
         console.print()
     for why, names in reasons.items():
-        say(console, Text(f"{', '.join(names)}: not available: {why}", style="dim"))
+        say(console, f"{', '.join(names)}: not available: {why}", "dim")
 
 
 def print_next(console: Console, run: Run, file: str, machine: Machine | None) -> None:
@@ -58,11 +76,75 @@ def print_next(console: Console, run: Run, file: str, machine: Machine | None) -
     devices = machine.devices if machine else []
     gpus = sum(device.get("kind") != "host" for device in devices)
     steps = next_steps(run, file, gpus, machine.mpis if machine else [])
-    width = max(len(step.command) for step in steps)
-    beside = all(width + len(step.why) + 5 <= console.width for step in steps)
+    columns: list[Column[Suggestion]] = [
+        Column("", lambda step: f"  {step.command}", style="cyan", left=True),
+        Column("", lambda step: step.why, style="dim", gap=3, left=True),
+    ]
+    listed = table(columns, steps, ruled=False)
+    if listed.width <= console.width:
+        console.print(listed)
+        return
     for step in steps:
-        if beside:
-            console.print(Text.assemble("  ", (f"{step.command:<{width}}", "cyan"), "   ", (step.why, "dim")))
-        else:
-            say(console, Text.assemble("  ", (step.command, "cyan")), indent=4)
-            say(console, Text.assemble("      ", (step.why, "dim")), indent=6)
+        say(console, f"  {step.command}", "cyan", indent=4)
+        say(console, f"      {step.why}", "dim", indent=6)
+
+
+def next_steps(
+    run: Run, file: str, gpus: int, mpis: Sequence[Any], environment: Mapping[str, str] = os.environ
+) -> list[Suggestion]:
+    """The most useful first, at most five."""
+    found = [
+        _longer(run),
+        Suggestion(
+            "wirespeed pingpong --against summit", "every power of two, compared with published curves"
+        ),
+        _across_nodes(environment),
+        Suggestion(f"wirespeed pingpong --between 0,{gpus - 1}", "another pair: are all links alike?")
+        if gpus > 2
+        else None,
+        _other_mpi(mpis),
+        None
+        if gpus
+        else Suggestion("wirespeed pingpong --device emulated", "the GPU paths on emulated GPUs"),
+        Suggestion(f"wirespeed show {shlex.quote(file)}", "this table again; --format csv for a spreadsheet"),
+        Suggestion("wirespeed pingpong --paths all", "every path; 'wirespeed paths' describes each one"),
+    ]
+    return [suggestion for suggestion in found if suggestion][:5]
+
+
+def _longer(run: Run) -> Suggestion | None:
+    unsettled = [entry for entry in run.entries.values() if marked(entry)]
+    if not unsettled:
+        return None
+    paths = ",".join(dict.fromkeys(entry.path for entry in unsettled))
+    sizes = ",".join(_size_word(size) for size in sorted({entry.bytes for entry in unsettled}))
+    seconds = 5 * (run.max_time or 0.4)
+    options = [f"--paths {paths}", f"--sizes {sizes}", f"--max-time {seconds:g}"]
+    while len(" ".join(options)) > LONGEST:
+        options.remove(max(options, key=len))
+    return Suggestion(f"wirespeed pingpong {' '.join(options)}", "more time for the figures marked ~")
+
+
+def _size_word(size: int) -> str:
+    """'64K', as --sizes takes it."""
+    number, unit = format_size(size).split()
+    return number + unit[0] if unit != "B" else number
+
+
+def _across_nodes(environment: Mapping[str, str]) -> Suggestion | None:
+    try:
+        nodes = int(environment.get("SLURM_JOB_NUM_NODES") or environment.get("SLURM_NNODES") or "1")
+    except ValueError:
+        nodes = 1
+    if nodes < 2:
+        return None
+    return Suggestion("srun -N 2 -n 2 wirespeed pingpong", "the same between two nodes of this allocation")
+
+
+def _other_mpi(mpis: Sequence[Any]) -> Suggestion | None:
+    titles = [str(getattr(mpi, "title", "")) for mpi in mpis]
+    other = next((number for number, title in enumerate(titles) if title != titles[0]), None)
+    if other is None:
+        return None
+    title, prefix = titles[other], getattr(mpis[other], "prefix", "")
+    return Suggestion(f"wirespeed pingpong --mpi {shlex.quote(str(prefix))}", f"the same with {title}")

@@ -6,8 +6,10 @@ from rich.console import Console
 from rich.text import Text
 
 
-def say(console: Console, text: Text, indent: int = 2) -> None:
-    """A line that is continued further in, should the terminal be too narrow for it."""
+def say(console: Console, text: Text | str, style: str = "", indent: int = 2) -> None:
+    """Print a line, continued further in where the terminal is too narrow; `style` is for strings."""
+    if isinstance(text, str):
+        text = Text(text, style)
     indent = min(indent, console.width // 3)
     first = text.wrap(console, console.width)[0]
     console.print(first)
