@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from wirespeed.errors import WirespeedError
-from wirespeed.report.compare.environment import differences
+from wirespeed.report.compare.environment import Difference, differences
 from wirespeed.report.compare.matching import Key, Matched, match
-from wirespeed.report.compare.terminal import Comparison, series_name
-from wirespeed.report.compare.verdicts import judge
+from wirespeed.report.compare.verdicts import FigureVerdict, figure_verdicts
 from wirespeed.report.systems.published_curves import Reference, common_sizes, load_system
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.comparison import SPREAD
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that there is to say about two sides."""
+
+    old: str
+    new: str
+    verdicts: list[FigureVerdict]
+    """The most harmful first."""
+    differences: list[Difference] = field(default_factory=list)
+    only_old: list[Key] = field(default_factory=list)
+    only_new: list[Key] = field(default_factory=list)
+    spread: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def harmful(self) -> bool:
+        return any(verdict.harmful for verdict in self.verdicts)
+
+    @property
+    def launches(self) -> tuple[int, int]:
+        """The fewest on each side."""
+        counts = [verdict.change.launches for verdict in self.verdicts if verdict.change]
+        return min((old for old, _ in counts), default=0), min((new for _, new in counts), default=0)
 
 
 def compare(
@@ -27,7 +51,7 @@ def compare(
     _something(matched, names)
     return Comparison(
         *names,
-        judge(matched, spread, least),
+        figure_verdicts(matched, spread, least),
         differences(old, new),
         matched.only_old,
         matched.only_new,
@@ -46,7 +70,7 @@ def compare_published(
     return Comparison(
         system.name,
         new_name,
-        judge(matched, spread, least, alike=False),
+        figure_verdicts(matched, spread, least, alike=False),
         only_new=matched.only_new,
         spread=spread,
         notes=(
@@ -72,7 +96,7 @@ def published(system: Reference, runs: Sequence[Run]) -> list[Run]:
 
 
 def _published(entry: Entry, seconds: float) -> Entry:
-    """What was published beside this entry. Only its median is known, and nothing that belies it."""
+    """The published figure of this entry: only its median is known, so whatever contradicts it goes."""
     return replace(entry, seconds=seconds, low=seconds, high=seconds, precision=0.0, members=(), derived=())
 
 
@@ -87,5 +111,5 @@ def _something(matched: Matched, names: tuple[str, str]) -> None:
 
 
 def _listed(keys: Sequence[Key]) -> str:
-    names = list(dict.fromkeys(series_name(key.series) for key in keys))
+    names = list(dict.fromkeys(key.title for key in keys))
     return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "") if names else "none"

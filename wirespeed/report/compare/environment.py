@@ -1,4 +1,4 @@
-"""What differs between two sides besides their figures: the likely causes, the likeliest first."""
+"""What differs between two sides besides their figures: the likely causes, the most likely first."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from wirespeed.report.compare.matching import HOW
 from wirespeed.report.facts.machine import cpu_line, device_title, devices_lines, mpi_title
+from wirespeed.results.coerce import record, records
 from wirespeed.results.runs import Record, Run
 
 OF_ONE_JOB = re.compile(
@@ -82,14 +83,14 @@ def _facts(runs: Iterable[Run], paths: Collection[str]) -> dict[Fact, list[str]]
 
 
 def _of_run(run: Run) -> Iterator[tuple[Fact, str]]:
-    environment = _dict(run.head.get("environment"))
+    environment = record(run.head.get("environment"))
     yield from _of_machine(environment)
-    for name, value in _dict(environment.get("variables")).items():
+    for name, value in record(environment.get("variables")).items():
         if not OF_ONE_JOB.search(name):
             yield ("variable", name, ""), str(value)
-    for name, value in _dict(environment.get("packages")).items():
+    for name, value in record(environment.get("packages")).items():
         yield ("package", name, ""), str(value)
-    plan = _dict(run.head.get("plan"))
+    plan = record(run.head.get("plan"))
     for name in HOW:
         if name in plan:
             yield ("asked", f"asked for: {name.replace('_', ' ')}", ""), _words(plan[name])
@@ -105,7 +106,7 @@ def _of_machine(environment: Record) -> Iterator[tuple[Fact, str]]:
             yield (name, name, ""), str(environment[name])
     if environment.get("cpu"):
         yield ("CPU", "CPU", ""), cpu_line({"cpu": environment["cpu"]})
-    devices = [one for one in environment.get("devices") or () if isinstance(one, dict)]
+    devices = records(environment.get("devices"))
     if "devices" in environment:
         yield ("GPU", "GPUs", ""), "; ".join(devices_lines(devices)) or "none"
     for driver in dict.fromkeys(str(one["driver"]) for one in devices if one.get("driver")):
@@ -118,19 +119,18 @@ def _of_step(step: Record) -> Iterator[tuple[Fact, str]]:
         yield ("MPI", "MPI", path), mpi_title(step["mpi"])
     if step.get("launcher"):
         yield ("MPI", "launcher", path), str(step["launcher"])
-    for name, value in _dict(step.get("variables")).items():
+    for name, value in record(step.get("variables")).items():
         if not OF_ONE_JOB.search(name):
             yield ("variable", name, path), str(value)
-    for name, value in _dict(step.get("details")).items():
+    for name, value in record(step.get("details")).items():
         if isinstance(value, (str, int)):
             yield ("asked", f"chosen: {name}", path), str(value)
-    for rank in step.get("ranks") or ():
-        if isinstance(rank, dict):
-            yield ("rank", f"rank {rank.get('rank')}", path), _place(rank)
+    for rank in records(step.get("ranks")):
+        yield ("rank", f"rank {rank.get('rank')}", path), _placement(rank)
 
 
-def _place(rank: Record) -> str:
-    """Host, processors and which very GPU."""
+def _placement(rank: Record) -> str:
+    """Host, processors and which GPU."""
     words = [f"on {rank.get('host')}", f"CPUs {rank.get('cpus')}"]
     device = rank.get("device")
     if isinstance(device, dict):
@@ -152,7 +152,3 @@ def _joined(values: Sequence[str] | None) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 3]}..."
-
-
-def _dict(value: Any) -> Record:
-    return value if isinstance(value, dict) else {}

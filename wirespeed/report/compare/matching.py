@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from wirespeed.results.coerce import record
 from wirespeed.results.runs import CONDITIONS, Entry, Failure, Run
 
 WHAT = ("pattern", "options", "beside", "ranks", "test")
@@ -32,6 +33,11 @@ class Key:
     """The pattern's options that are not the usual ones: 'group 4'."""
 
     @property
+    def title(self) -> str:
+        """'pingpong aware', with the pattern's options where they are not the usual ones."""
+        return f"{self.pattern} {self.path}" + (f" ({self.words})" if self.words else "")
+
+    @property
     def series(self) -> Key:
         """The same at every size."""
         return Key(self.pattern, self.path, 0, self.what, self.words)
@@ -45,8 +51,8 @@ class Figures:
     failures: list[Failure] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Pair:
+@dataclass(frozen=True, eq=False)
+class FigurePair:
     """A key that both sides measured, or that one measured and the other failed at."""
 
     key: Key
@@ -58,7 +64,7 @@ class Pair:
 class Matched:
     """What belongs together, and what stands alone."""
 
-    pairs: list[Pair]
+    pairs: list[FigurePair]
     only_old: list[Key]
     only_new: list[Key]
 
@@ -74,7 +80,7 @@ def match(old: Sequence[Run], new: Sequence[Run]) -> Matched:
             together.append((mine.popitem()[1], theirs.popitem()[1]))
         for one, other in together:
             if one.entries or other.entries:
-                pairs.append(Pair(key, one, other))
+                pairs.append(FigurePair(key, one, other))
         only_old += [key for left in mine.values() if left.entries]
         only_new += [key for left in theirs.values() if left.entries]
     return Matched(pairs, list(dict.fromkeys(only_old)), list(dict.fromkeys(only_new)))
@@ -83,8 +89,7 @@ def match(old: Sequence[Run], new: Sequence[Run]) -> Matched:
 def _figures(runs: Iterable[Run]) -> dict[Key, dict[str, Figures]]:
     found: dict[Key, dict[str, Figures]] = {}
     for run in runs:
-        plan = run.head.get("plan")
-        plan = plan if isinstance(plan, dict) else {}
+        plan = record(run.head.get("plan"))
         how = _text({name: plan.get(name) for name in HOW})
         for entry in run.entries.values():
             key = _key(run, plan, entry.pattern, entry.path, entry.bytes)
@@ -108,7 +113,7 @@ def _sizes(plan: dict[str, Any], failure: Failure) -> list[int]:
 
 def _key(run: Run, plan: dict[str, Any], pattern: str, path: str, size: int) -> Key:
     pattern = pattern or str(plan.get("pattern") or "")
-    words = [*run.given_options, *([f"beside {run.beside}"] if run.beside else [])]
+    words = [*run.given_options, *([f"while running {run.beside}"] if run.beside else [])]
     if plan.get("ranks") not in (None, 0, 2):
         words.append(f"{plan['ranks']} rank{'s' if plan['ranks'] != 1 else ''}")
     # Of the pattern's options those that are not the usual ones: older files do not have every one of them.

@@ -54,6 +54,6 @@ def build(entry: Entry, ranks: list[int]) -> Table[int]:
         behind = team.seconds / median - 1
         return Text(text, next((name for limit, name in _COLOURS if behind <= limit), _WORST))
 
-    columns = [Column("rank", str, style="dim")]
+    columns: list[Column[int]] = [Column("rank", str, style="dim")]
     columns += [Column(str(rank), partial(cell, rank), gap=2) for rank in ranks]
     return table(columns, ranks, ruled=False)

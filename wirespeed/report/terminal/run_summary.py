@@ -129,7 +129,7 @@ def print_curves(console: Console, run: Run) -> None:
 
     paths = [path for path in run.paths if any(entry.bytes for entry in run.of_path(path))]
     for half in (True, False):
-        columns = [
+        columns: list[Column[str]] = [
             Column("", str, left=True),
             Column("", curve, style="cyan", gap=2, left=True),
             Column("", partial(note, half), gap=2, left=True),
