@@ -1,4 +1,4 @@
-"""What the doctor found: the drawing, the software, findings, and which path is best where."""
+"""What the doctor found: the drawing, the software, findings, and the fastest path by size."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def print_result(console: Console, result: Result) -> None:
     console.print()
     _software(console, facts)
     for line in result.notes:
-        say(console, Text(line, style="yellow"))
+        say(console, line, "yellow")
     console.print()
     print_findings(console, result.findings)
     _fastest(console, facts, result.stretches)
@@ -65,8 +65,7 @@ def _mpi(mpi: MpiFact) -> str:
     parts = [f"{mpi.title} ({', '.join(word for word in (mpi.source, mpi.prefix) if word)})"]
     parts += [part for part in (mpi.ucx, mpi.fabric) if part]
     if mpi.tried:
-        word = "takes device pointers" if mpi.tried == "works" else "does not take device pointers"
-        parts.append(word)
+        parts.append(f"{'takes' if mpi.tried == 'works' else 'does not take'} device pointers")
     elif mpi.tried_text:
         parts.append(f"could not be tried: {mpi.tried_text}")
     elif mpi.chosen:
@@ -83,8 +82,8 @@ def _fastest(console: Console, facts: Facts, stretches: tuple[Stretch, ...]) -> 
     for one in stretches:
         title = f"  {one.home} data, {'of the paths through MPI' if one.mpi else 'of all paths'}"
         if title != head:
-            say(console, Text(title))
-            head = title
+            say(console, title)
+        head = title
         sizes = format_size(one.first)
         if one.last != one.first:
             sizes += f" to {format_size(one.last)}"
