@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
@@ -36,18 +35,14 @@ class Watching:
         self._next: float | None = None
         self._live: Live | None = None
         if console.is_terminal and not console.is_dumb_terminal:
-            self._live = Live(
-                get_renderable=self._view, console=console, refresh_per_second=1, transient=False
-            )
+            self._live = Live(get_renderable=self._view, console=console, refresh_per_second=1)
 
     def __enter__(self) -> Watching:
         if self._live:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._next = None
         if self._live:
             self._live.stop()
@@ -63,19 +58,15 @@ class Watching:
         """The next one begins at this time of the clock; None: now."""
         self._next = until
 
-    def _view(self) -> RenderableType:
-        return Group(
-            _table(self._drift, self._console).fit(self._console.width), Text(self._state(), style="dim")
-        )
-
-    def _state(self) -> str:
-        count = len(self._drift.runs)
+    def _view(self) -> Group:
+        count, first = len(self._drift.runs), self._drift.first
         text = f"{count} repetition{'s' if count != 1 else ''}"
-        if count < self._drift.first:
-            text += f"; the first {self._drift.first} show what is usual"
+        if count < first:
+            text += f"; the first {first} show what is usual"
         if self._next is not None:
             text += f"; next in {figures.duration(max(0.0, self._next - self._clock()))}"
-        return f"{text}; Ctrl-C ends it"
+        shown = _table(self._drift, self._console).fit(self._console.width)
+        return Group(shown, Text(f"{text}; Ctrl-C ends it", style="dim"))
 
 
 def line(drift: Drift, verdicts: Sequence[FigureVerdict]) -> str:

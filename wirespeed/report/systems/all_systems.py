@@ -9,25 +9,19 @@ from functools import partial
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.report.export.labels import host, pattern
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.results.coerce import record, records
 from wirespeed.results.runs import Run
-from wirespeed.systems.limits import (
-    Limit,
-    between_two,
-    of_figure,
-    out_of_group,
-    out_of_node,
-    staged,
-    to_host,
-)
+from wirespeed.systems.limits import Limit, between_two, of_figure, out_of_group, out_of_node, staged, to_host
 from wirespeed.systems.model import System
 from wirespeed.systems.published import Figure
 from wirespeed.units import format_rate, format_size
 
 
 class SourceList:
-    """Where facts stand, as numbers with a list below."""
+    """Sources of facts, as numbers that refer to a list below."""
 
     def __init__(self) -> None:
         self._listed: list[str] = []
@@ -46,7 +40,7 @@ class SourceList:
 
 @dataclass(frozen=True)
 class Reached:
-    """One figure beside its limit: bytes per second, of one direction, out of one group."""
+    """One figure and its limit: bytes per second, of one direction, out of one group."""
 
     where: str
     pattern: str
@@ -79,56 +73,37 @@ def limits_of(system: System, group: int | None = None) -> dict[str, Limit | Non
 
 
 def reached_elsewhere(figures: Sequence[Figure], systems: Mapping[str, System]) -> list[Reached]:
-    """Published figures beside the limits of their machines."""
+    """Published figures and the limits of their machines."""
     rows = []
     for one in figures:
         system = systems[one.system]
         limit = of_figure(system, one.pattern, one.path, one.group, one.ranks)
         rate, equation = (limit.rate, limit.equation) if limit and not limit.least else (None, "")
-        rows.append(
-            Reached(
-                system.name, one.pattern, one.path, one.group, one.ranks, one.bytes, one.rate, rate, equation,
-                one.source,
-            )
-        )  # fmt: skip
+        what = (one.pattern, one.path, one.group, one.ranks, one.bytes, one.rate)
+        rows.append(Reached(system.name, *what, rate, equation, one.source))
     return rows
 
 
 def reached_here(runs: Sequence[Run], file: str) -> list[Reached]:
-    """The fastest size of each path of each run in a result file, beside the limit of its wires."""
+    """The fastest size of each path of each run in a result file, and the limit of its wires."""
     rows = []
-    for run in runs:
-        for path in run.paths:
-            best = max((e for e in run.of_path(path) if e.amount), key=lambda e: e.rate, default=None)
-            if best is None:
-                continue
-            limit = run.ceiling(path)
-            ranks = run.step(path).get("ranks")
-            rows.append(
-                Reached(
-                    where=_where(run),
-                    pattern=str((run.head.get("plan") or {}).get("pattern") or best.pattern),
-                    path=path,
-                    group=int(run.options.get("group") or 0),
-                    ranks=len(ranks) if isinstance(ranks, list) else 0,
-                    bytes=best.bytes,
-                    rate=best.rate,
-                    limit=limit.rate if limit else None,
-                    equation=limit.equation if limit else "",
-                    source=file,
-                )
-            )
+    measured = [(run, path) for run in runs for path in run.paths]
+    for run, path in measured:
+        best = max((e for e in run.of_path(path) if e.amount), key=lambda e: e.rate, default=None)
+        if best is None:
+            continue
+        limit, ranks = run.ceiling(path), run.step(path).get("ranks")
+        count, group = len(ranks) if isinstance(ranks, list) else 0, int(run.options.get("group") or 0)
+        what = (pattern(run) or best.pattern, path, group, count, best.bytes, best.rate)
+        rate, equation = (limit.rate, limit.equation) if limit else (None, "")
+        rows.append(Reached(_where(run), *what, rate, equation, file))
     return rows
 
 
 def _where(run: Run) -> str:
     """'2 x NVIDIA H200', or the host's name where there are no GPUs."""
-    environment = run.head.get("environment") or {}
-    names = [str(one.get("name")) for one in environment.get("devices") or () if isinstance(one, dict)]
-    if not names:
-        return str(environment.get("host") or "?")
-    kinds = dict.fromkeys(names)
-    return ", ".join(f"{names.count(name)} x {name}" for name in kinds)
+    names = [str(one.get("name")) for one in records(record(run.head.get("environment")).get("devices"))]
+    return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names)) or host(run) or "?"
 
 
 def print_systems(
@@ -183,7 +158,7 @@ def print_equations(
     group: int | None = None,
     sources: SourceList | None = None,
 ) -> None:
-    """How each limit comes about, and where its rates stand; a list of sources that is given goes on."""
+    """The equation behind each limit, and the sources of its rates; `sources`, if given, is continued."""
     own = sources or SourceList()
     for key, system in systems.items():
         console.print()
@@ -197,7 +172,7 @@ def print_equations(
 
 
 def print_reached(console: Console, title: str, rows: Sequence[Reached], *, equations: bool = False) -> None:
-    """Figures beside their limits, with the source of each."""
+    """Figures and their limits, with the source of each."""
     if not rows:
         return
     sources = SourceList()

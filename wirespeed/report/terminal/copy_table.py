@@ -61,9 +61,7 @@ def build(run: Run) -> Table[_CopyRow]:
         Column("slowest\nrank alone", lambda row: format_rate(row.alone) if row.alone else None, gap=3),
         Column("slowest\nwith all", _with_all, gap=3),
         Column(
-            "all\nat once",
-            lambda row: format_rate(row.ranks * row.with_all) if row.with_all else None,
-            gap=3,
+            "all\nat once", lambda row: format_rate(row.ranks * row.with_all) if row.with_all else None, gap=3
         ),
         Column("share\nkept", _kept, gap=3),
     ]
