@@ -143,12 +143,17 @@ def table(columns: Sequence[Column[Row]], rows: Sequence[Row], *, ruled: bool = 
     return Table(columns, [("", rows)], ruled)
 
 
-def fold(names: Sequence[str], build: Callable[[Sequence[str]], Table[Row]], width: int) -> list[Table[Row]]:
-    """As few tables as fit this width, each of about as many names; at worst a table for each name."""
+def fold(
+    names: Sequence[str], build: Callable[[Sequence[str], int], Table[Row]], width: int
+) -> list[Table[Row]]:
+    """As few tables as fit this width, each of about as many names; at worst a table for each name.
+
+    `build` gets the names of a table, and how many a table has at most.
+    """
     tables: list[Table[Row]] = []
     for count in range(1, len(names) + 1):
         each = -(-len(names) // count)
-        tables = [build(names[start : start + each]).fit(width) for start in range(0, len(names), each)]
+        tables = [build(names[start : start + each], each).fit(width) for start in range(0, len(names), each)]
         if all(one.width <= width for one in tables):
             break
     return tables

@@ -39,7 +39,7 @@ def lay_out(width: int, run: Run) -> list[Table[_SizeRow]]:
     best = {row.size: winners(run, row.size) for row in rows}
     paths = sorted(run.paths, key=lambda path: _domain(run, path) != "CPU")
 
-    def build(part: Sequence[str]) -> Table[_SizeRow]:
+    def build(part: Sequence[str], _: int) -> Table[_SizeRow]:
         return Table([size, *(_column(run, path, best) for path in part)], sections)
 
     tables = fold(paths, build, width)
@@ -137,8 +137,8 @@ def speedup_columns(
     for pair in pairs(run):
         head = _broken(pair.path, "  ") if grouped else f"{pair.what}  \n{pair.path}  "
         group = pair.what if grouped else ""
-        yield Column(head, partial(ratio, pair), gap=4, group=group)
-        yield Column("", partial(interval, pair), style="dim", group=group, drop=1)
+        yield Column(head, partial(ratio, pair), gap=1 if grouped else 4, group=group)
+        yield Column("", partial(interval, pair), style="dim", gap=2, group=group, drop=1)
 
 
 def _broken(name: str, end: str) -> str:

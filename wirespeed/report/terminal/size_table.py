@@ -42,7 +42,7 @@ class Layout:
 def lay_out(width: int, run: Run) -> Layout:
     """As few tables as fit the width; more columns where there is room for them."""
     if len(run.paths) <= MOST_WIDE:
-        tables = fold(run.paths, lambda paths: build(run, paths), width)
+        tables = fold(run.paths, lambda paths, each: build(run, paths, alone=each == 1), width)
         # Speedups belong next to what they compare.
         if len(tables) == 1 or not pairs(run):
             heads = {column.head for one in tables for column in one.columns}
@@ -50,13 +50,16 @@ def lay_out(width: int, run: Run) -> Layout:
     return Layout(path_columns.lay_out(width, run), stars=True, compact=True)
 
 
-def build(run: Run, paths: Sequence[str]) -> Table[int]:
-    """A table of these paths; one of all paths also has the speedups and the names of the fastest."""
+def build(run: Run, paths: Sequence[str], *, alone: bool) -> Table[int]:
+    """A table of these paths; one of all paths also has the speedups and the names of the fastest.
+
+    `alone`: every path has a table of its own, with room for its fastest sample and 99th percentile.
+    """
     best = {size: winners(run, size) for size in run.sizes}
     whole = len(paths) == len(run.paths)
     columns: list[Column[int]] = [Column("size", format_size)]
     for path in paths:
-        columns += _path_columns(run, path, best, alone=len(paths) == 1, whole=whole)
+        columns += _path_columns(run, path, best, alone=alone, whole=whole)
     if whole:
         columns += path_columns.speedup_columns(run, lambda size: size, grouped=False)
         columns += [
