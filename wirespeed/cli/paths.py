@@ -38,7 +38,7 @@ def run(options: Options) -> ExitCode:
     from wirespeed.host.libraries import lacking
     from wirespeed.job.plan import Plan
     from wirespeed.paths import all_paths
-    from wirespeed.report.terminal.paths import Row, print_paths
+    from wirespeed.report.terminal.paths import PathState, print_paths
     from wirespeed.report.terminal.run_summary import make_console
 
     values.one_of("--format", options.format, FORMATS)
@@ -50,7 +50,9 @@ def run(options: Options) -> ExitCode:
     )
     machine = entry.discover(plan)
     kind = machine.kind
-    rows = [Row(path, machine.availability(path) or lacking(path.library, kind)) for path in all_paths()]
+    rows = [
+        PathState(path, machine.availability(path) or lacking(path.library, kind)) for path in all_paths()
+    ]
     if options.format == "json":
         listed = [
             {

@@ -16,7 +16,7 @@ from wirespeed.statistics.comparison import SPREAD
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that there is to say about two sides."""
+    """Two sides compared."""
 
     old: str
     new: str
@@ -34,7 +34,7 @@ class Comparison:
 
     @property
     def launches(self) -> tuple[int, int]:
-        """The fewest on each side."""
+        """The fewest launches of a figure on each side."""
         counts = [verdict.change.launches for verdict in self.verdicts if verdict.change]
         return min((old for old, _ in counts), default=0), min((new for _, new in counts), default=0)
 
@@ -48,7 +48,7 @@ def compare(
 ) -> Comparison:
     """Raises WirespeedError where the sides have no figure in common."""
     matched = match(old, new)
-    _something(matched, names)
+    _require_common_figures(matched, names)
     return Comparison(
         *names,
         figure_verdicts(matched, spread, least),
@@ -66,7 +66,7 @@ def compare_published(
     system = load_system(name)
     old = published(system, new)
     matched = match(old, new)
-    _something(matched, (system.name, new_name))
+    _require_common_figures(matched, (system.name, new_name))
     return Comparison(
         system.name,
         new_name,
@@ -81,7 +81,7 @@ def compare_published(
 
 
 def published(system: Reference, runs: Sequence[Run]) -> list[Run]:
-    """The system's figures as runs, one for each set of conditions in `runs` that fit them."""
+    """The system's figures as runs, one for each set of conditions in `runs` with published figures."""
     found: dict[str, Run] = {}
     for run in runs:
         plan = run.head.get("plan") or {}
@@ -100,7 +100,7 @@ def _published(entry: Entry, seconds: float) -> Entry:
     return replace(entry, seconds=seconds, low=seconds, high=seconds, precision=0.0, members=(), derived=())
 
 
-def _something(matched: Matched, names: tuple[str, str]) -> None:
+def _require_common_figures(matched: Matched, names: tuple[str, str]) -> None:
     if matched.pairs:
         return
     sides = [

@@ -33,7 +33,7 @@ class Difference:
     old: str
     new: str
     paths: tuple[str, ...] = ()
-    """Those it was seen in; none: it is true of the whole run."""
+    """Paths that differ; none: the whole run does."""
 
     @property
     def text(self) -> str:
@@ -45,7 +45,7 @@ class Difference:
 def differences(old: Sequence[Run], new: Sequence[Run]) -> list[Difference]:
     """In the order of ORDER, for the paths that both sides tried.
 
-    A variable or a package that only one side has is a difference; another thing that only one names is none.
+    A variable or a package that only one side has is a difference; anything else has to be on both sides.
     """
     common = _tried(old) & _tried(new)
     olds, news = _facts(old, common), _facts(new, common)
@@ -60,7 +60,7 @@ def differences(old: Sequence[Run], new: Sequence[Run]) -> list[Difference]:
 
 
 Fact = tuple[str, str, str]
-"""Topic, name, and the path that it is true of ('': of all)."""
+"""Topic, name, and the path that it belongs to ('': all paths)."""
 
 
 def _tried(runs: Iterable[Run]) -> set[str]:
@@ -68,7 +68,7 @@ def _tried(runs: Iterable[Run]) -> set[str]:
 
 
 def _facts(runs: Iterable[Run], paths: Collection[str]) -> dict[Fact, list[str]]:
-    """The values seen on this side."""
+    """Values seen on this side."""
     found: dict[Fact, list[str]] = {}
     for run in runs:
         if not (run.entries or run.failures):

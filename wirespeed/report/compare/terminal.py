@@ -150,7 +150,7 @@ def _table(rows: Sequence[FigureVerdict]) -> Table[FigureVerdict]:
 
 
 def _failures(rows: Iterable[FigureVerdict]) -> list[str]:
-    """What went wrong, once for all the sizes that it cost."""
+    """Failures, each once for all sizes that it left without a figure."""
     found: dict[tuple[str, str], list[int]] = {}
     for one in rows:
         if one.failure:
@@ -171,7 +171,7 @@ def _alone(comparison: Comparison) -> list[str]:
 
 
 def legend(comparison: Comparison) -> list[str]:
-    """How the verdicts came about."""
+    """How the verdicts were reached."""
     old, new = comparison.launches
     if not (old and new):
         return []

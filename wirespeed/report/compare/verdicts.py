@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wirespeed.report.compare.matching import FigurePair, Figures, Key, Matched
+from wirespeed.report.compare.matching import FigurePair, Key, LaunchFigures, Matched
 from wirespeed.results.runs import Entry, Failure
 from wirespeed.statistics import comparison
 from wirespeed.statistics.comparison import SPREAD, Change, Launch
@@ -38,12 +38,12 @@ class FigureVerdict:
 
     @property
     def harm(self) -> tuple[int, float, Key]:
-        """To sort by, the most harmful first."""
+        """A key to sort by, the most harmful first."""
         return HARM.index(self.what), -(self.change.log_ratio if self.change else 0.0), self.key
 
 
 def launch(entry: Entry) -> Launch:
-    """The figure of one launch."""
+    """The figure of one launch, as comparisons need it."""
     if entry.precision is None:
         return Launch(entry.seconds, None, None)
     return Launch(entry.seconds, entry.low, entry.high)
@@ -59,8 +59,8 @@ def figure_verdicts(
 ) -> list[FigureVerdict]:
     """A verdict for each pair. `least`: changes of the time up to this share count as none.
 
-    `alike`: a jagged change from size to size is noise, rather than the nature of two different machines.
-    `false_alarms`: how often anything at all may be named where nothing has changed.
+    `alike`: both sides are the same kind of machine, so that changes which jump from size to size are noise.
+    `false_alarms`: the probability that any figure is named where nothing has changed.
     """
     both = [pair for pair in matched.pairs if pair.old.entries and pair.new.entries]
     curves: dict[Key, list[FigurePair]] = {}
@@ -99,7 +99,7 @@ def _verdict(pair: FigurePair, what: str, change: Change | None) -> FigureVerdic
     return FigureVerdict(pair.key, what, change, _mean(old), _mean(new), amount, failure)
 
 
-def _mean(figures: Figures) -> float | None:
+def _mean(figures: LaunchFigures) -> float | None:
     return typical(figures.entries) if figures.entries else None
 
 
@@ -109,7 +109,7 @@ def typical(entries: Sequence[Entry]) -> float:
 
 
 def _changes(curve: Sequence[FigurePair], spread: float, *, alike: bool) -> list[Change | None]:
-    """Those of one path, at all sizes: what its figures have in common says how far to trust each."""
+    """Changes of one path at all sizes: how its figures scatter shows how far each can be trusted."""
     sides = [([*map(launch, pair.old.entries)], [*map(launch, pair.new.entries)]) for pair in curve]
     spread *= comparison.unrest(sides, spread)
     changes = [comparison.change(old, new, spread) for old, new in sides]

@@ -21,7 +21,7 @@ Line = tuple[str, str, list[str]]
 """A device's name, its colour, and what there is to say of it."""
 MOST_IN_MATRIX = 8
 BOX = 44
-"""Letters inside a box that reads well; two stand beside each other where they fit."""
+"""Letters inside a box that reads well; two boxes share a line where they fit."""
 
 
 def draw(console: Console, facts: Facts) -> None:

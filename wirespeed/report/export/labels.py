@@ -1,4 +1,4 @@
-"""What other programs' formats need of a run: each figure once, and the conditions that tell runs apart."""
+"""What other programs' formats need from a run: each figure once, and what distinguishes runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def figures(runs: Sequence[Run]) -> Iterator[tuple[Run, Entry]]:
 
 
 def failures(runs: Sequence[Run]) -> Iterator[tuple[Run, Failure]]:
-    """What gave no figure in the end, but for what was cut short.
+    """Paths and sizes that gave no figure, without those that were interrupted.
 
     A path may fail under one MPI and be measured under another: then it has not failed.
     """
@@ -39,12 +39,12 @@ def host(run: Run) -> str:
 
 
 def pattern(run: Run, entry: Entry | None = None) -> str:
-    """What the entry says, or what was planned."""
+    """The pattern's name, from the entry or from the plan."""
     return (entry.pattern if entry else "") or str(record(run.head.get("plan")).get("pattern") or "")
 
 
 def conditions(run: Run) -> str:
-    """What was not as usual, in one word without blanks: 'group=4,ranks=8'; '' if nothing was."""
+    """Conditions that differ from the defaults, as one word without blanks: 'group=4,ranks=8'."""
     from wirespeed.patterns import all_patterns
 
     plan = record(run.head.get("plan"))
@@ -61,5 +61,5 @@ def conditions(run: Run) -> str:
 
 
 def one_way(entry: Entry) -> bool:
-    """Is its time what others call latency?"""
+    """Whether its time is what others call latency."""
     return entry.definition.startswith("one way")

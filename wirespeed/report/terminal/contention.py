@@ -15,8 +15,7 @@ from wirespeed.results.runs import Run
 from wirespeed.units import format_size
 
 TURNS = (
-    "processes take turns on a GPU, milliseconds each, unless MPS lets them share it: these ratios contain "
-    "the time spent waiting for a turn"
+    "processes take turns on a GPU, milliseconds each, unless MPS lets them share it: the ratios include that"
 )
 
 

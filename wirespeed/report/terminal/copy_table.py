@@ -56,7 +56,7 @@ def build(run: Run) -> Table[_CopyRow]:
         for number, entry in enumerate(run.of_path(path))
     ]
     columns: list[Column[_CopyRow]] = [
-        Column("way", lambda row: row.entry.path if row.first else "", left=True),
+        Column("path", lambda row: row.entry.path if row.first else "", left=True),
         Column("size", lambda row: format_size(row.entry.bytes)),
         Column("slowest\nrank alone", lambda row: format_rate(row.alone) if row.alone else None, gap=3),
         Column("slowest\nwith all", _with_all, gap=3),

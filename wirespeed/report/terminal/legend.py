@@ -21,7 +21,7 @@ from wirespeed.report.terminal.size_table import Layout
 from wirespeed.results.runs import Entry, Run
 
 FEWER = " (memory holds no more)"
-"""How a definition says that a size had to do with less than was asked for."""
+"""End of a definition whose size was measured with fewer messages than were asked for."""
 _COLUMN = "95 % = half width of the 95 % interval of the median"
 
 
@@ -55,7 +55,7 @@ STATED = ("network", "loopback")
 
 
 def _definitions(entries: list[Entry]) -> list[str]:
-    """Each once; those that differ in nothing but a number are one, as the smallest size has it."""
+    """Each definition once; of those that differ only in a number, that of the smallest size."""
     found: dict[str, str] = {}
     fewer = False
     for entry in sorted(entries, key=lambda entry: entry.bytes):

@@ -18,7 +18,7 @@ from wirespeed.units import format_rate, format_size
 SMALL = 65536
 """Messages up to this size are shown by their time, larger ones by their bandwidth."""
 MOST_RANKS = 32
-"""More do not fit a terminal: then there are only the slowest pairs, and the file."""
+"""A larger matrix does not fit a terminal; then only the slowest pairs are named."""
 _COLOURS = ((0.02, "green"), (0.05, "bright_green"), (0.10, "yellow"), (0.25, "bright_red"))
 _WORST = "bold red"
 

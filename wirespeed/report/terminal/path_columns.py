@@ -16,13 +16,13 @@ from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
 
 SPLIT = 64 << 10
-"""Up to here a message's time says more, beyond it the bandwidth."""
+"""Bytes up to which the time is shown, and beyond which the bandwidth is."""
 FEW = 6
-"""So few sizes are shown both ways, if they are above NO_RATE."""
+"""Up to this many sizes are shown by time and, above NO_RATE bytes, by bandwidth."""
 NO_RATE = 1 << 10
 _LONG_NAME = 5
 TIME, RATE, SHARE = range(3)
-"""What a row shows: each size's time or bandwidth, and of a bandwidth its share of the limit."""
+"""What a row shows: the time of a size, its bandwidth, or its bandwidth as a share of the limit."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _domain(run: Run, path: str) -> str:
 
 
 def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRow]:
-    """A column per path; where paths move data of both memory domains, the domains stand over them."""
+    """A column per path; where paths use both memory domains, the domain stands over the column."""
     several = len({_domain(run, one) for one in run.paths}) > 1
     limit = run.ceiling(path)
 
@@ -104,7 +104,7 @@ def fastest(run: Run, domain: str, size: int) -> str:
 
 
 def _fastest(run: Run) -> list[Column[_SizeRow]]:
-    """Whose figure is best, by name, for each memory domain in which several paths compete."""
+    """The names of the fastest paths, for each memory domain in which several paths compete."""
 
     def cell(domain: str, row: _SizeRow) -> Cell:
         return "" if row.shows == SHARE else fastest(run, domain, row.size)

@@ -13,7 +13,7 @@ from wirespeed.report.terminal.wrapped_line import say
 
 
 @dataclass(frozen=True)
-class Row:
+class PathState:
     """A path, and why it cannot be measured here (None: it can)."""
 
     path: Path
@@ -41,7 +41,7 @@ def group(path: Path) -> str:
     return GROUPS[3] if path.transport.startswith(_OWN) else GROUPS[2]
 
 
-def print_paths(console: Console, rows: Iterable[Row]) -> None:
+def print_paths(console: Console, rows: Iterable[PathState]) -> None:
     """A line for each path, alike ones together, then what those lack that are not available."""
     rows = sorted(rows, key=lambda row: GROUPS.index(group(row.path)))
     width = max(len(row.path.name) for row in rows)

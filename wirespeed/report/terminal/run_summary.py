@@ -33,7 +33,7 @@ _ASCII = "_.:-=+*#"
 
 
 def make_console(stream: IO[str] | None = None) -> Console:
-    """A console on the stream: sober where it is no terminal, and wide enough for a table there."""
+    """A console on the stream; one that is no terminal is plain, and wide enough for a table."""
     stream = sys.stdout if stream is None else stream
     width = None
     if not stream.isatty() and not os.environ.get("COLUMNS", "").isdigit():

@@ -1,4 +1,4 @@
-"""What a survey says around its table: the machine before it, what is lacking and what to try after it."""
+"""What a survey prints around its table: the machine before it; missing paths and suggestions after it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 LONGEST = 80
-"""Letters of options: what is longer nobody reads; without it a run measures more than needed."""
+"""Most letters of options; a longer command leaves options out, and measures more than needed."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def print_machine(console: Console, head: Record, machine: Machine | None) -> No
 
 
 def print_lacking(console: Console, run: Run, machine: Machine | None) -> None:
-    """Default paths that this run left out, and why; those with the same reason together."""
+    """Default paths that this run left out, and why; those with the same reason share a line."""
     from wirespeed.paths import all_paths
 
     if machine is None:
