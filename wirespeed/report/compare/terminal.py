@@ -9,7 +9,6 @@ from rich.text import Text
 
 from wirespeed.report.compare.comparison import Comparison
 from wirespeed.report.compare.environment import Difference
-from wirespeed.report.compare.matching import Key
 from wirespeed.report.compare.verdicts import (
     BETTER,
     FAILING,
@@ -22,6 +21,7 @@ from wirespeed.report.compare.verdicts import (
     FigureVerdict,
 )
 from wirespeed.report.facts import figures
+from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.statistics.comparison import FALSE_ALARMS
@@ -84,11 +84,9 @@ def _print_differences(console: Console, found: Sequence[Difference]) -> None:
 
 def summary(verdicts: Sequence[FigureVerdict]) -> list[Text]:
     """A line for each path: 'aware: worse at 15 of 28 sizes, 64 KiB to 1 GiB, time up to x 1.09'."""
-    curves: dict[Key, list[FigureVerdict]] = {}
-    for verdict in sorted(verdicts, key=lambda one: one.key):
-        curves.setdefault(verdict.key.series, []).append(verdict)
     lines = []
-    for key, found in curves.items():
+    ordered = sorted(verdicts, key=lambda one: one.key)
+    for key, found in grouped((one.key.series, one) for one in ordered).items():
         alike = [(what, these) for what in HARM if (these := [one for one in found if one.what == what])]
         parts = [Text(_counted(these, len(found)), SAYS[what][1]) for what, these in alike]
         lines.append(Text(f"{key.title}: ", style="bold") + Text("; ").join(parts))
@@ -151,19 +149,16 @@ def _table(rows: Sequence[FigureVerdict]) -> Table[FigureVerdict]:
 
 def _failures(rows: Iterable[FigureVerdict]) -> list[str]:
     """Failures, each once for all sizes that it left without a figure."""
-    found: dict[tuple[str, str], list[int]] = {}
-    for one in rows:
-        if one.failure:
-            found.setdefault((one.key.path, figures.failure_text(one.failure)), []).append(one.key.bytes)
+    found = grouped(
+        ((one.key.path, figures.failure_text(one.failure)), one.key.bytes) for one in rows if one.failure
+    )
     return [f"{path} at {size_range(sizes)}: {text}" for (path, text), sizes in found.items()]
 
 
 def _alone(comparison: Comparison) -> list[str]:
     lines = []
     for side, keys in (("old", comparison.only_old), ("new", comparison.only_new)):
-        curves: dict[Key, list[int]] = {}
-        for key in keys:
-            curves.setdefault(key.series, []).append(key.bytes)
+        curves = grouped((key.series, key.bytes) for key in keys)
         what = [f"{series.title} at {size_range(sizes)}" for series, sizes in curves.items()]
         if what:
             lines.append(f"Only in {side}, so not compared: {'; '.join(what)}")

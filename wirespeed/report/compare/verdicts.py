@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wirespeed.report.compare.matching import FigurePair, Key, LaunchFigures, Matched
+from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Entry, Failure
 from wirespeed.statistics import comparison
 from wirespeed.statistics.comparison import SPREAD, Change, Launch
@@ -63,11 +64,8 @@ def figure_verdicts(
     `false_alarms`: the probability that any figure is named where nothing has changed.
     """
     both = [pair for pair in matched.pairs if pair.old.entries and pair.new.entries]
-    curves: dict[Key, list[FigurePair]] = {}
-    for pair in both:
-        curves.setdefault(pair.key.series, []).append(pair)
     changes: dict[FigurePair, Change | None] = {}
-    for curve in curves.values():
+    for curve in grouped((pair.key.series, pair) for pair in both).values():
         changes |= zip(curve, _changes(curve, spread, alike=alike), strict=True)
     known = [(pair, change) for pair, change in changes.items() if change]
     convincing = comparison.convincing([change.p for _, change in known], false_alarms)

@@ -17,6 +17,7 @@ from wirespeed.report.facts.markers import (
     widest,
 )
 from wirespeed.report.facts.speedup import pairs
+from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.size_table import Layout
 from wirespeed.results.runs import Entry, Run
 
@@ -71,10 +72,8 @@ def _definitions(entries: list[Entry]) -> list[str]:
 
 def _limits(run: Run) -> list[str]:
     """The equation behind each limit shown, and its source."""
-    found: dict[str, list[str]] = {}
-    for path in run.paths:
-        if limit := run.ceiling(path):
-            found.setdefault(f"{limit.equation} ({limit.source})", []).append(path)
+    known = [(path, limit) for path in run.paths if (limit := run.ceiling(path))]
+    found = grouped((f"{limit.equation} ({limit.source})", path) for path, limit in known)
     lines = [f"limit of {', '.join(paths)}: {text}" for text, paths in found.items()]
     seen = {path: one.verdict for (path, _), one in run.evidence.items()}
     unknown = [path for path in run.paths if path in seen and not run.ceiling(path)]
@@ -88,18 +87,15 @@ def _limits(run: Run) -> list[str]:
 def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     """How wide the intervals are; what is said of unmarked figures is true of each of them."""
     interval = _COLUMN if layout.spread else "95 % interval of the median"
-    wanted, unmarked = run.wanted_precision, [entry for entry in entries if not mark(entry)]
-    signs = {mark(entry) for entry in entries}
-    most = widest(unmarked)
+    wanted, signs = run.wanted_precision, {mark(entry) for entry in entries}
+    most = widest(entry for entry in entries if not mark(entry))
     lines = []
     if wanted is None:
         lines.append(f"{interval}, widest {figures.spread(widest(entries))}")
     else:
-        bound = (
-            figures.percent(wanted) if most is None or most <= wanted else figures.spread(most).lstrip("±")
-        )
-        within = f"within ±{bound}"
-        lines.append(f"{interval}, {within} {'unless marked' if signs - {''} else 'everywhere'}")
+        reached = most is None or most <= wanted
+        within = f"±{figures.percent(wanted)}" if reached else figures.spread(most)
+        lines.append(f"{interval}, within {within} {'unless marked' if signs - {''} else 'everywhere'}")
         if NOT_REACHED in signs:
             limit = f" ({run.max_time:g} s)" if run.max_time else ""
             far = any(grade(entry) == FAR_OFF for entry in entries) and layout.compact

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.paths import Path
+from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.wrapped_line import say
 
 
@@ -45,7 +46,6 @@ def print_paths(console: Console, rows: Iterable[PathState]) -> None:
     """A line for each path, alike ones together, then what those lack that are not available."""
     rows = sorted(rows, key=lambda row: GROUPS.index(group(row.path)))
     width = max(len(row.path.name) for row in rows)
-    lacking: dict[str, list[str]] = {}
     title = ""
     for row in rows:
         if group(row.path) != title:
@@ -62,8 +62,7 @@ def print_paths(console: Console, rows: Iterable[PathState]) -> None:
         if not row.path.default and not row.path.within:
             line.append("; only when named", style="dim")
         say(console, line, indent=width + 17)
-        if row.lacks is not None:
-            lacking.setdefault(row.lacks, []).append(row.path.name)
+    lacking = grouped((row.lacks, row.path.name) for row in rows if row.lacks is not None)
     for why, names in lacking.items():
         console.print()
         say(console, Text.assemble((f"{', '.join(names)}: ", "bold yellow"), why))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from wirespeed.report.facts.machine import cpu_line, devices_lines, mpi_lines
 from wirespeed.report.facts.markers import marked
+from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.runs import Record, Run
@@ -56,12 +57,9 @@ def print_lacking(console: Console, run: Run, machine: Machine | None) -> None:
 
     if machine is None:
         return
-    told = {failure.path for failure in run.failures} | set(run.paths)
-    lacking = [(path.name, machine.availability(path)) for path in all_paths() if path.default]
-    reasons: dict[str, list[str]] = {}
-    for name, why in lacking:
-        if why and name not in told:
-            reasons.setdefault(why, []).append(name)
+    shown = {failure.path for failure in run.failures} | set(run.paths)
+    lacking = [(machine.availability(path), path.name) for path in all_paths() if path.default]
+    reasons = grouped((why, name) for why, name in lacking if why and name not in shown)
     if reasons:
         console.print()
     for why, names in reasons.items():
@@ -93,58 +91,41 @@ def next_steps(
     run: Run, file: str, gpus: int, mpis: Sequence[Any], environment: Mapping[str, str] = os.environ
 ) -> list[Suggestion]:
     """The most useful first, at most five."""
+    nodes = environment.get("SLURM_JOB_NUM_NODES") or environment.get("SLURM_NNODES") or ""
+    others = [mpi for mpi in mpis if mpi.title != mpis[0].title]
     found = [
-        _longer(run),
-        Suggestion(
-            "wirespeed pingpong --against summit", "every power of two, compared with published curves"
+        *_longer(run),
+        (True, "wirespeed pingpong --against summit", "every power of two, compared with published curves"),
+        (
+            nodes.isdecimal() and int(nodes) > 1,
+            "srun -N 2 -n 2 wirespeed pingpong",
+            "the same between two nodes of this allocation",
         ),
-        _across_nodes(environment),
-        Suggestion(f"wirespeed pingpong --between 0,{gpus - 1}", "another pair: are all links alike?")
-        if gpus > 2
-        else None,
-        _other_mpi(mpis),
-        None
-        if gpus
-        else Suggestion("wirespeed pingpong --device emulated", "the GPU paths on emulated GPUs"),
-        Suggestion(f"wirespeed show {shlex.quote(file)}", "this table again; --format csv for a spreadsheet"),
-        Suggestion("wirespeed pingpong --paths all", "every path; 'wirespeed paths' describes each one"),
+        (gpus > 2, f"wirespeed pingpong --between 0,{gpus - 1}", "another pair: are all links alike?"),
+        *(
+            (True, f"wirespeed pingpong --mpi {shlex.quote(str(mpi.prefix))}", f"the same with {mpi.title}")
+            for mpi in others[:1]
+        ),
+        (not gpus, "wirespeed pingpong --device emulated", "the GPU paths on emulated GPUs"),
+        (True, f"wirespeed show {shlex.quote(file)}", "this table again; --format csv for a spreadsheet"),
+        (True, "wirespeed pingpong --paths all", "every path; 'wirespeed paths' describes each one"),
     ]
-    return [suggestion for suggestion in found if suggestion][:5]
+    return [Suggestion(command, why) for useful, command, why in found if useful][:5]
 
 
-def _longer(run: Run) -> Suggestion | None:
+def _longer(run: Run) -> Iterator[tuple[bool, str, str]]:
     unsettled = [entry for entry in run.entries.values() if marked(entry)]
     if not unsettled:
-        return None
+        return
     paths = ",".join(dict.fromkeys(entry.path for entry in unsettled))
     sizes = ",".join(_size_word(size) for size in sorted({entry.bytes for entry in unsettled}))
-    seconds = 5 * (run.max_time or 0.4)
-    options = [f"--paths {paths}", f"--sizes {sizes}", f"--max-time {seconds:g}"]
+    options = [f"--paths {paths}", f"--sizes {sizes}", f"--max-time {5 * (run.max_time or 0.4):g}"]
     while len(" ".join(options)) > LONGEST:
         options.remove(max(options, key=len))
-    return Suggestion(f"wirespeed pingpong {' '.join(options)}", "more time for the figures marked ~")
+    yield True, f"wirespeed pingpong {' '.join(options)}", "more time for the figures marked ~"
 
 
 def _size_word(size: int) -> str:
     """'64K', as --sizes takes it."""
     number, unit = format_size(size).split()
     return number + unit[0] if unit != "B" else number
-
-
-def _across_nodes(environment: Mapping[str, str]) -> Suggestion | None:
-    try:
-        nodes = int(environment.get("SLURM_JOB_NUM_NODES") or environment.get("SLURM_NNODES") or "1")
-    except ValueError:
-        nodes = 1
-    if nodes < 2:
-        return None
-    return Suggestion("srun -N 2 -n 2 wirespeed pingpong", "the same between two nodes of this allocation")
-
-
-def _other_mpi(mpis: Sequence[Any]) -> Suggestion | None:
-    titles = [str(getattr(mpi, "title", "")) for mpi in mpis]
-    other = next((number for number, title in enumerate(titles) if title != titles[0]), None)
-    if other is None:
-        return None
-    title, prefix = titles[other], getattr(mpis[other], "prefix", "")
-    return Suggestion(f"wirespeed pingpong --mpi {shlex.quote(str(prefix))}", f"the same with {title}")
