@@ -9,17 +9,7 @@ from rich.text import Text
 
 from wirespeed.report.compare.comparison import Comparison
 from wirespeed.report.compare.environment import Difference
-from wirespeed.report.compare.verdicts import (
-    BETTER,
-    FAILING,
-    GAINED,
-    HARM,
-    LOST,
-    SAME,
-    UNSURE,
-    WORSE,
-    FigureVerdict,
-)
+from wirespeed.report.compare.verdicts import BETTER, SAME, SAYS, WORSE, FigureVerdict
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.columns import Column, Table, table
@@ -30,16 +20,6 @@ from wirespeed.units import format_rate, format_seconds, format_size
 MOST_ROWS = 20
 MOST_OF_A_TOPIC = 6
 ENOUGH_LAUNCHES = 3
-SAYS = {
-    LOST: ("no figure any more", "bold red"),
-    FAILING: ("fails at times", "bold red"),
-    WORSE: ("worse", "red"),
-    UNSURE: ("cannot tell", "yellow"),
-    SAME: ("no change seen", "dim"),
-    BETTER: ("better", "green"),
-    GAINED: ("a figure now", "green"),
-}
-"""Words and style of each verdict."""
 
 
 def print_comparison(console: Console, comparison: Comparison, *, everything: bool = False) -> None:
@@ -87,7 +67,7 @@ def summary(verdicts: Sequence[FigureVerdict]) -> list[Text]:
     lines = []
     ordered = sorted(verdicts, key=lambda one: one.key)
     for key, found in grouped((one.key.series, one) for one in ordered).items():
-        alike = [(what, these) for what in HARM if (these := [one for one in found if one.what == what])]
+        alike = [(what, these) for what in SAYS if (these := [one for one in found if one.what == what])]
         parts = [Text(_counted(these, len(found)), SAYS[what][1]) for what, these in alike]
         lines.append(Text(f"{key.title}: ", style="bold") + Text("; ").join(parts))
     return lines

@@ -14,8 +14,16 @@ from wirespeed.statistics.comparison import SPREAD, Change, Launch
 
 LOST, FAILING, WORSE, BETTER = "lost", "failing", "worse", "better"
 GAINED, SAME, UNSURE = "gained", "same", "unsure"
-HARM = (LOST, FAILING, WORSE, UNSURE, SAME, BETTER, GAINED)
-"""The most harmful first. Lost: no figure any more; failing: some launches give none, where all gave one."""
+SAYS = {
+    LOST: ("no figure any more", "bold red"),
+    FAILING: ("fails at times", "bold red"),
+    WORSE: ("worse", "red"),
+    UNSURE: ("cannot tell", "yellow"),
+    SAME: ("no change seen", "dim"),
+    BETTER: ("better", "green"),
+    GAINED: ("a figure now", "green"),
+}
+"""Words and style of each verdict, the most harmful first. Failing: only some launches give a figure now."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +32,7 @@ class FigureVerdict:
 
     key: Key
     what: str
-    """One of HARM."""
+    """One of SAYS."""
     change: Change | None = None
     old_s: float | None = None
     """Geometric mean of the launches' medians, in seconds."""
@@ -40,7 +48,7 @@ class FigureVerdict:
     @property
     def harm(self) -> tuple[int, float, Key]:
         """A key to sort by, the most harmful first."""
-        return HARM.index(self.what), -(self.change.log_ratio if self.change else 0.0), self.key
+        return list(SAYS).index(self.what), -(self.change.log_ratio if self.change else 0.0), self.key
 
 
 def launch(entry: Entry) -> Launch:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 from wirespeed.report.compare.matching import Key, match
 from wirespeed.report.compare.verdicts import (
-    BETTER,
     FAILING,
+    GAINED,
     LOST,
     SAME,
-    WORSE,
+    UNSURE,
     FigureVerdict,
     figure_verdicts,
 )
@@ -61,7 +61,7 @@ class Drift:
 
 def drifted(verdicts: list[FigureVerdict]) -> list[FigureVerdict]:
     """Those that say something, the most harmful first."""
-    return [one for one in verdicts if one.what in (LOST, FAILING, WORSE, BETTER)]
+    return [one for one in verdicts if one.what not in (SAME, UNSURE, GAINED)]
 
 
 def word(verdict: FigureVerdict) -> str:

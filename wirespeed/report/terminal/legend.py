@@ -4,18 +4,7 @@ from __future__ import annotations
 
 import re
 
-from wirespeed.report.facts import figures
-from wirespeed.report.facts.markers import (
-    AS_FAST,
-    FAR,
-    FAR_OFF,
-    FASTEST,
-    NO_INTERVAL,
-    NOT_REACHED,
-    grade,
-    mark,
-    widest,
-)
+from wirespeed.report.facts import figures, markers
 from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.size_table import Layout
@@ -87,34 +76,34 @@ def _limits(run: Run) -> list[str]:
 def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     """How wide the intervals are; what is said of unmarked figures is true of each of them."""
     interval = _COLUMN if layout.spread else "95 % interval of the median"
-    wanted, signs = run.wanted_precision, {mark(entry) for entry in entries}
-    most = widest(entry for entry in entries if not mark(entry))
+    wanted, signs = run.wanted_precision, {markers.mark(entry) for entry in entries}
+    most = markers.widest(entry for entry in entries if not markers.mark(entry))
     lines = []
     if wanted is None:
-        lines.append(f"{interval}, widest {figures.spread(widest(entries))}")
+        lines.append(f"{interval}, widest {figures.spread(markers.widest(entries))}")
     else:
         reached = most is None or most <= wanted
         within = f"±{figures.percent(wanted)}" if reached else figures.spread(most)
         lines.append(f"{interval}, within {within} {'unless marked' if signs - {''} else 'everywhere'}")
-        if NOT_REACHED in signs:
+        if markers.NOT_REACHED in signs:
             limit = f" ({run.max_time:g} s)" if run.max_time else ""
-            far = any(grade(entry) == FAR_OFF for entry in entries) and layout.compact
-            wider = f"{FAR_OFF} not even within ±{figures.percent(FAR)}: " if far else ""
+            far = any(markers.grade(entry) == markers.FAR_OFF for entry in entries) and layout.compact
+            wider = f"{markers.FAR_OFF} not even within ±{figures.percent(markers.FAR)}: " if far else ""
             lines.append(
-                f"{NOT_REACHED} not within ±{figures.percent(wanted)} when --max-time{limit} was over; "
-                f"{wider}the widest is {figures.spread(widest(entries))}"
+                f"{markers.NOT_REACHED} not within ±{figures.percent(wanted)} when --max-time{limit} was "
+                f"over; {wider}the widest is {figures.spread(markers.widest(entries))}"
             )
-    if NO_INTERVAL in signs:
-        lines.append(f"{NO_INTERVAL} too few samples for an interval: more --max-time gives one")
+    if markers.NO_INTERVAL in signs:
+        lines.append(f"{markers.NO_INTERVAL} too few samples for an interval: more --max-time gives one")
     return lines
 
 
 def _fastest(run: Run, layout: Layout) -> list[str]:
     if run.contested and layout.stars:
         domains = " or ".join(run.contested)
-        return [f"{FASTEST} fastest path for {domains} data, or as fast within the intervals"]
+        return [f"{markers.FASTEST} fastest path for {domains} data, or as fast within the intervals"]
     if any(len(run.fastest(size, domain)) > 1 for domain in run.contested for size in run.sizes):
-        return [f"{AS_FAST} another path is as fast within the intervals"]
+        return [f"{markers.AS_FAST} another path is as fast within the intervals"]
     return []
 
 
@@ -131,6 +120,6 @@ def _speedups(run: Run) -> list[str]:
         if shares:
             text += f"; the widest 95 % interval of these ratios is {figures.spread(max(shares))}"
             if any(not worth.certain and worth.share is not None for worth in known):
-                text += f"; {AS_FAST} where it includes 1: no difference"
+                text += f"; {markers.AS_FAST} where it includes 1: no difference"
         lines.append(text)
     return lines

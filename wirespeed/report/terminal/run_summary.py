@@ -23,7 +23,7 @@ from wirespeed.report.terminal.legend import legend
 from wirespeed.report.terminal.pair_matrix import print_matrices
 from wirespeed.report.terminal.size_table import Layout, lay_out
 from wirespeed.report.terminal.slowest_teams import print_slowest
-from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.report.terminal.wrapped_line import say, say_all
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
 
@@ -76,11 +76,7 @@ def _print_figures(console: Console, run: Run) -> None:
     if not copies:
         print_slowest(console, run)
     print_curves(console, run)
-    chosen = choices(run)
-    if chosen:
-        console.print()
-    for paths, text in chosen:
-        say(console, f"{paths}: {text}", "dim")
+    say_all(console, [f"{paths}: {text}" for paths, text in choices(run)], "dim")
     print_wires(console, run)
     for line in [*misnamed(run), *beyond(run)]:
         say(console, line, "bold red")

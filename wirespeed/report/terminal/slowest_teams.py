@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.report.terminal.wrapped_line import say_all
 from wirespeed.results.runs import Entry, Member, Run
 from wirespeed.statistics.samples import middle
 from wirespeed.units import format_rate, format_seconds, format_size
@@ -27,10 +27,7 @@ def print_slowest(console: Console, run: Run) -> None:
         for entry in dict.fromkeys(entries[:1] + entries[-1:]):
             if max(team.seconds for team in entry.members) / _median(entry) - 1 >= NEAR:
                 lines.append(f"{path}, {format_size(entry.bytes)}: {describe(entry)}")
-    if lines:
-        console.print()
-    for line in lines:
-        say(console, line, "dim")
+    say_all(console, lines, "dim")
 
 
 def describe(entry: Entry) -> str:

@@ -15,7 +15,7 @@ from wirespeed.report.facts.machine import cpu_line, devices_lines, mpi_lines
 from wirespeed.report.facts.markers import marked
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.columns import Column, table
-from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.report.terminal.wrapped_line import say, say_all
 from wirespeed.results.runs import Record, Run
 from wirespeed.units import format_size
 
@@ -60,10 +60,7 @@ def print_lacking(console: Console, run: Run, machine: Machine | None) -> None:
     shown = {failure.path for failure in run.failures} | set(run.paths)
     lacking = [(machine.availability(path), path.name) for path in all_paths() if path.default]
     reasons = grouped((why, name) for why, name in lacking if why and name not in shown)
-    if reasons:
-        console.print()
-    for why, names in reasons.items():
-        say(console, f"{', '.join(names)}: not available: {why}", "dim")
+    say_all(console, [f"{', '.join(names)}: not available: {why}" for why, names in reasons.items()], "dim")
 
 
 def print_next(console: Console, run: Run, file: str, machine: Machine | None) -> None:

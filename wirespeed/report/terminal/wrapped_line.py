@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.text import Text
 
@@ -18,3 +20,11 @@ def say(console: Console, text: Text | str, style: str = "", indent: int = 2) ->
     if done < len(text.plain):
         for line in text[done:].wrap(console, console.width - indent):
             console.print(Text(" " * indent).append_text(line))
+
+
+def say_all(console: Console, lines: Sequence[str], style: str = "") -> None:
+    """A blank line and each of the lines; nothing where there are none."""
+    if lines:
+        console.print()
+    for line in lines:
+        say(console, line, style)
