@@ -241,4 +241,5 @@ def test_any_value_in_any_place_is_shown_or_left_out(
     for place, one in enumerate(found):
         results.add(one, place)
     screen = console(100)
-    run_summary.print_runs(screen, collect(results.records))
+    for run in collect(results.records):
+        run_summary.print_run(screen, run)

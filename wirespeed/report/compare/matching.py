@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,20 +87,20 @@ def match(old: Sequence[Run], new: Sequence[Run]) -> Matched:
 
 
 def _figures(runs: Iterable[Run]) -> dict[Key, dict[str, LaunchFigures]]:
-    found: dict[Key, dict[str, LaunchFigures]] = {}
+    found: dict[Key, dict[str, LaunchFigures]] = defaultdict(lambda: defaultdict(LaunchFigures))
     for run in runs:
         plan = record(run.head.get("plan"))
         how = _text({name: plan.get(name) for name in HOW})
         for entry in run.entries.values():
             key = _key(run, plan, entry.pattern, entry.path, entry.bytes)
-            found.setdefault(key, {}).setdefault(how, LaunchFigures()).entries.append(entry)
+            found[key][how].entries.append(entry)
         for failure in run.failures:
             if failure.what in NO_FAILURE:
                 continue
             for size in _sizes(plan, failure):
                 key = _key(run, plan, "", failure.path, size)
                 if (failure.path, size) not in run.entries:
-                    found.setdefault(key, {}).setdefault(how, LaunchFigures()).failures.append(failure)
+                    found[key][how].failures.append(failure)
     return found
 
 

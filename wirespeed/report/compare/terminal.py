@@ -89,8 +89,7 @@ def _counted(these: Sequence[FigureVerdict], all_sizes: int) -> str:
 
 def size_range(sizes: Sequence[int]) -> str:
     """'8 B', '8 B to 1 GiB'."""
-    first, last = min(sizes), max(sizes)
-    return format_size(first) if first == last else f"{format_size(first)} to {format_size(last)}"
+    return " to ".join(map(format_size, dict.fromkeys((min(sizes), max(sizes)))))
 
 
 def factor(ratio: float) -> str:

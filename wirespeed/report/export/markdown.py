@@ -110,8 +110,7 @@ def _run(one: Measured, *, alone: bool) -> Iterator[str]:
 
 
 def _sizes(span: best.Span) -> str:
-    ends = [span.first] if span.last is span.first else [span.first, span.last]
-    return " to ".join(format_size(entry.bytes) for entry in ends)
+    return " to ".join(map(format_size, dict.fromkeys((span.first.bytes, span.last.bytes))))
 
 
 def _figures(one: Measured) -> Iterator[str]:

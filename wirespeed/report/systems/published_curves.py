@@ -38,12 +38,11 @@ def known_systems(folder: Path | None = None) -> list[str]:
 
 def load_system(name: str, folder: Path | None = None) -> Reference:
     """Raises WirespeedError that lists the systems there are."""
-    there = f"there are: {', '.join(known_systems(folder))}"
-    if name.lower() not in systems.names(folder):
-        raise WirespeedError(f"--against {name}: no curves of such a system are known; {there}")
-    system = systems.load(name.lower(), folder)
-    if system.curves is None:
-        raise WirespeedError(f"--against {name}: no published curves of {system.name} are known; {there}")
+    system = systems.load(name.lower(), folder) if name.lower() in systems.names(folder) else None
+    if system is None or system.curves is None:
+        of = system.name if system else "such a system"
+        there = f"there are: {', '.join(known_systems(folder))}"
+        raise WirespeedError(f"--against {name}: no published curves of {of} are known; {there}")
     return Reference(system.name, system.curves, systems.load_curves(system, folder))
 
 

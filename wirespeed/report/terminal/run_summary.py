@@ -41,15 +41,6 @@ def make_console(stream: IO[str] | None = None) -> Console:
     return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
-def print_runs(console: Console, runs: Sequence[Run]) -> None:
-    """Every run, one below the other."""
-    for number, run in enumerate(runs):
-        if number:
-            console.print()
-            console.rule(style="dim")
-        print_run(console, run)
-
-
 def print_run(console: Console, run: Run) -> None:
     """One run: title, table, legend, curves, failures."""
     console.print(Text(title(run), style="bold"))
