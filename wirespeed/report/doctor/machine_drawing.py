@@ -56,13 +56,13 @@ def _titled(facts: Facts) -> Iterable[tuple[str, list[Line]]]:
 
 
 def _node_title(node: Node) -> str:
-    parts = [f"NUMA node {node.number}"]
-    if node.socket is not None:
-        parts.append(f"socket {node.socket}")
-    parts.append(f"CPUs {span(node.cpus)}" if node.cpus else "no CPUs")
-    if node.bytes:
-        parts.append(f"{node.bytes / 2**30:.0f} GiB")
-    return ", ".join(parts)
+    parts = (
+        f"NUMA node {node.number}",
+        "" if node.socket is None else f"socket {node.socket}",
+        f"CPUs {span(node.cpus)}" if node.cpus else "no CPUs",
+        f"{node.bytes / 2**30:.0f} GiB" if node.bytes else "",
+    )
+    return ", ".join(filter(None, parts))
 
 
 def _lines(facts: Facts, node: int | None, *, strays: bool) -> list[Line]:
@@ -77,20 +77,17 @@ def _lines(facts: Facts, node: int | None, *, strays: bool) -> list[Line]:
 
 
 def _gpu(facts: Facts, gpu: Gpu) -> Line:
-    name = gpu.name.removeprefix("NVIDIA ")
-    parts = [name]
-    if gpu.link:
-        parts.append(named(gpu.link.most_speed, gpu.link.width) or "")
     active = sum(link.active for link in gpu.nvlinks)
-    if gpu.nvlinks:
-        down = len(gpu.nvlinks) - active
-        parts.append(f"{active} NVLinks" + (f" ({down} inactive)" if down else ""))
-    if gpu.mig:
-        parts.append("MIG")
-    if gpu.number is None and gpu.kind != "emulated" and facts.kind != "host":
-        parts.append("hidden from programs")
-    if gpu.pci:
-        parts.append(gpu.pci)
+    down = f" ({len(gpu.nvlinks) - active} inactive)" if active < len(gpu.nvlinks) else ""
+    hidden = gpu.number is None and gpu.kind != "emulated" and facts.kind != "host"
+    parts = (
+        gpu.name.removeprefix("NVIDIA "),
+        named(gpu.link.most_speed, gpu.link.width) if gpu.link else "",
+        f"{active} NVLinks{down}" if gpu.nvlinks else "",
+        "MIG" if gpu.mig else "",
+        "hidden from programs" if hidden else "",
+        gpu.pci,
+    )
     return gpu.title, "green", [part for part in parts if part]
 
 

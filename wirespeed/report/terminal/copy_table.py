@@ -21,25 +21,14 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class _CopyRow:
+    """Rates are those of the slowest rank, in bytes per second; 0: unknown."""
+
     entry: Entry
     first: bool
     """The first of its path."""
     limit: float
-    """Bytes per second; 0: unknown."""
-
-    @property
-    def alone(self) -> float:
-        """Bytes per second of the slowest rank that copies alone; 0: unknown."""
-        return self.entry.amount / (slowest(self.entry, ALONE) or math.inf)
-
-    @property
-    def with_all(self) -> float:
-        """Bytes per second of the slowest rank while all copy; 0: unknown."""
-        return self.entry.amount / (slowest(self.entry, TOGETHER) or math.inf)
-
-    @property
-    def ranks(self) -> int:
-        return sum(team.name.endswith(TOGETHER) for team in self.entry.members)
+    alone: float
+    with_all: float
 
 
 def slowest(entry: Entry, how: str) -> float | None:
@@ -49,23 +38,21 @@ def slowest(entry: Entry, how: str) -> float | None:
 
 def build(run: Run) -> Table[_CopyRow]:
     """GB/s of the slowest rank alone, of the slowest one while all copy, and of all together."""
-    limits = {path: limit.rate if (limit := run.ceiling(path)) else 0.0 for path in run.paths}
-    rows = [
-        _CopyRow(entry, not number, limits[path])
-        for path in run.paths
-        for number, entry in enumerate(run.of_path(path))
-    ]
+    rows = []
+    for path in run.paths:
+        limit = run.ceiling(path)
+        for number, entry in enumerate(run.of_path(path)):
+            rates = [entry.amount / (slowest(entry, how) or math.inf) for how in (ALONE, TOGETHER)]
+            rows.append(_CopyRow(entry, not number, limit.rate if limit else 0.0, *rates))
     columns: list[Column[_CopyRow]] = [
         Column("path", lambda row: row.entry.path if row.first else "", left=True),
         Column("size", lambda row: format_size(row.entry.bytes)),
         Column("slowest\nrank alone", lambda row: format_rate(row.alone) if row.alone else None, gap=3),
         Column("slowest\nwith all", _with_all, gap=3),
-        Column(
-            "all\nat once", lambda row: format_rate(row.ranks * row.with_all) if row.with_all else None, gap=3
-        ),
+        Column("all\nat once", _all, gap=3),
         Column("share\nkept", _kept, gap=3),
     ]
-    if any(limits.values()):
+    if any(row.limit for row in rows):
         columns.append(Column("of\nlimit", _share, gap=3))
     return table(columns, rows)
 
@@ -73,6 +60,11 @@ def build(run: Run) -> Table[_CopyRow]:
 def _with_all(row: _CopyRow) -> Text | None:
     rate = row.with_all
     return Text.assemble((grade(row.entry), "yellow"), format_rate(rate)) if rate else None
+
+
+def _all(row: _CopyRow) -> str | None:
+    ranks = sum(team.name.endswith(TOGETHER) for team in row.entry.members)
+    return format_rate(ranks * row.with_all) if row.with_all else None
 
 
 def _kept(row: _CopyRow) -> Text | None:
