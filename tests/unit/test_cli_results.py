@@ -40,7 +40,7 @@ class TestFormats:
         assert float(lines[1].split()[-1]) == pytest.approx(8 / 2**30 / 1e-6, abs=1e-9)
 
     def test_table_beside_summit(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
-        assert "Beside Summit, as published" in self.out(capsys, "--against", "summit")
+        assert "Compared with Summit, as published" in self.out(capsys, "--against", "summit")
 
     def test_progress_stays_out_of_the_result(
         self, fake: FakeRun, capsys: pytest.CaptureFixture[str]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import re
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.text import Text
+from rich.console import Console
 from support.records import (
     console,
     end,
@@ -27,7 +28,8 @@ from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.facts import figures, speedup
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.transport_choices import choices
-from wirespeed.report.terminal import grid, path_columns, run_summary
+from wirespeed.report.terminal import path_columns, run_summary
+from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.results.runs import Entry, Run, collect, joined
 from wirespeed.statistics import samples
 from wirespeed.units import format_rate
@@ -161,8 +163,10 @@ class TestCompact:
         screen = console(120, force_terminal=True, color_system="standard", no_color=True)
         run_summary.print_run(screen, run_of(SEVEN))
         assert "\x1b[32m" not in text_of(screen) and "\x1b[33m" not in text_of(screen)
-        narrow = path_columns.lay_out(_Ascii(120), run_of(SEVEN))  # type: ignore[arg-type]
-        assert "─" not in narrow[0].plain and "one way, us ---" in narrow[0].plain
+        file = io.TextIOWrapper(io.BytesIO(), "ascii", "replace")
+        Console(file=file, width=120).print(*path_columns.lay_out(120, run_of(SEVEN)))
+        file.seek(0)
+        assert "one way, us ---" in file.read()
 
     @pytest.mark.parametrize("format_", ["json", "csv"])
     def test_other_formats_know_nothing_of_it(self, format_: str) -> None:
@@ -173,15 +177,7 @@ class TestCompact:
         assert "GPUDirect" not in stream.getvalue() and "aware-nogdr" in stream.getvalue()
 
 
-class _Ascii:
-    """As much of a console as the layout looks at."""
-
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self.options = type("Options", (), {"ascii_only": True})()
-
-
-class TestGrid:
+class TestColumns:
     @given(
         st.lists(
             st.tuples(st.text("ab", max_size=9), st.sampled_from(["", "x", "a long group"]), st.booleans()),
@@ -191,12 +187,25 @@ class TestGrid:
     )
     def test_the_width_told_is_the_width_taken(self, made: list[tuple[str, str, bool]]) -> None:
         """Protects the decision whether a table fits; a line cut off by a terminal would lose figures."""
-        columns = [
-            grid.Column(("h", "head"), [Text("1"), Text(cell)], group=group, left=left)
+        columns: list[Column[bool]] = [
+            Column("h\nhead", partial(lambda cell, last: cell if last else "1", cell), group=group, left=left)
             for cell, group, left in made
         ]
-        text = grid.lines(columns, [grid.Part("", [0, 1])]).plain.splitlines()
-        assert max(map(len, text)) == grid.width(columns)
+        found = table(columns, [False, True])
+        assert max(len(line.plain) for line in found.lines()) == found.width
+
+    @pytest.mark.parametrize(("width", "heads"), [(20, "abc"), (10, "ac"), (9, "ac"), (8, "c"), (1, "c")])
+    def test_columns_go_in_their_order(self, width: int, heads: str) -> None:
+        """Protects narrow terminals: what matters least goes first, and what matters most always stays."""
+        columns: list[Column[str]] = [
+            Column(head * 4, str, drop=drop) for head, drop in (("a", 1), ("b", 2), ("c", 0))
+        ]
+        assert "".join(column.head[0] for column in table(columns, ["1"]).fit(width).columns) == heads
+
+    def test_a_row_without_a_value_has_a_dash(self) -> None:
+        """Protects the reader: an empty place would look like a column that ends there."""
+        found: Table[int] = table([Column("a", str), Column("b", lambda row: None)], [1])
+        assert [line.plain for line in found.lines()] == ["a b", "───", "1 -"]
 
 
 class TestPrice:

@@ -20,8 +20,8 @@ from wirespeed.report.export import tutorial
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.systems import published_curves
 from wirespeed.report.terminal import progress
-from wirespeed.report.terminal.next_steps import next_steps
-from wirespeed.report.terminal.paths import Row, print_paths
+from wirespeed.report.terminal.paths import PathState, print_paths
+from wirespeed.report.terminal.survey import next_steps
 from wirespeed.results.runs import Run, collect
 from wirespeed.systems import FOLDER
 
@@ -98,7 +98,10 @@ class TestReference:
         published_curves.print_against(
             screen, make_run(entry("host", 7, 1e-6)), published_curves.load_system("Summit")
         )
-        assert "No path and size in common; Summit has host, staged, aware, 8 B to 1 GiB." in text_of(screen)
+        assert (
+            "There is no path and size in common; Summit has host, staged, aware, 8 B to 1 GiB."
+            in text_of(screen)
+        )
 
 
 class TestProgress:
@@ -217,7 +220,7 @@ class TestPaths:
     def test_every_path_and_what_it_lacks(self, width: int) -> None:
         screen = console(width)
         lacks = "no GPU (cuda: libcuda.so.1 not found; hip: libamdhip64.so.6 not found)"
-        print_paths(screen, [Row(path, lacks if path.needs_device else None) for path in all_paths()])
+        print_paths(screen, [PathState(path, lacks if path.needs_device else None) for path in all_paths()])
         text = text_of(screen)
         assert max(map(len, text.splitlines())) <= width
         for path in all_paths():
@@ -235,7 +238,7 @@ class TestPaths:
             Way("nccl", "NCCL", "nccl", "device", order=40),
         )
         screen = console(100)
-        print_paths(screen, [Row(path, None) for path in paths])
+        print_paths(screen, [PathState(path, None) for path in paths])
         lines = [line.rstrip() for line in text_of(screen).splitlines()]
         assert [line.split("  ")[0] for line in lines if line] == [
             *("Between host buffers", "rma-host"),

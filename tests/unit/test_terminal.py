@@ -124,12 +124,12 @@ class TestTable:
 
     def test_definitions_stand_below(self) -> None:
         text = shown(make_run(entry("host", 8, 1e-6, samples=100), entry("host", 16, 1e-6)))
-        assert "one way: half of a round trip, median of 100 to 120 samples a size; GB = 1e9 bytes" in text
+        assert "one way: half of a round trip, median of 100 to 120 samples per size; GB = 1e9 bytes" in text
         assert "95 % = half width of the 95 % interval of the median, within ±1 % everywhere" in text
 
     def test_fixed_counts_claim_no_precision(self) -> None:
         text = shown(make_run(entry("host", 8, 1e-6, 0.3, stopped="fixed")))
-        assert "mean over a fixed count of rounds" in text and "no interval" in text
+        assert "mean over a fixed count of iterations" in text and "no interval" in text
         assert "within" not in text
 
     def test_the_fastest_is_named_among_paths_of_alike_memory_only(self) -> None:

@@ -189,7 +189,7 @@ def test_a_limit_that_is_not_known_is_said_to_be(monkeypatch: pytest.MonkeyPatch
     """Protects from a column that is silently missing; for a network the way to state it stands there."""
     monkeypatch.setattr(Run, "ceiling", lambda self, path: None)
     figures = [entry("host", size, 1e-5) for size in SIZES]
-    assert "limit of host: unknown (state what the wire can carry: --link NAME=RATE)" in words(
+    assert "limit of host: unknown (state the rate of the wire: --link NAME=RATE)" in words(
         *figures, proof("host", 1 << 20, "network", "over eth0")
     )
     assert "limit of" not in words(*figures, proof("host", 1 << 20, "shared memory", "through shared memory"))

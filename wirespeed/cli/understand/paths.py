@@ -23,12 +23,13 @@ def command(style: str, **given: Any) -> ExitCode:
     from wirespeed.frontend import session
     from wirespeed.host.libraries import lacking
     from wirespeed.paths import all_paths
-    from wirespeed.report.terminal.paths import Row, print_paths
+    from wirespeed.report.terminal.paths import PathState, print_paths
     from wirespeed.report.terminal.run_summary import make_console
 
     machine = session.discover(plan_of(given))
     rows = [
-        Row(path, machine.availability(path) or lacking(path.library, machine.kind)) for path in all_paths()
+        PathState(path, machine.availability(path) or lacking(path.library, machine.kind))
+        for path in all_paths()
     ]
     if style == "table":
         print_paths(make_console(), rows)

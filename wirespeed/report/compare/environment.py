@@ -1,4 +1,4 @@
-"""What differs between two sides besides their figures: the likely causes, the likeliest first."""
+"""What differs between two sides besides their figures: the likely causes, the most likely first."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 from wirespeed.report.compare.matching import HOW
 from wirespeed.report.facts.machine import cpu_line, device_title, devices_lines, mpi_title
+from wirespeed.report.grouping import grouped
+from wirespeed.results.coerce import record, records
 from wirespeed.results.runs import Record, Run
 
 OF_ONE_JOB = re.compile(
@@ -32,7 +34,7 @@ class Difference:
     old: str
     new: str
     paths: tuple[str, ...] = ()
-    """Those it was seen in; none: it is true of the whole run."""
+    """Paths that differ; none: the whole run does."""
 
     @property
     def text(self) -> str:
@@ -44,59 +46,53 @@ class Difference:
 def differences(old: Sequence[Run], new: Sequence[Run]) -> list[Difference]:
     """In the order of ORDER, for the paths that both sides tried.
 
-    A variable or a package that only one side has is a difference; another thing that only one names is none.
+    A variable or a package that only one side has is a difference; anything else has to be on both sides.
     """
-    common = _tried(old) & _tried(new)
+    common = {str(step.get("path")) for run in old for step in run.steps}
+    common &= {str(step.get("path")) for run in new for step in run.steps}
     olds, news = _facts(old, common), _facts(new, common)
-    paths: dict[tuple[str, str, str, str], list[str]] = {}
-    for topic, name, path in dict.fromkeys([*olds, *news]):
-        one, other = olds.get((topic, name, path)), news.get((topic, name, path))
-        if one != other and ((one and other) or topic in ("variable", "package")):
-            seen = paths.setdefault((topic, name, _joined(one), _joined(other)), [])
-            seen += [path] if path else []
-    found = [Difference(*what, tuple(where)) for what, where in paths.items()]
+    changed = []
+    for fact in dict.fromkeys([*olds, *news]):
+        one, other = olds.get(fact, NOTHING), news.get(fact, NOTHING)
+        optional = fact[0] in ("variable", "package")
+        if one != other and (optional or NOTHING not in (one, other)):
+            changed.append(((*fact[:2], one, other), fact[2]))
+    found = [Difference(*what, tuple(filter(None, paths))) for what, paths in grouped(changed).items()]
     return sorted(found, key=lambda one: (ORDER.index(one.topic), one.name, one.paths))
 
 
 Fact = tuple[str, str, str]
-"""Topic, name, and the path that it is true of ('': of all)."""
+"""Topic, name, and the path that it belongs to ('': all paths)."""
 
 
-def _tried(runs: Iterable[Run]) -> set[str]:
-    return {str(step.get("path")) for run in runs for step in run.steps}
-
-
-def _facts(runs: Iterable[Run], paths: Collection[str]) -> dict[Fact, list[str]]:
-    """The values seen on this side."""
-    found: dict[Fact, list[str]] = {}
-    for run in runs:
-        if not (run.entries or run.failures):
-            continue
-        for fact, value in _of_run(run):
-            if fact[2] and fact[2] not in paths:
-                continue
-            values = found.setdefault(fact, [])
-            if value not in values:
-                values.append(value)
-    return {fact: sorted(values) for fact, values in found.items()}
+def _facts(runs: Iterable[Run], paths: Collection[str]) -> dict[Fact, str]:
+    """Values seen on this side."""
+    measured = [run for run in runs if run.entries or run.failures]
+    found = grouped((fact, value) for run in measured for fact, value in _of_run(run))
+    return {
+        fact: " | ".join(sorted(set(values))) for fact, values in found.items() if fact[2] in ("", *paths)
+    }
 
 
 def _of_run(run: Run) -> Iterator[tuple[Fact, str]]:
-    environment = _dict(run.head.get("environment"))
+    environment, plan = record(run.head.get("environment")), record(run.head.get("plan"))
     yield from _of_machine(environment)
-    for name, value in _dict(environment.get("variables")).items():
-        if not OF_ONE_JOB.search(name):
-            yield ("variable", name, ""), str(value)
-    for name, value in _dict(environment.get("packages")).items():
+    yield from _variables(environment, "")
+    for name, value in record(environment.get("packages")).items():
         yield ("package", name, ""), str(value)
-    plan = _dict(run.head.get("plan"))
     for name in HOW:
         if name in plan:
             yield ("asked", f"asked for: {name.replace('_', ' ')}", ""), _words(plan[name])
     if run.head.get("wirespeed"):
         yield ("wirespeed", "wirespeed", ""), str(run.head["wirespeed"])
     for step in run.steps:
-        yield from _of_step(step)
+        yield from _of_step(step, str(step.get("path")))
+
+
+def _variables(found: Record, path: str) -> Iterator[tuple[Fact, str]]:
+    for name, value in record(found.get("variables")).items():
+        if not OF_ONE_JOB.search(name):
+            yield ("variable", name, path), str(value)
 
 
 def _of_machine(environment: Record) -> Iterator[tuple[Fact, str]]:
@@ -105,32 +101,29 @@ def _of_machine(environment: Record) -> Iterator[tuple[Fact, str]]:
             yield (name, name, ""), str(environment[name])
     if environment.get("cpu"):
         yield ("CPU", "CPU", ""), cpu_line({"cpu": environment["cpu"]})
-    devices = [one for one in environment.get("devices") or () if isinstance(one, dict)]
+    devices = records(environment.get("devices"))
     if "devices" in environment:
         yield ("GPU", "GPUs", ""), "; ".join(devices_lines(devices)) or "none"
-    for driver in dict.fromkeys(str(one["driver"]) for one in devices if one.get("driver")):
-        yield ("driver", "driver", ""), driver
+    for device in devices:
+        if device.get("driver"):
+            yield ("driver", "driver", ""), str(device["driver"])
 
 
-def _of_step(step: Record) -> Iterator[tuple[Fact, str]]:
-    path = str(step.get("path"))
+def _of_step(step: Record, path: str) -> Iterator[tuple[Fact, str]]:
     if isinstance(step.get("mpi"), dict):
         yield ("MPI", "MPI", path), mpi_title(step["mpi"])
     if step.get("launcher"):
         yield ("MPI", "launcher", path), str(step["launcher"])
-    for name, value in _dict(step.get("variables")).items():
-        if not OF_ONE_JOB.search(name):
-            yield ("variable", name, path), str(value)
-    for name, value in _dict(step.get("details")).items():
+    yield from _variables(step, path)
+    for name, value in record(step.get("details")).items():
         if isinstance(value, (str, int)):
             yield ("asked", f"chosen: {name}", path), str(value)
-    for rank in step.get("ranks") or ():
-        if isinstance(rank, dict):
-            yield ("rank", f"rank {rank.get('rank')}", path), _place(rank)
+    for rank in records(step.get("ranks")):
+        yield ("rank", f"rank {rank.get('rank')}", path), _placement(rank)
 
 
-def _place(rank: Record) -> str:
-    """Host, processors and which very GPU."""
+def _placement(rank: Record) -> str:
+    """Host, processors and which GPU."""
     words = [f"on {rank.get('host')}", f"CPUs {rank.get('cpus')}"]
     device = rank.get("device")
     if isinstance(device, dict):
@@ -146,13 +139,5 @@ def _words(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def _joined(values: Sequence[str] | None) -> str:
-    return " | ".join(values) if values else NOTHING
-
-
 def _short(text: str) -> str:
     return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 3]}..."
-
-
-def _dict(value: Any) -> Record:
-    return value if isinstance(value, dict) else {}

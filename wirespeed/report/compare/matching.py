@@ -1,22 +1,23 @@
-"""Two sides of a comparison: their runs' figures, and which figure of one belongs to which of the other."""
+"""Two sides of a comparison: their figures, and which figure of one side belongs to which of the other."""
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from wirespeed.results.coerce import record
 from wirespeed.results.runs import CONDITIONS, Entry, Failure, Run
 
 WHAT = ("pattern", "options", "beside", "ranks", "test")
-"""Conditions without which figures are not of the same thing."""
+"""Conditions that have to be equal for two figures to measure the same thing."""
 HOW = tuple(name for name in CONDITIONS if name not in WHAT)
-"""Conditions that may be the very difference to look at: another MPI, other hosts, another pair of GPUs."""
-
+"""Conditions that may themselves be compared: another MPI, other hosts, another pair of GPUs."""
 
 NO_FAILURE = ("interrupted",)
-"""What says nothing of the path."""
+"""Kinds of failure that say nothing about the path."""
 
 
 @dataclass(frozen=True, order=True)
@@ -27,38 +28,43 @@ class Key:
     path: str
     bytes: int
     what: str = ""
-    """The other conditions of WHAT, as JSON."""
+    """Other conditions of WHAT, as JSON."""
     words: str = ""
-    """The pattern's options that are not the usual ones: 'group 4'."""
+    """Options of the pattern that differ from the defaults: 'group 4'."""
+
+    @property
+    def title(self) -> str:
+        """'pingpong aware', with the pattern's options where they differ from the defaults."""
+        return f"{self.pattern} {self.path}" + (f" ({self.words})" if self.words else "")
 
     @property
     def series(self) -> Key:
-        """The same at every size."""
+        """This key without its size: the same for a whole curve."""
         return Key(self.pattern, self.path, 0, self.what, self.words)
 
 
 @dataclass
-class Figures:
-    """One key's figures on one side, under one set of HOW: each launch gave one."""
+class LaunchFigures:
+    """LaunchFigures of one key on one side, under one set of HOW: one figure per launch."""
 
     entries: list[Entry] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class Pair:
+@dataclass(frozen=True, eq=False)
+class FigurePair:
     """A key that both sides measured, or that one measured and the other failed at."""
 
     key: Key
-    old: Figures
-    new: Figures
+    old: LaunchFigures
+    new: LaunchFigures
 
 
 @dataclass(frozen=True)
 class Matched:
-    """What belongs together, and what stands alone."""
+    """LaunchFigures that belong together, and the keys that only one side has."""
 
-    pairs: list[Pair]
+    pairs: list[FigurePair]
     only_old: list[Key]
     only_new: list[Key]
 
@@ -74,33 +80,32 @@ def match(old: Sequence[Run], new: Sequence[Run]) -> Matched:
             together.append((mine.popitem()[1], theirs.popitem()[1]))
         for one, other in together:
             if one.entries or other.entries:
-                pairs.append(Pair(key, one, other))
+                pairs.append(FigurePair(key, one, other))
         only_old += [key for left in mine.values() if left.entries]
         only_new += [key for left in theirs.values() if left.entries]
     return Matched(pairs, list(dict.fromkeys(only_old)), list(dict.fromkeys(only_new)))
 
 
-def _figures(runs: Iterable[Run]) -> dict[Key, dict[str, Figures]]:
-    found: dict[Key, dict[str, Figures]] = {}
+def _figures(runs: Iterable[Run]) -> dict[Key, dict[str, LaunchFigures]]:
+    found: dict[Key, dict[str, LaunchFigures]] = defaultdict(lambda: defaultdict(LaunchFigures))
     for run in runs:
-        plan = run.head.get("plan")
-        plan = plan if isinstance(plan, dict) else {}
+        plan = record(run.head.get("plan"))
         how = _text({name: plan.get(name) for name in HOW})
         for entry in run.entries.values():
             key = _key(run, plan, entry.pattern, entry.path, entry.bytes)
-            found.setdefault(key, {}).setdefault(how, Figures()).entries.append(entry)
+            found[key][how].entries.append(entry)
         for failure in run.failures:
             if failure.what in NO_FAILURE:
                 continue
             for size in _sizes(plan, failure):
                 key = _key(run, plan, "", failure.path, size)
                 if (failure.path, size) not in run.entries:
-                    found.setdefault(key, {}).setdefault(how, Figures()).failures.append(failure)
+                    found[key][how].failures.append(failure)
     return found
 
 
 def _sizes(plan: dict[str, Any], failure: Failure) -> list[int]:
-    """What a failure leaves without a figure: one size, or all that were asked for."""
+    """Sizes that a failure leaves without a figure: one, or all that were asked for."""
     if not failure.whole_path and failure.bytes is not None:
         return [failure.bytes]
     return [size for size in plan.get("sizes") or () if isinstance(size, int)]
@@ -108,15 +113,15 @@ def _sizes(plan: dict[str, Any], failure: Failure) -> list[int]:
 
 def _key(run: Run, plan: dict[str, Any], pattern: str, path: str, size: int) -> Key:
     pattern = pattern or str(plan.get("pattern") or "")
-    words = [*run.given_options, *([f"beside {run.beside}"] if run.beside else [])]
+    words = [*run.given_options, *([f"while running {run.beside}"] if run.beside else [])]
     if plan.get("ranks") not in (None, 0, 2):
         words.append(f"{plan['ranks']} rank{'s' if plan['ranks'] != 1 else ''}")
-    # Of the pattern's options those that are not the usual ones: older files do not have every one of them.
+    # Only options that differ from the defaults: older files do not have every option.
     what = {"options": run.given_options, **{name: plan.get(name) for name in WHAT[2:]}}
     return Key(pattern, path, size, _text(what), ", ".join(words))
 
 
 def _text(conditions: dict[str, Any]) -> str:
-    """As one text; what is not given is the same as what an older file does not have."""
+    """Conditions as JSON; one that is not given equals one that an older file does not have."""
     given = {name: value for name, value in conditions.items() if value not in (None, [], (), "")}
     return json.dumps(given, sort_keys=True, default=str)

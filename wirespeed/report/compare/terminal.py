@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from wirespeed.report.compare.comparison import Comparison
 from wirespeed.report.compare.environment import Difference
-from wirespeed.report.compare.matching import Key
-from wirespeed.report.compare.verdicts import (
-    BETTER,
-    FAILING,
-    GAINED,
-    HARM,
-    LOST,
-    SAME,
-    UNSURE,
-    WORSE,
-    Verdict,
-)
+from wirespeed.report.compare.verdicts import BETTER, SAME, SAYS, WORSE, FigureVerdict
 from wirespeed.report.facts import figures
-from wirespeed.report.terminal.size_table import GAP, add_columns, fits, new_table
+from wirespeed.report.grouping import grouped
+from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.statistics.comparison import FALSE_ALARMS
 from wirespeed.units import format_rate, format_seconds, format_size
@@ -32,57 +20,13 @@ from wirespeed.units import format_rate, format_seconds, format_size
 MOST_ROWS = 20
 MOST_OF_A_TOPIC = 6
 ENOUGH_LAUNCHES = 3
-STYLE = {
-    LOST: "bold red",
-    FAILING: "bold red",
-    WORSE: "red",
-    BETTER: "green",
-    GAINED: "green",
-    UNSURE: "yellow",
-    SAME: "dim",
-}
-SAYS = {
-    LOST: "no figure any more",
-    FAILING: "fails at times",
-    WORSE: "worse",
-    UNSURE: "cannot tell",
-    SAME: "no change seen",
-    BETTER: "better",
-    GAINED: "a figure now",
-}
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """All that there is to say about two sides."""
-
-    old: str
-    new: str
-    verdicts: list[Verdict]
-    """The most harmful first."""
-    differences: list[Difference] = field(default_factory=list)
-    only_old: list[Key] = field(default_factory=list)
-    only_new: list[Key] = field(default_factory=list)
-    spread: float = 0.0
-    notes: tuple[str, ...] = ()
-
-    @property
-    def harmful(self) -> bool:
-        return any(verdict.harmful for verdict in self.verdicts)
-
-    @property
-    def launches(self) -> tuple[int, int]:
-        """The fewest on each side."""
-        counts = [verdict.change.launches for verdict in self.verdicts if verdict.change]
-        return min((old for old, _ in counts), default=0), min((new for _, new in counts), default=0)
 
 
 def print_comparison(console: Console, comparison: Comparison, *, everything: bool = False) -> None:
     """Causes first, then paths, then figures, the worst first."""
-    title = Text("old ", style="dim") + Text(comparison.old) + Text("   new ", style="dim")
-    say(console, title + Text(comparison.new))
+    say(console, Text.assemble(("old ", "dim"), comparison.old, ("   new ", "dim"), comparison.new))
     for note in comparison.notes:
-        say(console, Text(note, style="dim"))
+        say(console, note, "dim")
     if not comparison.notes:
         _print_differences(console, comparison.differences)
     console.print()
@@ -92,138 +36,116 @@ def print_comparison(console: Console, comparison: Comparison, *, everything: bo
     if rows:
         console.print()
         shown = rows[: None if everything else MOST_ROWS]
-        wide = _table(shown, rates=True)
-        table = wide if fits(console, wide) else _table(shown, rates=False)
-        console.print(table, crop=False, no_wrap=True)
+        console.print(_table(shown).fit(console.width), crop=False)
     if not everything and len(rows) > MOST_ROWS:
-        say(console, Text(f"{len(rows) - MOST_ROWS} more with --all", style="dim"))
+        say(console, f"{len(rows) - MOST_ROWS} more with --all", "dim")
     for text in _failures(rows):
-        say(console, Text(text, style="dim"))
+        say(console, text, "dim")
     console.print()
     for text in _alone(comparison):
-        say(console, Text(text, style="yellow"))
+        say(console, text, "yellow")
     for text in legend(comparison):
-        say(console, Text(text, style="dim"))
+        say(console, text, "dim")
 
 
 def _print_differences(console: Console, found: Sequence[Difference]) -> None:
     console.print()
     if not found:
-        say(console, Text("Nothing that is on record differs besides the figures."))
+        say(console, "Nothing that is on record differs besides the figures.")
         return
     console.print(Text("What differs besides the figures", style="bold"))
     for topic in dict.fromkeys(one.topic for one in found):
         lines = [one.text for one in found if one.topic == topic]
         for line in lines[:MOST_OF_A_TOPIC]:
-            say(console, Text(line), indent=4)
+            say(console, line, indent=4)
         if len(lines) > MOST_OF_A_TOPIC:
-            say(console, Text(f"{len(lines) - MOST_OF_A_TOPIC} more of this kind: --format json has them"))
+            say(console, f"{len(lines) - MOST_OF_A_TOPIC} more of this kind: --format json has them")
 
 
-def summary(verdicts: Sequence[Verdict]) -> list[Text]:
-    """A line for each path: 'aware: 15 of 28 sizes worse, 64 KiB to 1 GiB, at most x 1.09'."""
-    curves: dict[Key, list[Verdict]] = {}
-    for verdict in sorted(verdicts, key=lambda one: one.key):
-        curves.setdefault(verdict.key.series, []).append(verdict)
+def summary(verdicts: Sequence[FigureVerdict]) -> list[Text]:
+    """A line for each path: 'aware: worse at 15 of 28 sizes, 64 KiB to 1 GiB, time up to x 1.09'."""
     lines = []
-    for key, found in curves.items():
-        line = Text(f"{series_name(key)}: ", style="bold")
-        parts = []
-        for what in HARM:
-            these = [one for one in found if one.what == what]
-            if these:
-                parts.append(Text(_counted(what, these, len(found)), style=STYLE[what]))
-        lines.append(line + Text("; ").join(parts))
+    ordered = sorted(verdicts, key=lambda one: one.key)
+    for key, found in grouped((one.key.series, one) for one in ordered).items():
+        alike = [(what, these) for what in SAYS if (these := [one for one in found if one.what == what])]
+        parts = [Text(_counted(these, len(found)), SAYS[what][1]) for what, these in alike]
+        lines.append(Text(f"{key.title}: ", style="bold") + Text("; ").join(parts))
     return lines
 
 
-def _counted(what: str, these: Sequence[Verdict], all_sizes: int) -> str:
-    sizes = [one.key.bytes for one in these]
+def _counted(these: Sequence[FigureVerdict], all_sizes: int) -> str:
+    what, sizes = these[0].what, size_range([one.key.bytes for one in these])
     if len(these) == all_sizes:
-        text = f"{SAYS[what]} at {'all ' if all_sizes > 1 else ''}{size_range(sizes)}"
+        text = f"{SAYS[what][0]} at {'all ' if all_sizes > 1 else ''}{sizes}"
     else:
-        text = f"{SAYS[what]} at {len(these)} of {all_sizes} sizes, {size_range(sizes)}"
+        text = f"{SAYS[what][0]} at {len(these)} of {all_sizes} sizes, {sizes}"
     ratios = [one.change.ratio for one in these if one.change]
-    if what in (WORSE, BETTER) and ratios:
-        end = max(ratios) if what == WORSE else min(ratios)
-        text += f", time up to x {factor(end)}" if what == WORSE else f", time down to x {factor(end)}"
+    if what == WORSE and ratios:
+        text += f", time up to x {factor(max(ratios))}"
+    elif what == BETTER and ratios:
+        text += f", time down to x {factor(min(ratios))}"
     return text
 
 
 def size_range(sizes: Sequence[int]) -> str:
     """'8 B', '8 B to 1 GiB'."""
-    first, last = min(sizes), max(sizes)
-    return format_size(first) if first == last else f"{format_size(first)} to {format_size(last)}"
-
-
-def series_name(key: Key) -> str:
-    """'pingpong aware', with the pattern's options where they are not the usual ones."""
-    return f"{key.pattern} {key.path}" + (f" ({key.words})" if key.words else "")
+    return " to ".join(map(format_size, dict.fromkeys((min(sizes), max(sizes)))))
 
 
 def factor(ratio: float) -> str:
     """Two digits of what differs from 1: '1.052', '1.4', '0.948'."""
-    off = abs(ratio - 1)
-    digits = 3 if off < 0.1 else 2
-    return f"{ratio:.{digits}f}"
+    return f"{ratio:.{3 if abs(ratio - 1) < 0.1 else 2}f}"
 
 
-def _table(rows: Iterable[Verdict], *, rates: bool) -> Table:
-    table = new_table()
-    rate = ["GB/s"] if rates else []
-    heads = [f"{GAP}size", f"{GAP}old", *rate, f"{GAP}new", *rate, f"{GAP}time x", f"{GAP}95 %"]
-    table.add_column("", no_wrap=True)
-    add_columns(table, heads)
-    table.add_column(f"{GAP}verdict", no_wrap=True)
-    for one in rows:
-        interval = ratio = Text("-", style="dim")
-        if one.change:
-            low, high = one.change.interval()
-            interval = Text(f"{GAP}{factor(low)} to {factor(high)}", style="dim")
-            ratio = Text(factor(one.change.ratio), style=STYLE[one.what])
-        table.add_row(
-            Text(series_name(one.key)),
-            Text(f"{GAP}{format_size(one.key.bytes)}"),
-            *_figure(one.old_s, one.amount, rates=rates),
-            *_figure(one.new_s, one.amount, rates=rates),
-            ratio,
-            interval,
-            Text(GAP + SAYS[one.what], style=STYLE[one.what]),
-        )
-    return table
+def _table(rows: Sequence[FigureVerdict]) -> Table[FigureVerdict]:
+    def time(seconds: float | None) -> str | None:
+        return None if seconds is None else format_seconds(seconds)
+
+    def rate(one: FigureVerdict, seconds: float | None) -> str | None:
+        return None if seconds is None else format_rate(one.amount / seconds) if one.amount else ""
+
+    def ratio(one: FigureVerdict) -> Text | None:
+        return Text(factor(one.change.ratio), SAYS[one.what][1]) if one.change else None
+
+    def interval(one: FigureVerdict) -> str | None:
+        return " to ".join(map(factor, one.change.interval())) if one.change else None
+
+    return table(
+        [
+            Column("", lambda one: one.key.title, left=True),
+            Column("size", lambda one: format_size(one.key.bytes), gap=4),
+            Column("old", lambda one: time(one.old_s), gap=4),
+            Column("GB/s", lambda one: rate(one, one.old_s), gap=3, drop=2),
+            Column("new", lambda one: time(one.new_s), gap=4),
+            Column("GB/s", lambda one: rate(one, one.new_s), gap=3, drop=2),
+            Column("time x", ratio, gap=4),
+            Column("95 %", interval, style="dim", gap=4, drop=1),
+            Column("verdict", lambda one: Text(*SAYS[one.what]), gap=4, left=True),
+        ],
+        rows,
+    )
 
 
-def _figure(seconds: float | None, amount: int, *, rates: bool) -> list[Text]:
-    """The cells of one side."""
-    if seconds is None:
-        return [Text("-", style="dim")] * (2 if rates else 1)
-    rate = f"  {format_rate(amount / seconds)}" if amount else ""
-    return [Text(f"{GAP}{format_seconds(seconds)}"), *([Text(rate)] if rates else [])]
-
-
-def _failures(rows: Iterable[Verdict]) -> list[str]:
-    """What went wrong, once for all the sizes that it cost."""
-    found: dict[tuple[str, str], list[int]] = {}
-    for one in rows:
-        if one.failure:
-            found.setdefault((one.key.path, figures.failure_text(one.failure)), []).append(one.key.bytes)
+def _failures(rows: Iterable[FigureVerdict]) -> list[str]:
+    """Failures, each once for all sizes that it left without a figure."""
+    found = grouped(
+        ((one.key.path, figures.failure_text(one.failure)), one.key.bytes) for one in rows if one.failure
+    )
     return [f"{path} at {size_range(sizes)}: {text}" for (path, text), sizes in found.items()]
 
 
 def _alone(comparison: Comparison) -> list[str]:
     lines = []
     for side, keys in (("old", comparison.only_old), ("new", comparison.only_new)):
-        curves: dict[Key, list[int]] = {}
-        for key in keys:
-            curves.setdefault(key.series, []).append(key.bytes)
-        what = [f"{series_name(series)} at {size_range(sizes)}" for series, sizes in curves.items()]
+        curves = grouped((key.series, key.bytes) for key in keys)
+        what = [f"{series.title} at {size_range(sizes)}" for series, sizes in curves.items()]
         if what:
             lines.append(f"Only in {side}, so not compared: {'; '.join(what)}")
     return lines
 
 
 def legend(comparison: Comparison) -> list[str]:
-    """How the verdicts came about."""
+    """How the verdicts were reached."""
     old, new = comparison.launches
     if not (old and new):
         return []
@@ -234,16 +156,12 @@ def legend(comparison: Comparison) -> list[str]:
         "(Benjamini-Hochberg)",
     ]
     if min(old, new) < ENOUGH_LAUNCHES:
-        least = math.expm1(smallest(comparison.verdicts))
+        changes = [one.change for one in comparison.verdicts if one.change]
+        least = min((one.interval()[1] / one.ratio for one in changes), default=1.0) - 1
         lines.append(
-            f"with so few launches they are taken to differ by {figures.percent(comparison.spread)} "
-            f"(--spread) by themselves: no change of a single figure below {figures.percent(least)} "
-            f"can be told; {ENOUGH_LAUNCHES} launches a side or more tell more: 'wirespeed watch' makes them"
+            f"with so few launches they are assumed to differ by {figures.percent(comparison.spread)} "
+            f"(--spread) by themselves, so that no change of a single figure below {figures.percent(least)} "
+            f"can be seen; with {ENOUGH_LAUNCHES} launches per side or more, smaller changes can be seen: "
+            "'wirespeed watch' makes them"
         )
     return lines
-
-
-def smallest(verdicts: Sequence[Verdict]) -> float:
-    """The logarithm of the least change that the surest figure could show."""
-    halves = [math.log(one.change.interval()[1]) - one.change.log_ratio for one in verdicts if one.change]
-    return min(halves, default=0.0)

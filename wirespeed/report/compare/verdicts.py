@@ -1,4 +1,4 @@
-"""What became of each figure: worse, better, the same, lost; the worst first."""
+"""What became of each figure: worse, better, the same, lost; the most harmful first."""
 
 from __future__ import annotations
 
@@ -6,29 +6,39 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wirespeed.report.compare.matching import Figures, Key, Matched, Pair
+from wirespeed.report.compare.matching import FigurePair, Key, LaunchFigures, Matched
+from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Entry, Failure
 from wirespeed.statistics import comparison
 from wirespeed.statistics.comparison import SPREAD, Change, Launch
 
 LOST, FAILING, WORSE, BETTER = "lost", "failing", "worse", "better"
 GAINED, SAME, UNSURE = "gained", "same", "unsure"
-HARM = (LOST, FAILING, WORSE, UNSURE, SAME, BETTER, GAINED)
-"""The most harmful first. Lost: no figure any more; failing: none in some launches, where all gave one."""
+SAYS = {
+    LOST: ("no figure any more", "bold red"),
+    FAILING: ("fails at times", "bold red"),
+    WORSE: ("worse", "red"),
+    UNSURE: ("cannot tell", "yellow"),
+    SAME: ("no change seen", "dim"),
+    BETTER: ("better", "green"),
+    GAINED: ("a figure now", "green"),
+}
+"""Words and style of each verdict, the most harmful first. Failing: only some launches give a figure now."""
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """One key's."""
+class FigureVerdict:
+    """What became of one figure."""
 
     key: Key
     what: str
+    """One of SAYS."""
     change: Change | None = None
     old_s: float | None = None
-    """Seconds: the launches' medians, their geometric mean."""
+    """Geometric mean of the launches' medians, in seconds."""
     new_s: float | None = None
     amount: int = 0
-    """Bytes whose rate is meant."""
+    """Bytes used for the bandwidth."""
     failure: Failure | None = None
 
     @property
@@ -37,72 +47,66 @@ class Verdict:
 
     @property
     def harm(self) -> tuple[int, float, Key]:
-        """To sort by, the most harmful first."""
-        return HARM.index(self.what), -(self.change.log_ratio if self.change else 0.0), self.key
+        """A key to sort by, the most harmful first."""
+        return list(SAYS).index(self.what), -(self.change.log_ratio if self.change else 0.0), self.key
 
 
 def launch(entry: Entry) -> Launch:
-    """The figure of one launch."""
+    """The figure of one launch, as comparisons need it."""
     if entry.precision is None:
         return Launch(entry.seconds, None, None)
     return Launch(entry.seconds, entry.low, entry.high)
 
 
-def judge(
+def figure_verdicts(
     matched: Matched,
     spread: float = SPREAD,
     least: float = 0.0,
     *,
     alike: bool = True,
     false_alarms: float = comparison.FALSE_ALARMS,
-) -> list[Verdict]:
+) -> list[FigureVerdict]:
     """A verdict for each pair. `least`: changes of the time up to this share count as none.
 
-    `alike`: a jagged change from size to size is noise, rather than the nature of two different machines.
-    `false_alarms`: how often anything at all may be named where nothing has changed.
+    `alike`: both sides are the same kind of machine, so that changes which jump from size to size are noise.
+    `false_alarms`: the probability that any figure is named where nothing has changed.
     """
-    curves: dict[Key, list[Pair]] = {}
+    both = [pair for pair in matched.pairs if pair.old.entries and pair.new.entries]
+    changes: dict[FigurePair, Change | None] = {}
+    for curve in grouped((pair.key.series, pair) for pair in both).values():
+        changes |= zip(curve, _changes(curve, spread, alike=alike), strict=True)
+    known = [(pair, change) for pair, change in changes.items() if change]
+    convincing = comparison.convincing([change.p for _, change in known], false_alarms)
+    real = {pair for (pair, _), is_real in zip(known, convincing, strict=True) if is_real}
+    found = []
     for pair in matched.pairs:
-        if pair.old.entries and pair.new.entries:
-            curves.setdefault(pair.key.series, []).append(pair)
-    compared = [pair for curve in curves.values() for pair in curve]
-    changes = [change for curve in curves.values() for change in _changes(curve, spread, alike=alike)]
-    known = [change for change in changes if change]
-    real = iter(comparison.convincing([change.p for change in known], false_alarms))
-    found = [
-        _verdict(pair.key, pair.old, pair.new, change, bool(change and next(real)), least)
-        for pair, change in zip(compared, changes, strict=True)
-    ]
-    for pair in matched.pairs:
-        if not (pair.old.entries and pair.new.entries):
-            found.append(_one_sided(pair))
+        change = changes.get(pair)
+        if pair not in changes:
+            what = LOST if pair.old.entries else GAINED
+        elif change is None:
+            what = UNSURE
+        elif pair not in real or abs(change.log_ratio) <= math.log1p(least):
+            what = SAME
+        else:
+            what = WORSE if change.log_ratio > 0 else BETTER
+        found.append(_verdict(pair, what, change))
     return sorted(found, key=lambda verdict: verdict.harm)
 
 
-def _one_sided(pair: Pair) -> Verdict:
-    """Of a figure that one side has, where the other failed."""
+def _verdict(pair: FigurePair, what: str, change: Change | None) -> FigureVerdict:
     old, new = pair.old, pair.new
-    if old.entries:
-        amount = old.entries[-1].amount
-        return Verdict(pair.key, LOST, old_s=typical(old.entries), amount=amount, failure=new.failures[-1])
-    amount = new.entries[-1].amount
-    return Verdict(pair.key, GAINED, new_s=typical(new.entries), amount=amount, failure=old.failures[-1])
+    failure = None
+    if what == GAINED:
+        failure = old.failures[-1]
+    elif new.failures and (what == LOST or not old.failures):
+        failure = new.failures[-1]
+        what = LOST if what == LOST else FAILING
+    amount = (new.entries or old.entries)[-1].amount
+    return FigureVerdict(pair.key, what, change, _mean(old), _mean(new), amount, failure)
 
 
-def _verdict(
-    key: Key, old: Figures, new: Figures, change: Change | None, real: bool, least: float
-) -> Verdict:
-    if change is None:
-        what = UNSURE
-    elif not real or abs(change.log_ratio) <= math.log1p(least):
-        what = SAME
-    else:
-        what = WORSE if change.log_ratio > 0 else BETTER
-    failure = new.failures[-1] if new.failures and not old.failures else None
-    amount = new.entries[-1].amount
-    return Verdict(
-        key, FAILING if failure else what, change, typical(old.entries), typical(new.entries), amount, failure
-    )
+def _mean(figures: LaunchFigures) -> float | None:
+    return typical(figures.entries) if figures.entries else None
 
 
 def typical(entries: Sequence[Entry]) -> float:
@@ -110,8 +114,8 @@ def typical(entries: Sequence[Entry]) -> float:
     return math.exp(math.fsum(math.log(entry.seconds) for entry in entries) / len(entries))
 
 
-def _changes(curve: Sequence[Pair], spread: float, *, alike: bool) -> list[Change | None]:
-    """Those of one path, at all sizes: what its figures have in common says how far to trust each."""
+def _changes(curve: Sequence[FigurePair], spread: float, *, alike: bool) -> list[Change | None]:
+    """Changes of one path at all sizes: how its figures scatter shows how far each can be trusted."""
     sides = [([*map(launch, pair.old.entries)], [*map(launch, pair.new.entries)]) for pair in curve]
     spread *= comparison.unrest(sides, spread)
     changes = [comparison.change(old, new, spread) for old, new in sides]

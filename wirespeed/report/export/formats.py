@@ -6,12 +6,18 @@ import json
 from collections.abc import Callable, Sequence
 from typing import IO
 
+from wirespeed.report.export.osu import to_osu
+from wirespeed.report.export.prometheus import to_prometheus
+from wirespeed.report.export.reframe import to_reframe
+from wirespeed.report.export.tutorial import tutorial
 from wirespeed.results.runs import Run
 
 Writer = Callable[[Sequence[Run], IO[str], "str | None"], None]
 
 
 def _table(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
+    from wirespeed.report.systems.published_curves import load_system, print_against
+    from wirespeed.report.terminal.contention import print_ratios
     from wirespeed.report.terminal.run_summary import make_console, print_run
 
     console = make_console(stream)
@@ -21,64 +27,37 @@ def _table(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
             console.rule(style="dim")
         print_run(console, run)
         if run.beside and number and runs[number - 1].entries:
-            from wirespeed.report.terminal.contention import print_ratios
-
             print_ratios(console, runs[number - 1], run, run.beside)
         if against and run.published:
-            from wirespeed.report.systems.published_curves import load_system, print_against
-
             print_against(console, run, load_system(against))
 
 
-def _json(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
+def _json(runs: Sequence[Run]) -> str:
     records = [record for run in runs for record in run.records]
     lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
-    _write(stream, f"[\n{lines}\n]\n" if lines else "[]\n")
+    return f"[\n{lines}\n]\n" if lines else "[]\n"
 
 
-def _csv(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
+def _csv(runs: Sequence[Run]) -> str:
     from wirespeed.results.export import to_csv
 
-    entries = [record for run in runs for record in run.records if record.get("kind") == "entry"]
-    _write(stream, to_csv(entries))
+    return to_csv([record for run in runs for record in run.records if record.get("kind") == "entry"])
 
 
-def _tutorial(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
-    from wirespeed.report.export.tutorial import tutorial
+def _text(text_of: Callable[[Sequence[Run]], str]) -> Writer:
+    def write(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
+        # Line by line: with PYTHONUNBUFFERED, Python drops the rest of a long text when a write falls short.
+        stream.writelines(text_of(runs).splitlines(keepends=True))
 
-    text = tutorial(runs)
-    _write(stream, f"{text}\n" if text else "")
-
-
-def _prometheus(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
-    from wirespeed.report.export.prometheus import to_prometheus
-
-    _write(stream, to_prometheus(runs))
-
-
-def _osu(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
-    from wirespeed.report.export.osu import to_osu
-
-    _write(stream, to_osu(runs))
-
-
-def _reframe(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
-    from wirespeed.report.export.reframe import to_reframe
-
-    _write(stream, to_reframe(runs))
-
-
-def _write(stream: IO[str], text: str) -> None:
-    """Line by line: with PYTHONUNBUFFERED, Python drops the rest of a long text when a write falls short."""
-    stream.writelines(text.splitlines(keepends=True))
+    return write
 
 
 FORMATS: dict[str, Writer] = {
     "table": _table,
-    "json": _json,
-    "csv": _csv,
-    "tutorial": _tutorial,
-    "osu": _osu,
-    "prometheus": _prometheus,
-    "reframe": _reframe,
+    "json": _text(_json),
+    "csv": _text(_csv),
+    "tutorial": _text(tutorial),
+    "osu": _text(to_osu),
+    "prometheus": _text(to_prometheus),
+    "reframe": _text(to_reframe),
 }

@@ -1,9 +1,10 @@
-"""What other programs' formats need of a run: each figure once, and the conditions that tell runs apart."""
+"""What other programs' formats need from a run: each figure once, and what distinguishes runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from wirespeed.results.coerce import record
 from wirespeed.results.runs import Entry, Failure, Run
 
 USUAL_RANKS = 2
@@ -18,7 +19,7 @@ def figures(runs: Sequence[Run]) -> Iterator[tuple[Run, Entry]]:
 
 
 def failures(runs: Sequence[Run]) -> Iterator[tuple[Run, Failure]]:
-    """What gave no figure in the end, but for what was cut short.
+    """Paths and sizes that gave no figure, without those that were interrupted.
 
     A path may fail under one MPI and be measured under another: then it has not failed.
     """
@@ -34,23 +35,19 @@ def failures(runs: Sequence[Run]) -> Iterator[tuple[Run, Failure]]:
 
 def host(run: Run) -> str:
     """The host that the run was started on."""
-    environment = run.head.get("environment")
-    return str(environment.get("host") or "") if isinstance(environment, dict) else ""
+    return str(record(run.head.get("environment")).get("host") or "")
 
 
 def pattern(run: Run, entry: Entry | None = None) -> str:
-    """What the entry says, or what was planned."""
-    plan = run.head.get("plan")
-    planned = str(plan.get("pattern") or "") if isinstance(plan, dict) else ""
-    return (entry.pattern if entry else "") or planned
+    """The pattern's name, from the entry or from the plan."""
+    return (entry.pattern if entry else "") or str(record(run.head.get("plan")).get("pattern") or "")
 
 
 def conditions(run: Run) -> str:
-    """What was not as usual, in one word without blanks: 'group=4,ranks=8'; '' if nothing was."""
+    """Conditions that differ from the defaults, as one word without blanks: 'group=4,ranks=8'."""
     from wirespeed.patterns import all_patterns
 
-    plan = run.head.get("plan")
-    plan = plan if isinstance(plan, dict) else {}
+    plan = record(run.head.get("plan"))
     kind = all_patterns().get(str(plan.get("pattern")))
     usual = {one.key: one.default for one in kind.options} if kind else {}
     found = {name: value for name, value in run.options.items() if value != usual.get(name)}
@@ -64,5 +61,5 @@ def conditions(run: Run) -> str:
 
 
 def one_way(entry: Entry) -> bool:
-    """Is its time what others call latency?"""
+    """Whether its time is what others call latency."""
     return entry.definition.startswith("one way")

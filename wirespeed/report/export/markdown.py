@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from operator import itemgetter
 
 from wirespeed.limits import Ceiling
 from wirespeed.report.facts import figures
@@ -16,8 +18,9 @@ from wirespeed.report.page.curves import limits, share
 from wirespeed.report.page.findings import findings
 from wirespeed.report.page.sources import Measured, Source, measured
 from wirespeed.report.page.verdict import verdicts
+from wirespeed.report.terminal.columns import Column, Row
 from wirespeed.results.coerce import text
-from wirespeed.results.runs import Entry, Run
+from wirespeed.results.runs import Run
 from wirespeed.units import format_rate, format_seconds, format_size
 
 MOST_ROWS = 200
@@ -45,11 +48,17 @@ def plain(value: object) -> str:
     return re.sub(r"([\\`*_{}\[\]<>#|~&!])", r"\\\1", text(value, 1000)).replace("\\<", "&lt;")
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1) -> str:
-    """A table whose first `left` columns are texts, the others figures."""
-    rule = ["---" if number < left else "---:" for number in range(len(heads))]
-    lines = [[plain(head) for head in heads], rule, *([plain(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def table(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> str:
+    """Columns and rows as Markdown."""
+    heads = [plain(column.head) for column in columns]
+    rule = ["---" if column.left else "---:" for column in columns]
+    cells = [[plain(column.cell(row) or "") for column in columns] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *cells))
+
+
+def _texts(*heads: str) -> list[Column[Sequence[str]]]:
+    """Columns of texts, for rows that are texts already."""
+    return [Column(head, itemgetter(number), left=True) for number, head in enumerate(heads)]
 
 
 def _verdict(sets: Sequence[Measured], sources: Sequence[Source]) -> Iterator[str]:
@@ -74,54 +83,47 @@ def _findings(sources: Sequence[Source]) -> Iterator[str]:
 
 def _run(one: Measured, *, alone: bool) -> Iterator[str]:
     yield f"## {plain(one.pattern)}" + ("" if alone else f": {plain(one.label)}")
-    for home in one.run.contested:
-        rows = [_span(span) for span in best.spans(one.run, home)]
-        if rows:
-            yield table([f"{home} data", "use", "time", "GB/s", "as fast"], rows, left=2)
+    for domain in one.run.contested:
+        if spans := best.spans(one.run, domain):
+            yield table(
+                [
+                    Column(f"{domain} data", _sizes, left=True),
+                    Column("use", lambda span: span.path, left=True),
+                    Column("time", lambda span: format_seconds(span.first.seconds)),
+                    Column("GB/s", lambda span: format_rate(span.last.rate) if span.last.amount else None),
+                    Column("as fast", lambda span: ", ".join(span.equals)),
+                ],
+                spans,
+            )
     if one.run.entries:
         yield from _figures(one)
     if witnessed := evidence.rows(one.run):
         rows = [(row.path, format_size(row.bytes), row.verdict, row.words, row.copies) for row in witnessed]
-        yield table(["path", "size", "verdict", "what the counters say", "copies"], rows, left=5)
+        yield table(_texts("path", "size", "verdict", "what the counters say", "copies"), rows)
     lines = [f"- **{plain(head)}**: {plain(line)}" for head, line, _ in failure_lines(one.run)]
     if lines:
         yield "\n".join(["What went wrong, or is not here:", "", *lines])
     described = about([one])[0]
-    yield table(["", ""], described.facts, left=2)
+    yield table(_texts("", ""), described.facts)
     if described.method:
         yield "\n".join(f"- {plain(line)}" for line in described.method)
 
 
-def _span(span: best.Span) -> tuple[str, ...]:
-    sizes = format_size(span.first.bytes)
-    if span.last is not span.first:
-        sizes += f" to {format_size(span.last.bytes)}"
-    rate = format_rate(span.last.rate) if span.last.amount else ""
-    return sizes, span.path, format_seconds(span.first.seconds), rate, ", ".join(span.equals)
+def _sizes(span: best.Span) -> str:
+    return " to ".join(map(format_size, dict.fromkeys((span.first.bytes, span.last.bytes))))
 
 
 def _figures(one: Measured) -> Iterator[str]:
     """A row a size: first each path's time and the price of switches, then bandwidths, of the limit."""
-    run = one.run
-    switched = pairs(run)
-    sizes = run.sizes[:MOST_ROWS]
-    rows = [
-        [
-            format_size(size),
-            *(_time(run, path, size) for path in run.paths),
-            *(_ratio(one, pair, size) for pair in switched),
-        ]
-        for size in sizes
-    ]
-    yield table([run.way, *run.paths, *(f"{pair.without} / {pair.path}" for pair in switched)], rows)
+    run, sizes = one.run, one.run.sizes[:MOST_ROWS]
+    columns: list[Column[int]] = [Column(run.way, format_size, left=True)]
+    columns += [Column(path, partial(_time, run, path)) for path in run.paths]
+    columns += [Column(f"{pair.without} / {pair.path}", partial(_ratio, run, pair)) for pair in pairs(run)]
+    yield table(columns, sizes)
     if any(entry.amount for entry in run.entries.values()):
-        caps = {path: run.ceiling(path) for path in run.paths}
-        rows = [
-            [format_size(size), *(_rate(run.entries.get((path, size)), caps[path]) for path in run.paths)]
-            for size in sizes
-            if size
-        ]
-        yield table(["GB/s (of limit)", *run.paths], rows)
+        columns = [Column("GB/s (of limit)", format_size, left=True)]
+        columns += [Column(path, partial(_rate, run, path, run.ceiling(path))) for path in run.paths]
+        yield table(columns, filter(None, sizes))
     if len(run.sizes) > MOST_ROWS:
         yield f"{len(run.sizes) - MOST_ROWS} more sizes are in {plain(one.file)}."
 
@@ -134,15 +136,16 @@ def _time(run: Run, path: str, size: int) -> str:
     return f"{mark(entry)} {format_seconds(entry.seconds)}".strip()
 
 
-def _rate(entry: Entry | None, limit: Ceiling | None) -> str:
+def _rate(run: Run, path: str, limit: Ceiling | None, size: int) -> str:
+    entry = run.entries.get((path, size))
     if entry is None or not entry.amount:
         return ""
     part = share(entry, limit)
     return format_rate(entry.rate) + (f" ({100 * part:.0f} %)" if part is not None else "")
 
 
-def _ratio(one: Measured, pair: Pair, size: int) -> str:
-    worth = pair.worth(one.run, size)
+def _ratio(run: Run, pair: Pair, size: int) -> str:
+    worth = pair.worth(run, size)
     return figures.ratio(worth.ratio) if worth else ""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.report.page import published
-from wirespeed.report.page.sources import Measured, Source, measured
+from wirespeed.report.page.sources import Source, measured
 from wirespeed.report.page.styles import LIGHT, Style, styles
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Entry
@@ -44,7 +44,7 @@ class Wanted:
     """Names; none: all that were measured."""
     kind: str = "both"
     against: str | None = None
-    """A system whose published curves are put beside ours."""
+    """A system whose published curves are drawn with ours."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def plot(sources: Sequence[Source], out: str, wanted: Wanted) -> None:
 
 
 def _curves(sources: Sequence[Source], wanted: Wanted) -> list[_Curve]:
-    """Those of the first run's pattern: times of different patterns do not belong into one figure."""
+    """Those of the first run's pattern: times of different patterns do not belong in one figure."""
     sets = [one for one in measured(sources) if one.run.entries]
     if not sets:
         raise WirespeedError("there is no figure in these files to plot", ExitCode.CANNOT_WRITE)
@@ -111,49 +111,32 @@ def _curves(sources: Sequence[Source], wanted: Wanted) -> list[_Curve]:
             f"--paths {missing[0]}: {sets[0].pattern} has no such path in these files; there are: "
             f"{', '.join(there)}"
         )
-    return [
-        _curve(one, path, several=len(chosen) > 1)
-        for one in chosen
-        for path in one.run.paths
-        if path in (wanted.paths or there)
-    ]
-
-
-def _curve(one: Measured, path: str, *, several: bool) -> _Curve:
-    entries = tuple(entry for entry in one.run.of_path(path) if entry.bytes)
-    limit = one.run.ceiling(path)
-    label = f"{path} ({one.label})" if several else path
-    return _Curve(
-        text(label, 80), path, one.number, entries, limit.rate if limit else None, text(one.run.way)
-    )
+    curves = []
+    drawn = [(one, path) for one in chosen for path in one.run.paths if path in (wanted.paths or there)]
+    for one, path in drawn:
+        entries = tuple(entry for entry in one.run.of_path(path) if entry.bytes)
+        limit = one.run.ceiling(path)
+        label = text(f"{path} ({one.label})" if len(chosen) > 1 else path, 80)
+        curves.append(
+            _Curve(label, path, one.number, entries, limit.rate if limit else None, text(one.run.way))
+        )
+    return curves
 
 
 def _draw(panel: Axes, kind: str, curve: _Curve, look: Style) -> None:
-    times = kind == "time"
+    def values(name: str) -> list[float]:
+        if kind == "time":
+            return [getattr(entry, name) * 1e6 for entry in curve.entries]
+        return [entry.amount / getattr(entry, name) / 1e9 for entry in curve.entries]
+
     sizes = [entry.bytes for entry in curve.entries]
-    middle = [entry.seconds * 1e6 if times else entry.rate / 1e9 for entry in curve.entries]
-    ends = [
-        (entry.low * 1e6, entry.high * 1e6)
-        if times
-        else (entry.amount / entry.high / 1e9, entry.amount / entry.low / 1e9)
-        for entry in curve.entries
-    ]
     colour = LIGHT[look.hue]
     dash: Any = (0, tuple(float(part) / 1.5 for part in look.dashes.split())) if look.dashes else "-"
-    marker = MARKERS[curve.number % len(MARKERS)]
+    marker: Any = {"marker": MARKERS[curve.number % len(MARKERS)], "markersize": 2.4}
     panel.plot(
-        sizes,
-        middle,
-        color=colour,
-        linestyle=dash,
-        linewidth=1.1,
-        marker=marker,
-        markersize=2.4,
-        label=curve.label,
+        sizes, values("seconds"), color=colour, linestyle=dash, linewidth=1.1, label=curve.label, **marker
     )
-    panel.fill_between(
-        sizes, [low for low, _ in ends], [high for _, high in ends], color=colour, alpha=0.18, linewidth=0
-    )
+    panel.fill_between(sizes, values("low"), values("high"), color=colour, alpha=0.18, linewidth=0)
 
 
 def _draw_published(panel: Axes, kind: str, curve: published.Curve, look: Style) -> None:
@@ -180,12 +163,6 @@ def _dress(panel: Axes, kind: str, curves: Sequence[_Curve]) -> None:
         return
     for limit in sorted({curve.limit for curve in curves if curve.limit}):
         panel.axhline(limit / 1e9, color="#b3261e", linestyle="--", linewidth=0.9)
-        panel.annotate(
-            f"limit {limit / 1e9:.3g} GB/s",
-            (0.01, limit / 1e9),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 2),
-            textcoords="offset points",
-            color="#b3261e",
-            fontsize=7,
-        )
+        place: Any = {"xycoords": ("axes fraction", "data"), "xytext": (0, 2), "textcoords": "offset points"}
+        text_of = f"limit {limit / 1e9:.3g} GB/s"
+        panel.annotate(text_of, (0.01, limit / 1e9), color="#b3261e", fontsize=7, **place)

@@ -5,9 +5,8 @@ The format: https://prometheus.io/docs/instrumenting/exposition_formats/#text-ba
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 
 from wirespeed.report.export.labels import conditions, failures, figures, host
@@ -17,24 +16,7 @@ from wirespeed.results.runs import Entry, Run
 Labels = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
-class Metric:
-    """One name, what it means, and how an entry gives its value (None: it has none)."""
-
-    name: str
-    help: str
-    value: Callable[[Run, Entry], float | None]
-
-
-def _known(entry: Entry, seconds: float) -> float | None:
-    return None if entry.precision is None else seconds
-
-
-def _rate(entry: Entry, seconds: float) -> float | None:
-    return entry.amount / seconds if entry.amount else None
-
-
-def _times(run: Run) -> dict[tuple[str, int], float]:
+def _when(run: Run) -> dict[tuple[str, int], float]:
     """When each figure was measured, as its record says; Unix time."""
     found = {}
     for record in run.records:
@@ -48,50 +30,38 @@ def _limit(run: Run, entry: Entry) -> float | None:
     return found.rate if found else None
 
 
-METRICS = (
-    Metric(
-        "wirespeed_time_seconds",
+METRICS: dict[str, tuple[str, Callable[[Run, Entry], float | None]]] = {
+    "time_seconds": (
         "Median time; of a ping-pong one way, else as the definition in the result file says.",
         lambda _, entry: entry.seconds,
     ),
-    Metric(
-        "wirespeed_time_low_seconds",
+    "time_low_seconds": (
         "Lower end of the median's 95 % interval.",
-        lambda _, entry: _known(entry, entry.low),
+        lambda _, entry: None if entry.precision is None else entry.low,
     ),
-    Metric(
-        "wirespeed_time_high_seconds",
+    "time_high_seconds": (
         "Upper end of the median's 95 % interval.",
-        lambda _, entry: _known(entry, entry.high),
+        lambda _, entry: None if entry.precision is None else entry.high,
     ),
-    Metric(
-        "wirespeed_bandwidth_bytes_per_second",
-        "Bytes over the median time.",
-        lambda _, entry: _rate(entry, entry.seconds),
-    ),
-    Metric("wirespeed_limit_bytes_per_second", "What the wires under this path can carry.", _limit),
-    Metric("wirespeed_samples", "Samples behind the median.", lambda _, entry: entry.samples),
-)
-WHEN, FAILED = "wirespeed_measured_timestamp_seconds", "wirespeed_failed"
+    "bandwidth_bytes_per_second": ("Bytes over the median time.", lambda _, entry: entry.rate or None),
+    "limit_bytes_per_second": ("What the wires under this path can carry.", _limit),
+    "samples": ("Samples behind the median.", lambda _, entry: entry.samples),
+}
+"""Name: what it means, and an entry's value, None where it has none."""
 
 
 def to_prometheus(runs: Sequence[Run]) -> str:
     """Every figure once: of several with the same labels the last one counts, as the collector demands."""
-    entries: dict[Labels, tuple[Run, Entry]] = {}
-    for run, entry in figures(runs):
-        labels = _labels(run, entry.pattern, entry.path, entry.memory, str(entry.bytes))
-        entries[labels] = (run, entry)
+    entries = {
+        _labels(run, entry.pattern, entry.path, entry.memory, str(entry.bytes)): (run, entry)
+        for run, entry in figures(runs)
+    }
     lines: list[str] = []
-    for metric in METRICS:
-        values = [(labels, metric.value(run, entry)) for labels, (run, entry) in entries.items()]
-        known = [(labels, value) for labels, value in values if value is not None]
-        lines += _family(metric.name, metric.help, known)
-    when = {id(run): _times(run) for run in runs}
-    times = [
-        (labels, when[id(run)].get((entry.path, entry.bytes))) for labels, (run, entry) in entries.items()
-    ]
-    known = [(labels, time) for labels, time in times if time is not None]
-    lines += _family(WHEN, "When it was measured, as Unix time.", known)
+    for name, (text, value) in METRICS.items():
+        lines += _family(name, text, {labels: value(*found) for labels, found in entries.items()})
+    when = {id(run): _when(run) for run in runs}
+    times = {labels: when[id(run)].get((entry.path, entry.bytes)) for labels, (run, entry) in entries.items()}
+    lines += _family("measured_timestamp_seconds", "When it was measured, as Unix time.", times)
     failed = {
         (
             *_labels(run, "", failure.path, "", "" if failure.bytes is None else str(failure.bytes)),
@@ -99,7 +69,7 @@ def to_prometheus(runs: Sequence[Run]) -> str:
         ): 1.0
         for run, failure in failures(runs)
     }
-    lines += _family(FAILED, "A path, or one size of it, that gave no figure.", failed.items())
+    lines += _family("failed", "A path, or one size of it, that gave no figure.", failed)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -114,17 +84,17 @@ def _labels(run: Run, pattern: str, path: str, memory: str, size: str) -> Labels
     )
 
 
-def _family(name: str, text: str, values: Iterable[tuple[Labels, float]]) -> list[str]:
-    lines = [f"{name}{{{_text(labels)}}} {_number(value)}" for labels, value in values]
+def _family(name: str, text: str, values: Mapping[Labels, float | None]) -> list[str]:
+    name = f"wirespeed_{name}"
+    lines = [
+        f"{name}{{{_text(labels)}}} {_number(value)}" for labels, value in values.items() if value is not None
+    ]
     return [f"# HELP {name} {text}", f"# TYPE {name} gauge", *lines] if lines else []
 
 
 def _text(labels: Labels) -> str:
-    return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels)
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    escapes = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+    return ",".join(f'{name}="{value.translate(escapes)}"' for name, value in labels)
 
 
 def _number(value: float) -> str:

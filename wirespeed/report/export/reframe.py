@@ -13,7 +13,7 @@ DIGITS = 9
 def to_reframe(runs: Sequence[Run]) -> str:
     """'wirespeed: pattern=pingpong path=aware memory=device bytes=8 latency_us=14.3 bandwidth_GBps=0.00056'.
 
-    Last come `options=` where they are not the usual ones, and `failed=` instead of figures.
+    `options=` comes last, where options differ from the defaults; `failed=` stands in place of figures.
     """
     return "".join(f"{line}\n" for line in _lines(runs))
 

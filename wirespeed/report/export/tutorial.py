@@ -23,4 +23,5 @@ def block(path: str, entries: Iterable[Entry]) -> str:
 
 def tutorial(runs: Iterable[Run]) -> str:
     """Every path of every run."""
-    return "\n\n".join(block(path, run.of_path(path)) for run in runs for path in run.paths)
+    blocks = [block(path, run.of_path(path)) for run in runs for path in run.paths]
+    return "\n\n".join(blocks) + "\n" * bool(blocks)

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from wirespeed.report.terminal.size_table import add_columns, fits, new_table
+from wirespeed.report.export.labels import host, pattern
+from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.results.coerce import record, records
 from wirespeed.results.runs import Run
-from wirespeed.systems.limits import (
-    Limit,
-    between_two,
-    of_figure,
-    out_of_group,
-    out_of_node,
-    staged,
-    to_host,
-)
+from wirespeed.systems.limits import Limit, between_two, of_figure, out_of_group, out_of_node, staged, to_host
 from wirespeed.systems.model import System
 from wirespeed.systems.published import Figure
 from wirespeed.units import format_rate, format_size
 
 
-class Sources:
-    """Where facts stand, as numbers with a list below."""
+class SourceList:
+    """Sources of facts, as numbers that refer to a list below."""
 
     def __init__(self) -> None:
         self._listed: list[str] = []
@@ -39,19 +33,14 @@ class Sources:
         return f" [{self._listed.index(source) + 1}]", "dim"
 
     def print_list(self, console: Console) -> None:
-        console.print()
-        _list(console, self._listed)
-
-
-def _list(console: Console, sources: Sequence[str]) -> None:
-    """One a line, whole: an address that a table broke could not be copied."""
-    for number, source in enumerate(sources, 1):
-        console.print(Text(f"[{number}] {source}", style="dim"), soft_wrap=True)
+        """One per line, whole: an address that a table broke could not be copied."""
+        for number, source in enumerate(self._listed, 1):
+            console.print(Text(f"[{number}] {source}", style="dim"), soft_wrap=True)
 
 
 @dataclass(frozen=True)
 class Reached:
-    """One figure beside its limit: bytes per second, of one direction, out of one team."""
+    """One figure and its limit: bytes per second, of one direction, out of one group."""
 
     where: str
     pattern: str
@@ -84,116 +73,93 @@ def limits_of(system: System, group: int | None = None) -> dict[str, Limit | Non
 
 
 def reached_elsewhere(figures: Sequence[Figure], systems: Mapping[str, System]) -> list[Reached]:
-    """Published figures beside the limits of their machines."""
+    """Published figures and the limits of their machines."""
     rows = []
     for one in figures:
         system = systems[one.system]
         limit = of_figure(system, one.pattern, one.path, one.group, one.ranks)
         rate, equation = (limit.rate, limit.equation) if limit and not limit.least else (None, "")
-        rows.append(
-            Reached(
-                system.name, one.pattern, one.path, one.group, one.ranks, one.bytes, one.rate, rate, equation,
-                one.source,
-            )
-        )  # fmt: skip
+        what = (one.pattern, one.path, one.group, one.ranks, one.bytes, one.rate)
+        rows.append(Reached(system.name, *what, rate, equation, one.source))
     return rows
 
 
 def reached_here(runs: Sequence[Run], file: str) -> list[Reached]:
-    """The fastest size of each path of each run in a result file, beside the limit of its wires."""
+    """The fastest size of each path of each run in a result file, and the limit of its wires."""
     rows = []
-    for run in runs:
-        for path in run.paths:
-            best = max((e for e in run.of_path(path) if e.amount), key=lambda e: e.rate, default=None)
-            if best is None:
-                continue
-            limit = run.ceiling(path)
-            ranks = run.step(path).get("ranks")
-            rows.append(
-                Reached(
-                    where=_where(run),
-                    pattern=str((run.head.get("plan") or {}).get("pattern") or best.pattern),
-                    path=path,
-                    group=int(run.options.get("group") or 0),
-                    ranks=len(ranks) if isinstance(ranks, list) else 0,
-                    bytes=best.bytes,
-                    rate=best.rate,
-                    limit=limit.rate if limit else None,
-                    equation=limit.equation if limit else "",
-                    source=file,
-                )
-            )
+    measured = [(run, path) for run in runs for path in run.paths]
+    for run, path in measured:
+        best = max((e for e in run.of_path(path) if e.amount), key=lambda e: e.rate, default=None)
+        if best is None:
+            continue
+        limit, ranks = run.ceiling(path), run.step(path).get("ranks")
+        count, group = len(ranks) if isinstance(ranks, list) else 0, int(run.options.get("group") or 0)
+        what = (pattern(run) or best.pattern, path, group, count, best.bytes, best.rate)
+        rate, equation = (limit.rate, limit.equation) if limit else (None, "")
+        rows.append(Reached(_where(run), *what, rate, equation, file))
     return rows
 
 
 def _where(run: Run) -> str:
     """'2 x NVIDIA H200', or the host's name where there are no GPUs."""
-    environment = run.head.get("environment") or {}
-    names = [str(one.get("name")) for one in environment.get("devices") or () if isinstance(one, dict)]
-    if not names:
-        return str(environment.get("host") or "?")
-    kinds = dict.fromkeys(names)
-    return ", ".join(f"{names.count(name)} x {name}" for name in kinds)
+    names = [str(one.get("name")) for one in records(record(run.head.get("environment")).get("devices"))]
+    return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names)) or host(run) or "?"
 
 
 def print_systems(
     console: Console, systems: Mapping[str, System], here: str | None = None, group: int | None = None
 ) -> None:
     """A line for each machine: its node, and what its wires can carry."""
-    for wide in (2, 1, 0):
-        table = _limits_table(systems, here, group, wide)
-        if fits(console, table):
-            break
-    console.print(table, crop=False, no_wrap=True)
+    limits = {key: limits_of(system, group) for key, system in systems.items()}
+
+    def rate(head: str, key: str) -> str | None:
+        limit = limits[key][head]
+        least = f"{format_rate(limit.least)}-" if limit and limit.least else ""
+        return f"{least}{format_rate(limit.rate)}" if limit else None
+
+    def name(key: str) -> Text:
+        return Text(f"{key} *", "bold") if key == here else Text(key)
+
+    columns: list[Column[str]] = [
+        Column("system", name, left=True),
+        Column(
+            "a node",
+            lambda key: f"{systems[key].node.gpus} x {systems[key].node.gpu.split(',')[0]}",
+            gap=3,
+            left=True,
+            drop=2,
+        ),
+    ]
+    columns += [
+        Column(head, partial(rate, head), gap=3, drop=head in HOST_COLUMNS)
+        for head in next(iter(limits.values()))
+    ]
+    console.print(table(columns, list(systems)).fit(console.width), crop=False)
     console.print()
     many = f"{group} GPUs: out of {group} GPUs" if group else "half: out of half of a node's GPUs"
     say(
         console,
-        Text(
-            "GB/s = 1e9 bytes per second, one way, at most. a pair: between two GPUs of a node; one GPU: "
-            f"out of it to all others of its node; {many} to all others; CPU-GPU: a CPU and a GPU, of PCIe "
-            "the payload; staged: GPU to GPU through host memory, one copy after the other; node: into the "
-            "network. -: not published, or it depends on which GPUs",
-            style="dim",
-        ),
+        "GB/s = 1e9 bytes per second, one way, at most. a pair: between two GPUs of a node; one GPU: "
+        f"out of it to all others of its node; {many} to all others; CPU-GPU: a CPU and a GPU, of PCIe "
+        "the payload; staged: GPU to GPU through host memory, one copy after the other; node: into the "
+        "network. -: not published, or it depends on which GPUs",
+        "dim",
     )
     if here:
-        say(console, Text(f"* this machine, by its own signs ({systems[here].name})", style="dim"))
+        say(console, f"* this machine, by its own signs ({systems[here].name})", "dim")
 
 
 HOST_COLUMNS = ("CPU-GPU", "staged")
 
 
-def _limits_table(systems: Mapping[str, System], here: str | None, group: int | None, wide: int) -> Table:
-    """wide: 2 with what a node has; 1 with all limits; 0 without those of host memory."""
-    table = new_table()
-    heads = limits_of(next(iter(systems.values())), group)
-    shown = [head for head in heads if wide or head not in HOST_COLUMNS]
-    table.add_column("system", no_wrap=True)
-    if wide == 2:
-        table.add_column("  a node", no_wrap=True)
-    add_columns(table, [f"  {head}" for head in shown])
-    for key, system in systems.items():
-        cells = [Text(f"{key}{' *' if key == here else ''}", style="bold" if key == here else "")]
-        if wide == 2:
-            cells.append(Text(f"  {system.node.gpus} x {system.node.gpu.split(',')[0]}"))
-        limits = limits_of(system, group)
-        table.add_row(*cells, *(_rate(limits[head]) for head in shown))
-    return table
-
-
-def _rate(limit: Limit | None) -> Text:
-    if limit is None:
-        return Text("-", style="dim")
-    least = f"{format_rate(limit.least)}-" if limit.least else ""
-    return Text(f"  {least}{format_rate(limit.rate)}")
-
-
 def print_equations(
-    console: Console, systems: Mapping[str, System], group: int | None = None, sources: Sources | None = None
+    console: Console,
+    systems: Mapping[str, System],
+    group: int | None = None,
+    sources: SourceList | None = None,
 ) -> None:
-    """How each limit comes about, and where its rates stand; a list of sources that is given goes on."""
-    own = sources or Sources()
+    """The equation behind each limit, and the sources of its rates; `sources`, if given, is continued."""
+    own = sources or SourceList()
     for key, system in systems.items():
         console.print()
         console.print(Text(key, style="bold"))
@@ -201,56 +167,44 @@ def print_equations(
             if limit is not None:
                 say(console, Text.assemble(f"  {head}: {limit.equation}", own.mark(limit.source)), indent=4)
     if sources is None:
+        console.print()
         own.print_list(console)
 
 
 def print_reached(console: Console, title: str, rows: Sequence[Reached], *, equations: bool = False) -> None:
-    """Figures beside their limits, with the source of each."""
+    """Figures and their limits, with the source of each."""
     if not rows:
         return
-    sources = list(dict.fromkeys(row.source for row in rows))
-    for wide in (2, 1, 0):
-        table = _reached_table(rows, sources, wide)
-        if fits(console, table):
-            break
+    sources = SourceList()
+    for row in rows:
+        sources.mark(row.source)
+
+    def share(row: Reached) -> Text | None:
+        style = "bold red" if row.share and row.share > 1 else ""
+        return None if row.share is None else Text(f"{100 * row.share:.0f} %", style)
+
+    columns: list[Column[Reached]] = [
+        Column("", lambda row: row.where, left=True),
+        Column("figure", lambda row: f"{row.pattern} {row.path}", gap=3, left=True),
+        Column("ranks", lambda row: str(row.ranks or "-"), gap=3, drop=2),
+        Column("group", lambda row: str(row.group or "-"), gap=3, drop=2),
+        Column("size", lambda row: format_size(row.bytes), gap=3),
+        Column("GB/s", lambda row: format_rate(row.rate), gap=3),
+        Column("limit", lambda row: format_rate(row.limit) if row.limit else None, gap=3, drop=1),
+        Column("of limit", share, gap=3),
+        Column("source", lambda row: Text(*sources.mark(row.source)), gap=3, drop=1),
+    ]
     console.print()
     console.print(Text(title, style="bold"))
     console.print()
-    console.print(table, crop=False, no_wrap=True)
+    console.print(table(columns, rows).fit(console.width), crop=False)
     console.print()
     say(
         console,
-        Text(
-            "GB/s of one direction, out of one rank or group: a sum of both, as published, is halved",
-            style="dim",
-        ),
+        "GB/s of one direction, out of one rank or group: a sum of both, as published, is halved",
+        "dim",
     )
-    _list(console, sources)
-    if equations:
-        for row in rows:
-            if row.limit is not None:
-                say(console, Text(f"{row.where}, {row.pattern} {row.path}: limit = {row.equation}", "dim"))
-
-
-def _reached_table(rows: Sequence[Reached], sources: Sequence[str], wide: int) -> Table:
-    """wide: 2 with all columns; 1 without those of ranks and groups; 0 with the most needed ones."""
-    table = new_table()
-    for head in ("", "  figure"):
-        table.add_column(head, no_wrap=True)
-    add_columns(table, ["  ranks", "  group"] if wide == 2 else [])
-    add_columns(table, ["  size", "  GB/s", *(["  limit"] if wide else []), "  of limit"])
-    add_columns(table, ["  source"] if wide else [])
-    for row in rows:
-        share = row.share
-        cells = [Text(row.where), Text(f"  {row.pattern} {row.path}")]
-        if wide == 2:
-            cells += [Text(str(row.ranks or "-")), Text(str(row.group or "-"))]
-        cells += [Text(f"  {format_size(row.bytes)}"), Text(f"  {format_rate(row.rate)}")]
-        if wide:
-            cells.append(Text("-" if row.limit is None else f"  {format_rate(row.limit)}"))
-        style = "bold red" if share and share > 1 else ""
-        cells.append(Text("-") if share is None else Text(f"  {100 * share:.0f} %", style))
-        if wide:
-            cells.append(Text(f"[{sources.index(row.source) + 1}]", style="dim"))
-        table.add_row(*cells)
-    return table
+    sources.print_list(console)
+    for row in rows if equations else ():
+        if row.limit is not None:
+            say(console, f"{row.where}, {row.pattern} {row.path}: limit = {row.equation}", "dim")

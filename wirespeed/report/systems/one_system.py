@@ -5,14 +5,14 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.systems.all_systems import Sources, print_equations
+from wirespeed.report.systems.all_systems import SourceList, print_equations
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.systems.model import Switch, System
 
 
 def print_system(console: Console, key: str, system: System) -> None:
-    """Node, wires, limits, batch system, switches and breakages, a line each."""
-    sources = Sources()
+    """Node, wires, limits, batch system, switches and known defects, a line each."""
+    sources = SourceList()
 
     def fact(label: str, text: str, source: str) -> None:
         say(console, Text.assemble((f"{label:<11}", "bold"), text, sources.mark(source)), indent=11)
@@ -41,6 +41,7 @@ def print_system(console: Console, key: str, system: System) -> None:
     if system.curves:
         fact("curves", f"{', '.join(_paths(system))}: --against {key}", system.curves.source)
     print_equations(console, {"limits": system}, sources=sources)
+    console.print()
     sources.print_list(console)
 
 

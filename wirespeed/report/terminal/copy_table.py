@@ -1,70 +1,82 @@
-"""Copies inside ranks: each rank alone, and all at once, a row for each way and size."""
+"""Copies inside ranks: each rank alone, and all at once; one row per kind of copy and size."""
 
 from __future__ import annotations
 
-from rich.table import Table
+import math
+from dataclasses import dataclass
+
 from rich.text import Text
 
-from wirespeed.limits.ceilings import Ceiling
 from wirespeed.report.facts.markers import grade, share_style
-from wirespeed.report.terminal.size_table import add_columns, new_table
+from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
 
 ALONE, TOGETHER = "alone", "with all"
-
-
-def build(run: Run) -> Table:
-    """GB/s of the slowest rank alone, of the slowest one while all copy, and of all together."""
-    table = new_table()
-    table.add_column("\nway", no_wrap=True)
-    limited = any(run.ceiling(path) for path in run.paths)
-    heads = [
-        "\nsize",
-        "  slowest\n  rank alone",
-        "  slowest\n  with all",
-        "  all\n  at once",
-        "  share\n  kept",
-    ]
-    add_columns(table, heads + ["  of\n  limit"] * limited)
-    for path in run.paths:
-        limit = run.ceiling(path)
-        for number, entry in enumerate(run.of_path(path)):
-            cells = _cells(entry) + [_share(entry, limit)] * limited
-            table.add_row(Text("" if number else path), Text(format_size(entry.bytes)), *cells)
-    return table
-
-
-def _cells(entry: Entry) -> list[Text]:
-    alone, together = slowest(entry, ALONE), slowest(entry, TOGETHER)
-    none = Text("-", style="dim")
-    if not entry.amount or alone is None or together is None:
-        return [none] * 4
-    count = sum(member.name.endswith(TOGETHER) for member in entry.members)
-    kept = alone / together
-    return [
-        Text(f"  {format_rate(entry.amount / alone)}"),
-        Text.assemble("  ", (grade(entry), "yellow"), format_rate(entry.amount / together)),
-        Text(f"  {format_rate(count * entry.amount / together)}"),
-        Text(f"  {100 * kept:.0f} %", style="yellow" if kept < 0.9 else ""),
-    ]
-
-
-def _share(entry: Entry, limit: Ceiling | None) -> Text:
-    """Of the slowest rank alone."""
-    alone = slowest(entry, ALONE)
-    if limit is None or alone is None or not entry.amount:
-        return Text("-", style="dim")
-    share = entry.amount / alone / limit.rate
-    return Text(f"  {100 * share:.0f} %", style=share_style(share))
-
-
-def slowest(entry: Entry, how: str) -> float | None:
-    """Seconds of the slowest rank that copied so."""
-    return max((member.seconds for member in entry.members if member.name.endswith(how)), default=None)
-
-
 LEGEND = (
     "GB/s of one rank, the slowest one, alone and while all copy; all at once: ranks x the latter; share "
     "kept: what is left of a rank's rate when all copy; of limit: the slowest rank alone"
 )
+
+
+@dataclass(frozen=True)
+class _CopyRow:
+    """Rates are those of the slowest rank, in bytes per second; 0: unknown."""
+
+    entry: Entry
+    first: bool
+    """The first of its path."""
+    limit: float
+    alone: float
+    with_all: float
+
+
+def slowest(entry: Entry, how: str) -> float | None:
+    """Seconds of the slowest rank that copied ALONE or TOGETHER."""
+    return max((team.seconds for team in entry.members if team.name.endswith(how)), default=None)
+
+
+def build(run: Run) -> Table[_CopyRow]:
+    """GB/s of the slowest rank alone, of the slowest one while all copy, and of all together."""
+    rows = []
+    for path in run.paths:
+        limit = run.ceiling(path)
+        for number, entry in enumerate(run.of_path(path)):
+            rates = [entry.amount / (slowest(entry, how) or math.inf) for how in (ALONE, TOGETHER)]
+            rows.append(_CopyRow(entry, not number, limit.rate if limit else 0.0, *rates))
+    columns: list[Column[_CopyRow]] = [
+        Column("path", lambda row: row.entry.path if row.first else "", left=True),
+        Column("size", lambda row: format_size(row.entry.bytes)),
+        Column("slowest\nrank alone", lambda row: format_rate(row.alone) if row.alone else None, gap=3),
+        Column("slowest\nwith all", _with_all, gap=3),
+        Column("all\nat once", _all, gap=3),
+        Column("share\nkept", _kept, gap=3),
+    ]
+    if any(row.limit for row in rows):
+        columns.append(Column("of\nlimit", _share, gap=3))
+    return table(columns, rows)
+
+
+def _with_all(row: _CopyRow) -> Text | None:
+    rate = row.with_all
+    return Text.assemble((grade(row.entry), "yellow"), format_rate(rate)) if rate else None
+
+
+def _all(row: _CopyRow) -> str | None:
+    ranks = sum(team.name.endswith(TOGETHER) for team in row.entry.members)
+    return format_rate(ranks * row.with_all) if row.with_all else None
+
+
+def _kept(row: _CopyRow) -> Text | None:
+    if not row.alone or not row.with_all:
+        return None
+    kept = row.with_all / row.alone
+    return Text(f"{100 * kept:.0f} %", "yellow" if kept < 0.9 else "")
+
+
+def _share(row: _CopyRow) -> Text | None:
+    """Of the slowest rank alone."""
+    if not row.alone or not row.limit:
+        return None
+    share = row.alone / row.limit
+    return Text(f"{100 * share:.0f} %", share_style(share))

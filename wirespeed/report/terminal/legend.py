@@ -1,27 +1,17 @@
-"""What a table's columns and marks mean, in words that its own figures bear out."""
+"""What a table's columns and marks mean; each statement holds for every figure of the table."""
 
 from __future__ import annotations
 
 import re
 
-from wirespeed.report.facts import figures
-from wirespeed.report.facts.markers import (
-    AS_FAST,
-    FAR,
-    FAR_OFF,
-    FASTEST,
-    NO_INTERVAL,
-    NOT_REACHED,
-    grade,
-    mark,
-    widest,
-)
-from wirespeed.report.facts.speedup import Pair, pairs
+from wirespeed.report.facts import figures, markers
+from wirespeed.report.facts.speedup import pairs
+from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.size_table import Layout
 from wirespeed.results.runs import Entry, Run
 
 FEWER = " (memory holds no more)"
-"""How a definition says that a size had to do with less than was asked for."""
+"""End of a definition whose size was measured with fewer messages than were asked for."""
 _COLUMN = "95 % = half width of the 95 % interval of the median"
 
 
@@ -33,29 +23,29 @@ def legend(run: Run, layout: Layout) -> list[str]:
     rate = f", GB/s = bytes / {run.way}" if layout.compact and plain else ""
     if all(entry.stopped == "fixed" for entry in entries):
         return [
-            f"{what}, mean over a fixed count of rounds; GB = 1e9 bytes{rate}",
-            "no interval: the clock was read before and after all rounds, as --loops asks",
+            f"{what}, mean over a fixed count of iterations; GB = 1e9 bytes{rate}",
+            "no interval: the clock was read before and after all iterations, as --loops asks",
             *_fastest(run, layout),
-            *_prices(run),
+            *_speedups(run),
         ]
     counts = sorted(entry.samples for entry in entries)
     samples = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
-    lines = [f"{what}, median of {samples} samples a size; GB = 1e9 bytes{rate}"]
-    lines += _intervals(run, entries, layout)
-    lines += _fastest(run, layout)
-    lines += _prices(run)
-    lines += _limits(run)
-    if layout.extremes:
-        lines.append("min: fastest sample; p99: 99 of 100 samples were faster")
-    return lines
+    return [
+        f"{what}, median of {samples} samples per size; GB = 1e9 bytes{rate}",
+        *_intervals(run, entries, layout),
+        *_fastest(run, layout),
+        *_speedups(run),
+        *_limits(run),
+        *(["min: fastest sample; p99: 99 of 100 samples were faster"] if layout.extremes else []),
+    ]
 
 
 STATED = ("network", "loopback")
-"""Verdicts of wires whose drivers often do not say what they can carry."""
+"""Verdicts on wires whose drivers often do not report a rate."""
 
 
 def _definitions(entries: list[Entry]) -> list[str]:
-    """Each once; those that differ in nothing but a number are one, as the smallest size has it."""
+    """Each definition once; of those that differ only in a number, that of the smallest size."""
     found: dict[str, str] = {}
     fewer = False
     for entry in sorted(entries, key=lambda entry: entry.bytes):
@@ -71,16 +61,14 @@ def _definitions(entries: list[Entry]) -> list[str]:
 
 def _limits(run: Run) -> list[str]:
     """The equation behind each limit shown, and its source."""
-    found: dict[str, list[str]] = {}
-    for path in run.paths:
-        if limit := run.ceiling(path):
-            found.setdefault(f"{limit.equation} ({limit.source})", []).append(path)
+    known = [(path, limit) for path in run.paths if (limit := run.ceiling(path))]
+    found = grouped((f"{limit.equation} ({limit.source})", path) for path, limit in known)
     lines = [f"limit of {', '.join(paths)}: {text}" for text, paths in found.items()]
     seen = {path: one.verdict for (path, _), one in run.evidence.items()}
     unknown = [path for path in run.paths if path in seen and not run.ceiling(path)]
     stated = [path for path in unknown if seen[path] in STATED]
     if (lines and unknown) or stated:
-        how = " (state what the wire can carry: --link NAME=RATE)" if stated else ""
+        how = " (state the rate of the wire: --link NAME=RATE)" if stated else ""
         lines.append(f"limit of {', '.join(unknown)}: unknown{how}")
     return lines
 
@@ -88,57 +76,50 @@ def _limits(run: Run) -> list[str]:
 def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     """How wide the intervals are; what is said of unmarked figures is true of each of them."""
     interval = _COLUMN if layout.spread else "95 % interval of the median"
-    wanted, unmarked = run.wanted_precision, [entry for entry in entries if not mark(entry)]
-    signs = {mark(entry) for entry in entries}
-    most = widest(unmarked)
+    wanted, signs = run.wanted_precision, {markers.mark(entry) for entry in entries}
+    most = markers.widest(entry for entry in entries if not markers.mark(entry))
     lines = []
     if wanted is None:
-        lines.append(f"{interval}, widest {figures.spread(widest(entries))}")
+        lines.append(f"{interval}, widest {figures.spread(markers.widest(entries))}")
     else:
-        bound = (
-            figures.percent(wanted) if most is None or most <= wanted else figures.spread(most).lstrip("±")
-        )
-        within = f"within ±{bound}"
-        lines.append(f"{interval}, {within} {'unless marked' if signs - {''} else 'everywhere'}")
-        if NOT_REACHED in signs:
+        reached = most is None or most <= wanted
+        within = f"±{figures.percent(wanted)}" if reached else figures.spread(most)
+        lines.append(f"{interval}, within {within} {'unless marked' if signs - {''} else 'everywhere'}")
+        if markers.NOT_REACHED in signs:
             limit = f" ({run.max_time:g} s)" if run.max_time else ""
-            far = any(grade(entry) == FAR_OFF for entry in entries) and layout.compact
-            wider = f"{FAR_OFF} not even within ±{figures.percent(FAR)}: " if far else ""
+            far = any(markers.grade(entry) == markers.FAR_OFF for entry in entries) and layout.compact
+            wider = f"{markers.FAR_OFF} not even within ±{figures.percent(markers.FAR)}: " if far else ""
             lines.append(
-                f"{NOT_REACHED} not within ±{figures.percent(wanted)} when --max-time{limit} was over; "
-                f"{wider}the widest is {figures.spread(widest(entries))}"
+                f"{markers.NOT_REACHED} not within ±{figures.percent(wanted)} when --max-time{limit} was "
+                f"over; {wider}the widest is {figures.spread(markers.widest(entries))}"
             )
-    if NO_INTERVAL in signs:
-        lines.append(f"{NO_INTERVAL} too few samples for an interval: more --max-time gives one")
+    if markers.NO_INTERVAL in signs:
+        lines.append(f"{markers.NO_INTERVAL} too few samples for an interval: more --max-time gives one")
     return lines
 
 
 def _fastest(run: Run, layout: Layout) -> list[str]:
     if run.contested and layout.stars:
-        homes = " or ".join(run.contested)
-        return [f"{FASTEST} fastest path for {homes} data, or as fast within the intervals"]
-    if any(len(run.fastest(size, home)) > 1 for home in run.contested for size in run.sizes):
-        return [f"{AS_FAST} another path is as fast within the intervals"]
+        domains = " or ".join(run.contested)
+        return [f"{markers.FASTEST} fastest path for {domains} data, or as fast within the intervals"]
+    if any(len(run.fastest(size, domain)) > 1 for domain in run.contested for size in run.sizes):
+        return [f"{markers.AS_FAST} another path is as fast within the intervals"]
     return []
 
 
-def _prices(run: Run) -> list[str]:
+def _speedups(run: Run) -> list[str]:
     """What the columns of ratios divide by what, and how sure they are."""
     lines = []
     found = pairs(run)
     for what in dict.fromkeys(pair.what for pair in found):
-        members = [pair for pair in found if pair.what == what]
-        ratios = ", ".join(f"{pair.without} / {pair.path}" for pair in members)
-        lines.append(f"{what}: how many times longer it takes without: {ratios}{_certainty(run, members)}")
+        alike = [pair for pair in found if pair.what == what]
+        ratios = ", ".join(f"{pair.without} / {pair.path}" for pair in alike)
+        known = [worth for pair in alike for size in run.sizes if (worth := pair.worth(run, size))]
+        shares = [worth.share for worth in known if worth.share is not None]
+        text = f"{what}: how many times longer it takes without: {ratios}"
+        if shares:
+            text += f"; the widest 95 % interval of these ratios is {figures.spread(max(shares))}"
+            if any(not worth.certain and worth.share is not None for worth in known):
+                text += f"; {markers.AS_FAST} where it includes 1: no difference"
+        lines.append(text)
     return lines
-
-
-def _certainty(run: Run, members: list[Pair]) -> str:
-    found = [worth for pair in members for size in run.sizes if (worth := pair.worth(run, size))]
-    shares = [worth.share for worth in found if worth.share is not None]
-    if not shares:
-        return ""
-    text = f"; the widest 95 % interval of these ratios is {figures.spread(max(shares))}"
-    if any(not worth.certain and worth.share is not None for worth in found):
-        text += f"; {AS_FAST} where it includes 1: no difference"
-    return text

@@ -9,11 +9,12 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.paths import Path
+from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.wrapped_line import say
 
 
 @dataclass(frozen=True)
-class Row:
+class PathState:
     """A path, and why it cannot be measured here (None: it can)."""
 
     path: Path
@@ -41,29 +42,26 @@ def group(path: Path) -> str:
     return GROUPS[3] if path.transport.startswith(_OWN) else GROUPS[2]
 
 
-def print_paths(console: Console, rows: Iterable[Row]) -> None:
+def _line(row: PathState, width: int) -> Text:
+    path = row.path
+    state = ("available", "green") if row.lacks is None else ("not available", "yellow")
+    blanks = " " * (15 - len(state[0]))
+    line = Text.assemble((f"{path.name:<{width}}  ", "bold"), state, blanks, path.summary)
+    if path.without:
+        settings = " ".join(f"{name}={value}" for name, value in path.variables.items())
+        line.append(f"; {path.without} with {settings}", "dim")
+    return line if path.default or path.intra_rank else line.append("; only when named", "dim")
+
+
+def print_paths(console: Console, rows: Iterable[PathState]) -> None:
     """A line for each path, alike ones together, then what those lack that are not available."""
     rows = sorted(rows, key=lambda row: GROUPS.index(group(row.path)))
     width = max(len(row.path.name) for row in rows)
-    lacking: dict[str, list[str]] = {}
-    title = ""
-    for row in rows:
-        if group(row.path) != title:
-            if title:
-                console.print()
-            title = group(row.path)
-            console.print(Text(title, style="dim"))
-        state = Text("available", "green") if row.lacks is None else Text("not available", "yellow")
-        state.pad_right(15 - len(state))
-        line = Text.assemble((f"{row.path.name:<{width}}  ", "bold"), state, row.path.summary)
-        if row.path.without:
-            settings = " ".join(f"{name}={value}" for name, value in row.path.variables.items())
-            line.append(f"; {row.path.without} with {settings}", style="dim")
-        if not row.path.default and not row.path.intra_rank:
-            line.append("; only when named", style="dim")
-        say(console, line, indent=width + 17)
-        if row.lacks is not None:
-            lacking.setdefault(row.lacks, []).append(row.path.name)
+    for number, (title, alike) in enumerate(grouped((group(row.path), row) for row in rows).items()):
+        console.print(Text(f"\n{title}" if number else title, style="dim"))
+        for row in alike:
+            say(console, _line(row, width), indent=width + 17)
+    lacking = grouped((row.lacks, row.path.name) for row in rows if row.lacks is not None)
     for why, names in lacking.items():
         console.print()
         say(console, Text.assemble((f"{', '.join(names)}: ", "bold yellow"), why))

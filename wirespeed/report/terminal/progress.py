@@ -1,6 +1,6 @@
-"""What a person sees while it runs: a live view on a terminal, one line a finished entry elsewhere.
+"""What a person sees while it runs: a live view on a terminal, one line per finished entry elsewhere.
 
-Everything here goes to stderr; nothing before the first event, so that ranks that see none stay silent.
+Everything goes to stderr. Nothing is printed before the first event, so ranks that see none print nothing.
 """
 
 from __future__ import annotations
@@ -8,17 +8,16 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from types import TracebackType
+from dataclasses import dataclass, field
 from typing import IO
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from wirespeed.report.facts import figures
+from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.run_summary import make_console
-from wirespeed.report.terminal.size_table import fits
 from wirespeed.results.runs import Entry, Failure, Record
 from wirespeed.units import format_rate, format_seconds, format_size
 
@@ -30,10 +29,53 @@ REFRESHES = 4
 
 
 class Progress:
-    """Takes every event of a run. Used as a context: what it draws is gone when it ends."""
+    """Takes every event of a run and prints a line for each finished entry, failure and note.
+
+    Used as a context: what it draws is gone when it ends.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._width = 6
 
     def __call__(self, event: Record) -> None:
-        raise NotImplementedError
+        kind = event.get("kind")
+        try:
+            if kind == "entry":
+                self.entry(Entry.from_record(event))
+            elif kind == "failure":
+                self.failure(Failure.from_record(event))
+            elif kind == "note":
+                self.note(str(event.get("text", "")))
+            elif kind == "step-start":
+                self.step(str(event["path"]), int(event["steps_total"]))
+            elif kind == "progress":
+                self.progress(str(event["path"]), event)
+        except (KeyError, TypeError, ValueError):
+            self.note("(an event that this version cannot show)")
+
+    def entry(self, entry: Entry) -> None:
+        """'host    64 KiB   8.52 us   7.69 GB/s  ±0.4 %  120 samples'."""
+        self._width = max(self._width, len(entry.path))
+        over = "  (--max-time over)" if entry.stopped == "max-time" else ""
+        self.note(
+            f"{entry.path:<{self._width}}  {_figure(entry, 8)}  {figures.spread(entry.precision):>7}  "
+            f"{entry.samples} samples{over}"
+        )
+
+    def failure(self, failure: Failure) -> None:
+        """'aware at 64 KiB: hung: ...'."""
+        self.note(f"{figures.failure_head(failure)}: {figures.failure_text(failure)}")
+
+    def note(self, text: str) -> None:
+        """A line of its own."""
+        print(text, file=self._console.file, flush=True)
+
+    def step(self, path: str, steps: int) -> None:
+        """A path begins, one of so many."""
+
+    def progress(self, path: str, event: Record) -> None:
+        """A path goes on."""
 
     def close(self) -> None:
         """Takes away what was only for the time of the run."""
@@ -41,10 +83,13 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _figure(entry: Entry, width: int) -> str:
+    rate = f"{format_rate(entry.rate):>6} GB/s" if entry.bytes else " " * 11
+    return f"{format_size(entry.bytes):>{width}}  {format_seconds(entry.seconds):>8}  {rate}"
 
 
 def make_progress(paths: tuple[str, ...], sizes: int, stream: IO[str] | None = None) -> Progress:
@@ -52,54 +97,24 @@ def make_progress(paths: tuple[str, ...], sizes: int, stream: IO[str] | None = N
     console = make_console(sys.stderr if stream is None else stream)
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveProgress(console, paths, sizes)
-    return PlainProgress(console)
+    return Progress(console)
 
 
-def entry_line(entry: Entry, path_width: int = 6) -> str:
-    """'host    64 KiB   8.52 us   7.69 GB/s  ±0.4 %  120 samples'."""
-    mark = "  (--max-time over)" if entry.stopped == "max-time" else ""
-    figure = f"{format_rate(entry.rate):>6} GB/s" if entry.bytes else " " * 11
-    return (
-        f"{entry.path:<{path_width}}  {format_size(entry.bytes):>8}  {format_seconds(entry.seconds):>8}  "
-        f"{figure}  {figures.spread(entry.precision):>7}  {entry.samples} samples{mark}"
-    )
-
-
-class PlainProgress(Progress):
-    """One line for each finished entry, failure and note."""
-
-    def __init__(self, console: Console) -> None:
-        self._stream = console.file
-        self._width = 6
-
-    def __call__(self, event: Record) -> None:
-        kind = event.get("kind")
-        try:
-            if kind == "entry":
-                entry = Entry.from_record(event)
-                self._width = max(self._width, len(entry.path))
-                self._print(entry_line(entry, self._width))
-            elif kind == "failure":
-                failure = Failure.from_record(event)
-                self._print(f"{figures.failure_head(failure)}: {figures.failure_text(failure)}")
-            elif kind == "note":
-                self._print(str(event.get("text", "")))
-        except (KeyError, TypeError, ValueError):
-            self._print("(an event that this version cannot show)")
-
-    def _print(self, line: str) -> None:
-        print(line, file=self._stream, flush=True)
-
-
-class _Row:
+@dataclass
+class _PathProgress:
     """One path in the live view."""
 
-    def __init__(self) -> None:
-        self.done = 0
-        self.of = 0
-        self.active = False
-        self.now = ""
-        self.latest = Text("waiting", style="dim")
+    path: str
+    of: int
+    done: int = 0
+    active: bool = False
+    now: str = ""
+    latest: Text = field(default_factory=lambda: Text("waiting", style="dim"))
+
+    @property
+    def bar(self) -> Text:
+        full = BAR * min(self.done, self.of) // self.of
+        return Text.assemble(("━" * full, "cyan"), ("─" * (BAR - full), "dim"))
 
 
 class LiveProgress(Progress):
@@ -108,117 +123,96 @@ class LiveProgress(Progress):
     def __init__(
         self, console: Console, paths: tuple[str, ...], sizes: int, clock: Clock = time.monotonic
     ) -> None:
-        self._console = console
+        super().__init__(console)
         self._sizes = max(1, sizes)
         self._clock = clock
         self._started: float | None = None
         self._steps = max(1, len(paths))
-        self._rows: dict[str, _Row] = {}
-        for path in paths:
-            self._row(path)
-        self._live: Live | None = None
+        self._rows = {path: _PathProgress(path, self._sizes) for path in paths}
+        self._live = Live(
+            get_renderable=self.render,
+            console=console,
+            transient=True,
+            redirect_stdout=False,
+            refresh_per_second=REFRESHES,
+        )
 
     def __call__(self, event: Record) -> None:
-        if self._live is None:
+        if self._started is None:
             self._started = self._clock()
-            self._live = Live(
-                get_renderable=self.render,
-                console=self._console,
-                transient=True,
-                redirect_stdout=False,
-                refresh_per_second=REFRESHES,
-            )
             self._live.start()
-        try:
-            self._take(event)
-        except (KeyError, TypeError, ValueError):
-            self._console.print("(an event that this version cannot show)")
+        super().__call__(event)
 
     def close(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        """Takes the view away."""
+        self._live.stop()
 
-    def _row(self, path: str) -> _Row:
-        if path not in self._rows:
-            self._rows[path] = _Row()
-            self._rows[path].of = self._sizes
-        return self._rows[path]
+    def _row(self, path: str) -> _PathProgress:
+        return self._rows.setdefault(path, _PathProgress(path, self._sizes))
 
-    def _take(self, event: Record) -> None:
-        kind = event.get("kind")
-        if kind == "step-start":
-            self._steps = max(1, int(event["steps_total"]))
-            for other in self._rows.values():
-                other.active = False
-            row = self._row(str(event["path"]))
-            row.active, row.latest = True, Text("starting", style="dim")
-        elif kind == "progress":
-            row = self._row(str(event["path"]))
-            row.active = True
-            row.done, row.of = int(event["index"]), max(1, int(event["of"]))
-            row.now = f"now {format_size(int(event['bytes']))}"
-            if int(event.get("parts") or 1) > 1:
-                row.now += f", {int(event.get('part') or 0) + 1} of {event['parts']}"
-            if samples := event.get("samples"):
-                row.now += f", {samples} samples"
-            if (precision := event.get("precision")) is not None:
-                row.now += f" {figures.spread(float(precision))}"
-        elif kind == "entry":
-            entry = Entry.from_record(event)
-            row = self._row(entry.path)
-            row.done = min(row.of, row.done + 1)
-            row.now = ""
-            figure = f"{format_rate(entry.rate):>6} GB/s" if entry.bytes else " " * 11
-            time_taken = f"{format_seconds(entry.seconds):>8}"
-            row.latest = Text(f"{format_size(entry.bytes):>7}  {time_taken}  {figure}")
-        elif kind == "failure":
-            failure = Failure.from_record(event)
-            row = self._row(failure.path)
-            row.now = ""
-            style = "yellow" if failure.what == "unavailable" else "red"
-            row.latest = Text(figures.WHAT.get(failure.what, failure.what), style=style)
-            if failure.whole_path:
-                row.done = row.of
-        elif kind == "note":
-            self._console.print(Text(str(event.get("text", "")), style="dim"))
+    def step(self, path: str, steps: int) -> None:
+        """Marks the path as the active one."""
+        self._steps = max(1, steps)
+        for row in self._rows.values():
+            row.active = False
+        self._row(path).active, self._row(path).latest = True, Text("starting", style="dim")
+
+    def progress(self, path: str, event: Record) -> None:
+        """Shows the size that is being measured, its samples, and how precise they are."""
+        row = self._row(path)
+        row.active, row.done, row.of = True, int(event["index"]), max(1, int(event["of"]))
+        row.now = f"now {format_size(int(event['bytes']))}"
+        if int(event.get("parts") or 1) > 1:
+            row.now += f", {int(event.get('part') or 0) + 1} of {event['parts']}"
+        if samples := event.get("samples"):
+            row.now += f", {samples} samples"
+        if (precision := event.get("precision")) is not None:
+            row.now += f" {figures.spread(float(precision))}"
+
+    def entry(self, entry: Entry) -> None:
+        """Shows the path's latest figures."""
+        row = self._row(entry.path)
+        row.done, row.now, row.latest = min(row.of, row.done + 1), "", Text(_figure(entry, 7))
+
+    def failure(self, failure: Failure) -> None:
+        """Shows what happened in place of the figures."""
+        row, style = self._row(failure.path), "yellow" if failure.what == "unavailable" else "red"
+        row.now, row.latest = "", Text(figures.WHAT.get(failure.what, failure.what), style)
+        row.done = row.of if failure.whole_path else row.done
+
+    def note(self, text: str) -> None:
+        """A line above the view."""
+        self._console.print(Text(text, style="dim"))
 
     def remaining(self) -> float | None:
         """Seconds left, if the sizes to come take as long as those done did; None before there is a basis."""
         done = sum(row.done / row.of for row in self._rows.values())
-        total = max(self._steps, len(self._rows))
         if self._started is None or done <= 0:
             return None
+        total = max(self._steps, len(self._rows))
         return (self._clock() - self._started) / done * max(0.0, total - done)
 
-    def render(self) -> Table:
+    def render(self) -> Group:
         """The view as it stands."""
-        for bar, now in ((True, True), (False, True), (False, False)):
-            grid = self._grid(bar=bar, now=now)
-            if fits(self._console, grid):
+        width, left = self._console.width, self.remaining()
+        for tight in (False, True):
+            view = _view(list(self._rows.values()), tight=tight).fit(width)
+            if view.width <= width:
                 break
-        left = self.remaining()
         elapsed = 0.0 if self._started is None else self._clock() - self._started
-        line = f"{figures.duration(elapsed)} so far"
-        if left is not None:
-            line += f", about {figures.duration(left)} left"
-        frame = Table.grid()
-        frame.add_row(grid)
-        frame.add_row(Text(line, style="dim"))
-        return frame
+        about = "" if left is None else f", about {figures.duration(left)} left"
+        return Group(view, Text(f"{figures.duration(elapsed)} so far{about}", style="dim"))
 
-    def _grid(self, *, bar: bool, now: bool) -> Table:
-        grid = Table.grid(padding=(0, 2, 0, 0))
-        for justify in ("left", *(["left"] if bar else []), "right", "left", *(["left"] if now else [])):
-            grid.add_column(justify=justify, no_wrap=True)  # type: ignore[arg-type]
-        for path, row in self._rows.items():
-            cells = [Text(path, style="bold" if row.active else "")]
-            if bar:
-                full = BAR * min(row.done, row.of) // row.of
-                cells.append(Text.assemble(("━" * full, "cyan"), ("─" * (BAR - full), "dim")))
-            latest = row.latest if now else Text(" ".join(row.latest.plain.split()), style=row.latest.style)
-            cells += [Text(f"{row.done}/{row.of}"), latest]
-            if now:
-                cells.append(Text(row.now, style="dim"))
-            grid.add_row(*cells)
-        return grid
+
+def _view(rows: list[_PathProgress], *, tight: bool) -> Table[_PathProgress]:
+    def latest(row: _PathProgress) -> Text:
+        return Text(" ".join(row.latest.plain.split()), row.latest.style) if tight else row.latest
+
+    columns: list[Column[_PathProgress]] = [
+        Column("", lambda row: Text(row.path, "bold" if row.active else ""), left=True),
+        Column("", lambda row: row.bar, gap=2, left=True, drop=2),
+        Column("", lambda row: f"{row.done}/{row.of}", gap=2),
+        Column("", latest, gap=2, left=True),
+        Column("", lambda row: row.now, style="dim", gap=2, left=True, drop=1),
+    ]
+    return table(columns, rows, ruled=False)

@@ -6,10 +6,10 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import IO
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from wirespeed.limits.ceilings import Ceiling, impossible
@@ -17,11 +17,13 @@ from wirespeed.report.facts.failures import print_failures
 from wirespeed.report.facts.machine import placement, title
 from wirespeed.report.facts.transport_choices import choices
 from wirespeed.report.facts.wire_verdicts import beyond, misnamed, print_wires
-from wirespeed.report.terminal import copy_table, size_table
+from wirespeed.report.terminal import copy_table
+from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.legend import legend
 from wirespeed.report.terminal.pair_matrix import print_matrices
-from wirespeed.report.terminal.slowest_teams import print_members
-from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.report.terminal.size_table import Layout, lay_out
+from wirespeed.report.terminal.slowest_teams import print_slowest
+from wirespeed.report.terminal.wrapped_line import say, say_all
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
 
@@ -31,7 +33,7 @@ _ASCII = "_.:-=+*#"
 
 
 def make_console(stream: IO[str] | None = None) -> Console:
-    """A console on the stream: sober where it is no terminal, and wide enough for a table there."""
+    """A console on the stream; one that is no terminal is plain, and wide enough for a table."""
     stream = sys.stdout if stream is None else stream
     width = None
     if not stream.isatty() and not os.environ.get("COLUMNS", "").isdigit():
@@ -43,50 +45,32 @@ def print_run(console: Console, run: Run) -> None:
     """One run: title, table, legend, curves, failures."""
     console.print(Text(title(run), style="bold"))
     for line in placement(run):
-        say(console, Text(line, style="dim"))
+        say(console, line, "dim")
     console.print()
     if run.entries:
-        layout = _layout(console, run)
-        for one in layout.tables:
-            console.print(one, crop=False, no_wrap=True)
-            console.print()
-        for line in legend(run, layout):
-            say(console, Text(line, style="dim"))
-        if run.view == "matrix":
-            print_matrices(console, run)
-        if run.view == "copies" and several(run):
-            say(console, Text(copy_table.LEGEND, style="dim"))
-        else:
-            print_members(console, run)
-        print_curves(console, run)
-        print_choices(console, run)
-        print_wires(console, run)
-        for line in [*misnamed(run), *beyond(run)]:
-            say(console, Text(line, style="bold red"))
+        _print_figures(console, run)
     print_failures(console, run)
     if run.end is None or run.end.get("status") == "interrupted":
         console.print(Text("This run was ended before all was measured.", style="yellow"))
 
 
-def several(run: Run) -> bool:
-    """Do figures consist of several teams'?"""
-    return any(len(entry.members) > 1 for entry in run.entries.values())
-
-
-def _layout(console: Console, run: Run) -> size_table.Layout:
-    """The tables that suit the pattern."""
-    if run.view == "copies" and several(run):
-        return size_table.Layout([copy_table.build(run)], compact=True)
-    return size_table.lay_out(console, run)
-
-
-def print_choices(console: Console, run: Run) -> None:
-    """What each path chose, where it says so."""
-    lines = choices(run)
-    if lines:
+def _print_figures(console: Console, run: Run) -> None:
+    copies = run.view == "copies" and any(len(entry.members) > 1 for entry in run.entries.values())
+    layout = Layout([copy_table.build(run)], compact=True) if copies else lay_out(console.width, run)
+    for one in layout.tables:
+        console.print(one, crop=False)
         console.print()
-    for paths, text in lines:
-        say(console, Text(f"{paths}: {text}", style="dim"))
+    for line in [*legend(run, layout), *([copy_table.LEGEND] if copies else [])]:
+        say(console, line, "dim")
+    if run.view == "matrix":
+        print_matrices(console, run)
+    if not copies:
+        print_slowest(console, run)
+    print_curves(console, run)
+    say_all(console, [f"{paths}: {text}" for paths, text in choices(run)], "dim")
+    print_wires(console, run)
+    for line in [*misnamed(run), *beyond(run)]:
+        say(console, line, "bold red")
 
 
 def sparkline(values: Sequence[float | None], low: float, high: float, marks: str = _BLOCKS) -> str:
@@ -118,32 +102,30 @@ def print_curves(console: Console, run: Run) -> None:
     sizes = [size for size in run.sizes if size]
     if len(sizes) < 3:
         return
-    choices = [_curves(console, run, sizes, half=True), _curves(console, run, sizes, half=False)]
-    grid = next((choice for choice in choices if size_table.fits(console, choice)), None)
-    if grid is not None:
-        console.print()
-        ends = f"{format_size(sizes[0])} to {format_size(sizes[-1])}"
-        say(console, Text(f"GB/s from {ends}, logarithmic:", style="dim"))
-        console.print(grid)
-
-
-def _note(run: Run, path: str, entries: Iterable[Entry], *, half: bool) -> Text:
-    limit = run.ceiling(path)
-    found = list(entries)
-    too_much = limit and impossible(max(entry.rate for entry in found) / limit.rate)
-    return Text(curve_note(found, half=half, limit=limit), "bold red" if too_much else "")
-
-
-def _curves(console: Console, run: Run, sizes: Sequence[int], *, half: bool) -> Table:
     marks = _ASCII if console.options.ascii_only else _BLOCKS
     rates = [entry.rate for entry in run.entries.values() if entry.bytes]
-    grid = Table.grid(padding=(0, 2), pad_edge=False)
-    for _ in range(3):
-        grid.add_column(no_wrap=True)
-    for path in run.paths:
-        entries = {entry.bytes: entry for entry in run.of_path(path) if entry.bytes}
-        if entries:
-            values = [entries[size].rate if size in entries else None for size in sizes]
-            line = sparkline(values, min(rates), max(rates), marks)
-            grid.add_row(Text(path), Text(line, style="cyan"), _note(run, path, entries.values(), half=half))
-    return grid
+
+    def curve(path: str) -> str:
+        entries = {entry.bytes: entry.rate for entry in run.of_path(path)}
+        return sparkline([entries.get(size) for size in sizes], min(rates), max(rates), marks)
+
+    def note(half: bool, path: str) -> Text:
+        limit, entries = run.ceiling(path), [entry for entry in run.of_path(path) if entry.bytes]
+        too_much = limit and impossible(max(entry.rate for entry in entries) / limit.rate)
+        return Text(curve_note(entries, half=half, limit=limit), "bold red" if too_much else "")
+
+    paths = [path for path in run.paths if any(entry.bytes for entry in run.of_path(path))]
+    for half in (True, False):
+        columns: list[Column[str]] = [
+            Column("", str, left=True),
+            Column("", curve, style="cyan", gap=2, left=True),
+            Column("", partial(note, half), gap=2, left=True),
+        ]
+        found = table(columns, paths, ruled=False)
+        if found.width <= console.width:
+            console.print()
+            say(
+                console, f"GB/s from {format_size(sizes[0])} to {format_size(sizes[-1])}, logarithmic:", "dim"
+            )
+            console.print(found)
+            return

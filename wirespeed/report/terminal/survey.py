@@ -1,19 +1,38 @@
-"""What a survey says around its table: the machine before it, what is lacking and what to try after it."""
+"""What a survey prints around its table: the machine before it; missing paths and suggestions after it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.facts.machine import cpu_line, devices_lines, mpi_lines
-from wirespeed.report.terminal.next_steps import next_steps
-from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.report.facts.markers import marked
+from wirespeed.report.grouping import grouped
+from wirespeed.report.terminal.columns import Column, table
+from wirespeed.report.terminal.wrapped_line import say, say_all
 from wirespeed.results.runs import Record, Run
+from wirespeed.units import format_size
 
 if TYPE_CHECKING:
     from wirespeed.frontend.machine import Machine
+
+
+LONGEST = 80
+"""Most letters of options; a longer command leaves options out, and measures more than needed."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A command, and what it is good for."""
+
+    command: str
+    why: str
 
 
 def print_machine(console: Console, head: Record, machine: Machine | None) -> None:
@@ -33,21 +52,15 @@ def print_machine(console: Console, head: Record, machine: Machine | None) -> No
 
 
 def print_lacking(console: Console, run: Run, machine: Machine | None) -> None:
-    """Default paths that this run left out, and why; those with the same reason together."""
+    """Default paths that this run left out, and why; those with the same reason share a line."""
     from wirespeed.paths import all_paths
 
     if machine is None:
         return
-    told = {failure.path for failure in run.failures} | set(run.paths)
-    lacking = [(path.name, machine.availability(path)) for path in all_paths() if path.default]
-    reasons: dict[str, list[str]] = {}
-    for name, why in lacking:
-        if why and name not in told:
-            reasons.setdefault(why, []).append(name)
-    if reasons:
-        console.print()
-    for why, names in reasons.items():
-        say(console, Text(f"{', '.join(names)}: not available: {why}", style="dim"))
+    shown = {failure.path for failure in run.failures} | set(run.paths)
+    lacking = [(machine.availability(path), path.name) for path in all_paths() if path.default]
+    reasons = grouped((why, name) for why, name in lacking if why and name not in shown)
+    say_all(console, [f"{', '.join(names)}: not available: {why}" for why, names in reasons.items()], "dim")
 
 
 def print_next(console: Console, run: Run, file: str, machine: Machine | None) -> None:
@@ -58,11 +71,58 @@ def print_next(console: Console, run: Run, file: str, machine: Machine | None) -
     devices = machine.devices if machine else []
     gpus = sum(device.get("kind") != "host" for device in devices)
     steps = next_steps(run, file, gpus, machine.mpis if machine else [])
-    width = max(len(step.command) for step in steps)
-    beside = all(width + len(step.why) + 5 <= console.width for step in steps)
+    columns: list[Column[Suggestion]] = [
+        Column("", lambda step: f"  {step.command}", style="cyan", left=True),
+        Column("", lambda step: step.why, style="dim", gap=3, left=True),
+    ]
+    listed = table(columns, steps, ruled=False)
+    if listed.width <= console.width:
+        console.print(listed)
+        return
     for step in steps:
-        if beside:
-            console.print(Text.assemble("  ", (f"{step.command:<{width}}", "cyan"), "   ", (step.why, "dim")))
-        else:
-            say(console, Text.assemble("  ", (step.command, "cyan")), indent=4)
-            say(console, Text.assemble("      ", (step.why, "dim")), indent=6)
+        say(console, f"  {step.command}", "cyan", indent=4)
+        say(console, f"      {step.why}", "dim", indent=6)
+
+
+def next_steps(
+    run: Run, file: str, gpus: int, mpis: Sequence[Any], environment: Mapping[str, str] = os.environ
+) -> list[Suggestion]:
+    """The most useful first, at most five."""
+    nodes = environment.get("SLURM_JOB_NUM_NODES") or environment.get("SLURM_NNODES") or ""
+    others = [mpi for mpi in mpis if mpi.title != mpis[0].title]
+    found = [
+        *_longer(run),
+        (True, "wirespeed pingpong --against summit", "every power of two, compared with published curves"),
+        (
+            nodes.isdecimal() and int(nodes) > 1,
+            "srun -N 2 -n 2 wirespeed pingpong",
+            "the same between two nodes of this allocation",
+        ),
+        (gpus > 2, f"wirespeed pingpong --between 0,{gpus - 1}", "another pair: are all links alike?"),
+        *(
+            (True, f"wirespeed pingpong --mpi {shlex.quote(str(mpi.prefix))}", f"the same with {mpi.title}")
+            for mpi in others[:1]
+        ),
+        (not gpus, "wirespeed pingpong --device emulated", "the GPU paths on emulated GPUs"),
+        (True, f"wirespeed show {shlex.quote(file)}", "this table again; --format csv for a spreadsheet"),
+        (True, "wirespeed pingpong --paths all", "every path; 'wirespeed paths' describes each one"),
+    ]
+    return [Suggestion(command, why) for useful, command, why in found if useful][:5]
+
+
+def _longer(run: Run) -> Iterator[tuple[bool, str, str]]:
+    unsettled = [entry for entry in run.entries.values() if marked(entry)]
+    if not unsettled:
+        return
+    paths = ",".join(dict.fromkeys(entry.path for entry in unsettled))
+    sizes = ",".join(_size_word(size) for size in sorted({entry.bytes for entry in unsettled}))
+    options = [f"--paths {paths}", f"--sizes {sizes}", f"--max-time {5 * (run.max_time or 0.4):g}"]
+    while len(" ".join(options)) > LONGEST:
+        options.remove(max(options, key=len))
+    yield True, f"wirespeed pingpong {' '.join(options)}", "more time for the figures marked ~"
+
+
+def _size_word(size: int) -> str:
+    """'64K', as --sizes takes it."""
+    number, unit = format_size(size).split()
+    return number + unit[0] if unit != "B" else number

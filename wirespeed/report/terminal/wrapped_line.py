@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.text import Text
 
 
-def say(console: Console, text: Text, indent: int = 2) -> None:
-    """A line that is continued further in, should the terminal be too narrow for it."""
+def say(console: Console, text: Text | str, style: str = "", indent: int = 2) -> None:
+    """Print a line, continued further in where the terminal is too narrow; `style` is for strings."""
+    if isinstance(text, str):
+        text = Text(text, style)
     indent = min(indent, console.width // 3)
     first = text.wrap(console, console.width)[0]
     console.print(first)
@@ -16,3 +20,11 @@ def say(console: Console, text: Text, indent: int = 2) -> None:
     if done < len(text.plain):
         for line in text[done:].wrap(console, console.width - indent):
             console.print(Text(" " * indent).append_text(line))
+
+
+def say_all(console: Console, lines: Sequence[str], style: str = "") -> None:
+    """A blank line and each of the lines; nothing where there are none."""
+    if lines:
+        console.print()
+    for line in lines:
+        say(console, line, style)

@@ -1,0 +1,159 @@
+"""The one model behind every table: columns that take their cells from rows, laid out to fit a width.
+
+Rich's tables have neither heads over several columns nor titled sections, and it takes them long to tell
+whether they fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import groupby
+from typing import Generic, TypeVar
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions
+from rich.text import Text
+
+Row = TypeVar("Row")
+Cell = Text | str | None
+"""None: this row has no value in this column, which shows as a dash."""
+GROUP_GAP = 3
+
+
+@dataclass(frozen=True)
+class Column(Generic[Row]):
+    """A column of a table: its head, and how a row gives its cell."""
+
+    head: str
+    """One line or more."""
+    cell: Callable[[Row], Cell]
+    style: str = ""
+    """Style of the cells that are plain strings."""
+    gap: int = 1
+    """Blanks before the column; a group begins with at least GROUP_GAP."""
+    group: str = ""
+    """Head over neighbouring columns of the same group."""
+    left: bool = False
+    """Texts are aligned left, figures right."""
+    drop: int = 0
+    """Of a table that is too wide, the columns with the highest number go first; those with 0 stay."""
+
+    def text(self, row: Row) -> Text:
+        """The cell, ready to be printed."""
+        cell = self.cell(row)
+        return (
+            cell if isinstance(cell, Text) else Text("-", "dim") if cell is None else Text(cell, self.style)
+        )
+
+
+@dataclass(frozen=True)
+class Table(Generic[Row]):
+    """Columns and rows. `sections` are (title, rows): each begins with a line that carries its title."""
+
+    columns: Sequence[Column[Row]]
+    sections: Sequence[tuple[str, Sequence[Row]]]
+    ruled: bool = True
+    """Whether lines stand above the sections."""
+
+    @cached_property
+    def _cells(self) -> list[list[Text]]:
+        """Column by column."""
+        rows = [row for _, rows in self.sections for row in rows]
+        return [[column.text(row) for row in rows] for column in self.columns]
+
+    @cached_property
+    def _places(self) -> list[tuple[int, int]]:
+        """(blanks before it, width) of each column."""
+        widths = [
+            max(map(cell_len, [*column.head.split("\n"), *(cell.plain for cell in cells)]))
+            for column, cells in zip(self.columns, self._cells, strict=True)
+        ]
+        gaps = [column.gap for column in self.columns]
+        for group, numbers in self._groups():
+            gaps[numbers[0]] = max(gaps[numbers[0]], GROUP_GAP if group else 0) if numbers[0] else 0
+            taken = sum(widths[number] for number in numbers) + sum(gaps[number] for number in numbers[1:])
+            widths[numbers[-1]] += max(0, cell_len(group) - taken)
+        return list(zip(gaps, widths, strict=True))
+
+    def _groups(self) -> list[tuple[str, list[int]]]:
+        numbers = range(len(self.columns))
+        return [
+            (group, list(found)) for group, found in groupby(numbers, lambda one: self.columns[one].group)
+        ]
+
+    @property
+    def width(self) -> int:
+        """Letters of the widest line."""
+        return sum(gap + width for gap, width in self._places)
+
+    def fit(self, width: int) -> Table[Row]:
+        """This table without as many columns as must go for this width, as far as columns may go."""
+        most = max(column.drop for column in self.columns)
+        if self.width <= width or not most:
+            return self
+        left = [column for column in self.columns if column.drop < most]
+        return replace(self, columns=left).fit(width)
+
+    def lines(self, rule: str = "─") -> Iterator[Text]:
+        """Heads and rows, a line each, without blanks at the end."""
+        if any(column.group for column in self.columns):
+            line = Text()
+            for group, numbers in self._groups():
+                line.append(" " * self._places[numbers[0]][0])
+                taken = sum(map(sum, (self._places[number] for number in numbers)))
+                line.append(group.ljust(taken - self._places[numbers[0]][0]), "dim")
+            yield _ended(line)
+        depth = max(column.head.count("\n") for column in self.columns) + 1
+        heads = [column.head.split("\n") for column in self.columns]
+        for number in range(depth) if any(map(any, heads)) else ():
+            above = [number - depth + len(head) for head in heads]
+            yield self._line(
+                [Text(head[at] if at >= 0 else "", "bold") for head, at in zip(heads, above, strict=True)]
+            )
+        rows = zip(*self._cells, strict=True)
+        for title, section in self.sections:
+            if self.ruled:
+                text = Text(f"{title} " if title else "", "bold")
+                yield text.append(rule * (self.width - len(text)), "dim")
+            yield from (self._line(next(rows)) for _ in section)
+
+    def _line(self, cells: Sequence[Text]) -> Text:
+        line = Text()
+        for column, (gap, width), cell in zip(self.columns, self._places, cells, strict=True):
+            placed = cell.copy()
+            placed.align("left" if column.left else "right", width)
+            line.append(" " * gap).append_text(placed)
+        return _ended(line)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        for line in self.lines("-" if options.ascii_only else "─"):
+            line.no_wrap, line.overflow = True, "ignore"
+            yield line
+
+
+def _ended(line: Text) -> Text:
+    line.rstrip()
+    return line
+
+
+def table(columns: Sequence[Column[Row]], rows: Sequence[Row], *, ruled: bool = True) -> Table[Row]:
+    """A table whose rows are one section without a title."""
+    return Table(columns, [("", rows)], ruled)
+
+
+def fold(
+    names: Sequence[str], build: Callable[[Sequence[str], int], Table[Row]], width: int
+) -> list[Table[Row]]:
+    """As few tables as fit this width, each of about as many names; at worst a table for each name.
+
+    `build` gets the names of a table, and how many a table has at most.
+    """
+    tables: list[Table[Row]] = []
+    for count in range(1, len(names) + 1):
+        each = -(-len(names) // count)
+        tables = [build(names[start : start + each], each).fit(width) for start in range(0, len(names), each)]
+        if all(one.width <= width for one in tables):
+            break
+    return tables
