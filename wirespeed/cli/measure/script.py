@@ -128,11 +128,13 @@ def command(context: click.Context, /, output: str | None, listed: bool, **given
 
 def script(wanted: Wanted) -> str:
     """The script. Raises WirespeedError in one line for what could not run there."""
+    from wirespeed.patterns import all_patterns
     from wirespeed.systems.scripts import between, write
 
     pattern = wanted.pattern
     if pattern is None:
-        raise WirespeedError("name what to measure, as in 'wirespeed script groups'")
+        known = ", ".join(all_patterns())
+        raise WirespeedError(f"name what to measure, as in 'wirespeed script groups'; there are: {known}")
     system, batch = _where(wanted)
     plan = _measurement(pattern, wanted.words)
     job = _job(wanted, pattern, plan, system)
