@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wirespeed.job.plan import Plan
     from wirespeed.patterns import Pattern
     from wirespeed.systems.model import System
-    from wirespeed.systems.scripts import Job
+    from wirespeed.systems.scripts import BatchJob
 
 ORDER = 45
 BATCH = ("slurm", "lsf", "pbs", "flux")
@@ -136,10 +136,10 @@ def _measurement(pattern: Pattern, words: Sequence[str]) -> tuple[Any, Plan]:
     return given, found[0]
 
 
-def _job(options: Options, pattern: Pattern, plan: Plan, given: Any, system: System | None) -> Job:
+def _job(options: Options, pattern: Pattern, plan: Plan, given: Any, system: System | None) -> BatchJob:
     from wirespeed.job.path_selection import select
     from wirespeed.patterns import Shape
-    from wirespeed.systems.scripts import Job
+    from wirespeed.systems.scripts import BatchJob
 
     nodes = values.count("--nodes", options.nodes, least=1, most=1_000_000)
     gpus = system.node.gpus if system else 0
@@ -153,7 +153,7 @@ def _job(options: Options, pattern: Pattern, plan: Plan, given: Any, system: Sys
     paths = select(plan.paths, on_gpus, pattern.within)
     if not paths:
         raise WirespeedError("--paths: none of them can be measured without a GPU")
-    return Job(
+    return BatchJob(
         pattern=pattern.name,
         words=_without(options.words, ("--paths", "--out", "--ranks"), ("--resume",)),
         paths=tuple(path.name for path in paths),

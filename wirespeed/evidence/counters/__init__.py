@@ -64,6 +64,20 @@ class CounterSource(ABC):
         """Releases what it has opened."""
 
 
+class SysfsCounters(CounterSource):
+    """Counters in files of sysfs: for each wire those of bytes sent and received, in `unit` bytes."""
+
+    def __init__(self, files: Mapping[Path, Wire], sent: str, received: str, unit: int = 1) -> None:
+        self._files = [(folder / sent, folder / received) for folder in files]
+        self.wires, self._unit = tuple(files.values()), unit
+
+    def read(self) -> list[Reading]:
+        unit = self._unit
+        return [
+            Reading(counter_in(sent) * unit, counter_in(received) * unit) for sent, received in self._files
+        ]
+
+
 def text_of(file: Path) -> str:
     """Content of a file of sysfs; empty where it cannot be read, as some while an interface is down."""
     try:
