@@ -11,16 +11,14 @@ from wirespeed.doctor.tables import Entry, table
 
 _UCX = "UCX's ucp_context.c: ucp_tl_aliases; UCX FAQ, 'Working with GPU'"
 _NCCL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"
+_SHARED = {"posix", "sysv", "xpmem"}
 _ALIASES = {
-    "sm": {"posix", "sysv", "xpmem"},
-    "shm": {"posix", "sysv", "xpmem"},
-    "mm": {"posix", "sysv", "xpmem"},
+    **dict.fromkeys(("sm", "shm", "mm"), _SHARED),
     "cuda": {"cuda_copy", "cuda_ipc", "gdr_copy"},
     "rocm": {"rocm_copy", "rocm_ipc", "rocm_gdr"},
     "gpu": {"cuda_copy", "cuda_ipc", "gdr_copy", "rocm_copy", "rocm_ipc", "rocm_gdr"},
 }
 """Names in UCX_TLS that stand for several transports."""
-_SHARED = _ALIASES["sm"]
 
 
 def find(facts: Facts) -> Iterator[Finding]:

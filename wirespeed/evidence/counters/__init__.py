@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wirespeed.host.nvml import NvmlError
+from wirespeed.host.nvml import Gpu, Nvml, NvmlError
 
 
 class CannotRead(Exception):
@@ -76,6 +76,34 @@ class SysfsCounters(CounterSource):
         return [
             Reading(counter_in(sent) * unit, counter_in(received) * unit) for sent, received in self._files
         ]
+
+
+class NvmlCounters(CounterSource):
+    """Fields of NVML that count bytes sent and received: of each GPU, and of each of its links."""
+
+    def __init__(
+        self, nvml: Nvml, gpus: Sequence[tuple[Gpu, Wire, Sequence[int]]], fields: tuple[int, int], scope: int
+    ) -> None:
+        """`gpus`: handle, wire and links of each; `scope`: the one of the whole GPU."""
+        self._nvml, self._gpus, self._fields, self._scope = nvml, gpus, fields, scope
+        self.wires = tuple(wire for _, wire, _ in gpus)
+
+    def read(self) -> list[Reading]:
+        return [self._read(*one) for one in self._gpus]
+
+    def _read(self, gpu: Gpu, wire: Wire, links: Sequence[int]) -> Reading:
+        scopes, unit = (self._scope, *links), wire.granularity
+        values = self._nvml.fields(gpu, [(field, scope) for scope in scopes for field in self._fields])
+        pairs = zip(values[::2], values[1::2], strict=True)
+        known = [(s * unit, r * unit) for s, r in pairs if s is not None and r is not None]
+        if None in values[:2]:
+            raise CannotRead(
+                f"the driver does not count the bytes of this GPU's {'links' if links else 'slot'}"
+            )
+        return Reading(*known[0], tuple(known[1:]) if len(known) == len(scopes) else ())
+
+    def close(self) -> None:
+        self._nvml.close()
 
 
 def text_of(file: Path) -> str:
