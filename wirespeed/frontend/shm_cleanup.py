@@ -1,4 +1,4 @@
-"""Shared memory that a killed MPI job leaves behind, found and removed by the process that started the job."""
+"""Shared memory that a killed MPI job leaves behind, found and removed by the front end."""
 
 from __future__ import annotations
 

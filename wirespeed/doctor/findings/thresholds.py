@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Conditions, Cost, Finding, Trial
 from wirespeed.doctor.parts import part
-from wirespeed.doctor.tables import Entry as Tuning
-from wirespeed.doctor.tables import exports, table
+from wirespeed.doctor.tables import TableRow, exports, table
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_seconds, format_size
 
@@ -37,7 +36,7 @@ def find(facts: Facts) -> Iterator[Finding]:
                 yield _finding(facts, path, tuning, slow)
 
 
-def _in_range(tuning: Tuning, size: int) -> bool:
+def _in_range(tuning: TableRow, size: int) -> bool:
     return int(tuning.get("least", 1)) <= size <= int(tuning.get("most", size))
 
 
@@ -57,7 +56,7 @@ def _slow(run: Run, path: str) -> list[Slow]:
     return [(one, best[0]) for one, best in fastest if best and one.low > WORTH_TRYING * best[0].high]
 
 
-def _finding(facts: Facts, path: str, tuning: Tuning, slow: list[Slow]) -> Finding:
+def _finding(facts: Facts, path: str, tuning: TableRow, slow: list[Slow]) -> Finding:
     own, other = max(slow, key=lambda one: one[0].seconds / one[1].seconds)
     sizes = tuple(one.bytes for one, _ in slow)
     few = tuple(sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]}))

@@ -123,7 +123,7 @@ def counter_in(file: Path) -> int:
 
 
 def reason(error: Exception) -> str:
-    """Why counters cannot be read, in one line; an error that has no known cause has its type's name."""
+    """Why counters cannot be read, in one line; an unexpected error has its type's name."""
     known = isinstance(error, (CannotRead, NvmlError))
     return str(error) if known else f"{type(error).__name__}: {error}"
 
