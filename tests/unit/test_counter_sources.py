@@ -130,7 +130,7 @@ def test_an_interface_that_passes_on_what_others_carry(tmp_path: Path) -> None:
     assert network.find([], tmp_path) is None
 
 
-def test_a_witness_that_fails_breaks_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_counter_source_that_fails_breaks_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects all ranks from one library's surprise: it is left out, and the others are read."""
 
     def surprise(devices: Any) -> None:

@@ -1,4 +1,4 @@
-"""Job scripts: every one is a shell script whose directives and whose wirespeed commands are right."""
+"""BatchJob scripts: every one is a shell script whose directives and whose wirespeed commands are right."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from wirespeed.cli.measure.script import minutes
 from wirespeed.errors import ExitCode
 from wirespeed.systems import load, names
 from wirespeed.systems.model import System
-from wirespeed.systems.scripts import Job, write
+from wirespeed.systems.scripts import BatchJob, write
 
 DIRECTIVES = {
     "slurm": (
@@ -342,7 +342,7 @@ class TestRefusals:
 @settings(max_examples=20, deadline=None)
 def test_file_names_are_quoted(name: str) -> None:
     """Whatever a result file is called, the shell sees one word: no text of a user's is run as a command."""
-    job = Job("pingpong", ("--sizes", "8"), ("host",), name, 1, 2, 2, minutes=30, choose_ranks=False)
+    job = BatchJob("pingpong", ("--sizes", "8"), ("host",), name, 1, 2, 2, minutes=30, choose_ranks=False)
     script = write(job, "lsf")
     assignment = script[script.index("\nresults=") : script.index("\n# One resource set")]
     shell = f'set -u{assignment}\nprintf %s "$results"'

@@ -11,7 +11,7 @@ from typing import Any
 from wirespeed.doctor import job, trying
 from wirespeed.doctor.finding import Conditions, Cost, Finding, RemedyOption
 from wirespeed.doctor.parts import part, whole
-from wirespeed.doctor.tables import Entry, exports, table
+from wirespeed.doctor.tables import TableRow, exports, table
 from wirespeed.patterns import find_pattern
 from wirespeed.results.runs import Record, Run
 from wirespeed.units import format_size
@@ -88,7 +88,7 @@ def finding(hang: Hang, nics: bool, vendor: str) -> Finding:
     )
 
 
-def _fits(one: Entry, hang: Hang, nics: bool, vendor: str) -> bool:
+def _fits(one: TableRow, hang: Hang, nics: bool, vendor: str) -> bool:
     wants_call, memories = one.get("call"), one.get("memory")
     return bool(
         (not wants_call or (hang.call and re.search(wants_call, hang.call)))
@@ -101,7 +101,7 @@ def _fits(one: Entry, hang: Hang, nics: bool, vendor: str) -> bool:
     )
 
 
-def _option(one: Entry) -> RemedyOption:
+def _option(one: TableRow) -> RemedyOption:
     variables, instead = dict(one.get("variables", {})), one.get("instead", "")
     lines = (f"wirespeed pingpong --paths {instead}",) if instead else exports(variables)
     return RemedyOption(one["title"], Conditions(variables), lines, instead, one["source"])

@@ -186,16 +186,8 @@ class _Copies:
         )
 
     @property
-    def all(self) -> float:
-        return self.down + self.up + self.peer + self.on_device
-
-    @property
     def staged(self) -> bool:
         return self.counted and min(self.down, self.up) >= ENOUGH
-
-    @property
-    def beyond_payload(self) -> bool:
-        return max(self.down, self.up) > 1.5
 
     @property
     def avoid_host(self) -> bool:
@@ -217,9 +209,9 @@ def _intra_rank(found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
     pcie = found.get("pcie")
     if pcie and pcie.carried:
         return WireVerdict("pcie", f"over PCIe ({_amount(pcie)})", rests_on="pcie")
-    if copies.all >= ENOUGH:
+    if (copied := copies.down + copies.up + copies.peer + copies.on_device) >= ENOUGH:
         where = "on the GPU " if copies.on_device >= ENOUGH else ""
-        return WireVerdict("copied", f"copied {where}by the driver ({100 * copies.all:.0f} % of the bytes)")
+        return WireVerdict("copied", f"copied {where}by the driver ({100 * copied:.0f} % of the bytes)")
     if not pcie or pcie.no_traffic:
         return WireVerdict("inside", "inside one memory")
     return _unknown(found)
@@ -265,7 +257,7 @@ def _between_gpus(claim: Claim, found: Mapping[str, WireShare], copies: _Copies)
         return _over_pcie(claim, pcie, copies)
     # A library also copies commands to its GPU, which may be more than a few small messages.
     open_question = link is not None and not link.no_traffic and claim.direct
-    if copies.staged and not (open_question and copies.beyond_payload):
+    if copies.staged and not (open_question and max(copies.down, copies.up) > 1.5):
         down, up = f"{100 * copies.down:.0f} %", f"{100 * copies.up:.0f} %"
         text = f"staged through host memory: {down} of the bytes copied to the host, {up} from it"
         return WireVerdict("staged", text, rests_on=link.kind if open_question and link else None)

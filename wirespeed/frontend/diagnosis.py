@@ -17,15 +17,11 @@ from wirespeed.job.status_page import RankState
 from wirespeed.units import format_size
 
 _LAUNCHER_SAYS = (
-    re.compile(
-        r"rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>\S+) exited on signal (?P<signal>\d+)"
-    ),
-    re.compile(
-        r"RANK (?P<rank>\d+) PID (?P<pid>\d+) RUNNING AT (?P<host>\S+).*?KILLED BY SIGNAL: (?P<signal>\d+)"
-    ),
-    re.compile(r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+).*?EXIT CODE: (?P<signal>\d+)"),
-    re.compile(r"(?P<host>\S+): task (?P<rank>\d+): Killed"),
-    re.compile(r"peer process has unexpectedly disconnected.*?Peer host: +(?P<host>\S+)"),
+    r"rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>\S+) exited on signal (?P<signal>\d+)",
+    r"RANK (?P<rank>\d+) PID (?P<pid>\d+) RUNNING AT (?P<host>\S+).*?KILLED BY SIGNAL: (?P<signal>\d+)",
+    r"PID (?P<pid>\d+) RUNNING AT (?P<host>\S+).*?EXIT CODE: (?P<signal>\d+)",
+    r"(?P<host>\S+): task (?P<rank>\d+): Killed",
+    r"peer process has unexpectedly disconnected.*?Peer host: +(?P<host>\S+)",
 )
 
 # One rank could not be started: the launcher then ends those that could.
@@ -104,7 +100,7 @@ class Events:
     @cached_property
     def launcher_said(self) -> Mapping[str, str | None]:
         text = " ".join(self.log)  # launchers wrap their sentences
-        matches = (pattern.search(text) for pattern in _LAUNCHER_SAYS)
+        matches = (re.search(pattern, text) for pattern in _LAUNCHER_SAYS)
         return next((match.groupdict() for match in matches if match), {})
 
     @cached_property

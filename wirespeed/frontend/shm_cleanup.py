@@ -1,4 +1,4 @@
-"""Shared memory that a killed MPI job leaves behind, found and removed by whoever started the job."""
+"""Shared memory that a killed MPI job leaves behind, found and removed by the front end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAMES = ("mpich_shm_*", "vader_segment*", "sm_segment*", "Intel_MPI_*", "ucx_sh
 
 
 def segments() -> set[Path]:
-    """This user's segments of MPI libraries, now."""
+    """Segments of MPI libraries that belong to this user."""
     found: set[Path] = set()
     for pattern in _NAMES:
         for path in _FOLDER.glob(pattern):

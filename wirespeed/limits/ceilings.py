@@ -208,16 +208,15 @@ def _of_host(used: Used, host: str) -> Ceiling | None:
         for wire in used.evidence.get("wires") or ()
         if wire["kind"] in PORTS and wire["host"] == host and _moved(wire) > 0.1 * _expected(wire)
     ]
-    told = {wire.get("name"): wire for wire in used.wires if wire.get("host") == host}
-    ports = [told.get(wire["name"], {}) for wire in busy]
+    described = {wire.get("name"): wire for wire in used.wires if wire.get("host") == host}
+    ports = [described.get(wire["name"], {}) for wire in busy]
     if not busy or not all(port.get("rate") for port in ports):
         return None
     payload = min(1.0, max(map(_expected, busy)) / sum(map(_moved, busy)))
-    shares = [_tcp_payload(port) if port["kind"] == "network" else payload for port in ports]
-    total = sum(float(port["rate"]) * share for port, share in zip(ports, shares, strict=True))
+    parts = [(port, _tcp_payload(port) if port["kind"] == "network" else payload) for port in ports]
+    total = sum(float(port["rate"]) * share for port, share in parts)
     sums = " + ".join(
-        f"{port['name']} {float(port['rate']) / 1e9:g} GB/s x {share:.3f} payload"
-        for port, share in zip(ports, shares, strict=True)
+        f"{port['name']} {float(port['rate']) / 1e9:g} GB/s x {share:.3f} payload" for port, share in parts
     )
     stated = any(port.get("stated") for port in ports)
     source = "rate stated with --link" if stated else "rate as the driver states it"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from wirespeed.job.plan import Plan
     from wirespeed.patterns import Pattern
     from wirespeed.systems.model import System
-    from wirespeed.systems.scripts import Job
+    from wirespeed.systems.scripts import BatchJob
 
 BATCH = ("slurm", "lsf", "pbs", "flux")
 
@@ -184,10 +184,10 @@ def _measurement(pattern: Pattern, words: Sequence[str]) -> Plan:
     return plan
 
 
-def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) -> Job:
+def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) -> BatchJob:
     from wirespeed.job.path_selection import select
     from wirespeed.patterns import Shape
-    from wirespeed.systems.scripts import Job
+    from wirespeed.systems.scripts import BatchJob
 
     gpus = wanted.gpus_per_node
     if gpus is None:
@@ -200,7 +200,7 @@ def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) ->
     if not paths:
         raise WirespeedError("--paths: none of them can be measured without a GPU")
     own = sys.argv[1:] if sys.argv[1:2] == ["script"] else ["script"]
-    return Job(
+    return BatchJob(
         pattern=pattern.name,
         words=_without(wanted.words, ("--paths", "--out", "--ranks"), ("--resume",)),
         paths=tuple(path.name for path in paths),

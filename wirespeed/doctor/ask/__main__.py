@@ -1,4 +1,4 @@
-"""Run by one rank under an MPI's own launcher: what does the library say of itself once it has started?
+"""Run by one rank under an MPI's own launcher: asks the library what it supports once it has started.
 
 Started as a file: it imports nothing of this package, so that it runs wherever Python does.
 """
@@ -13,21 +13,18 @@ from pathlib import Path
 from typing import Any
 
 MARK = "wirespeed-ask:"
-CUDA_KINDS = {"MPIX_GPU_query_support": ((0, "CUDA"), (2, "HIP"), (1, "Level Zero"))}
+QUERIES = ("MPIX_Query_cuda_support", "MPIX_Query_rocm_support", "MPIX_Query_hip_support")
+GPU_KINDS = {"CUDA": 0, "HIP": 2, "Level Zero": 1}
 """MPIX_GPU_SUPPORT_* of MPICH's mpi.h."""
 
 
 def queries(library: Any) -> dict[str, bool]:
     """Function -> its answer, for those that this MPI has."""
-    found: dict[str, bool] = {}
-    for name in ("MPIX_Query_cuda_support", "MPIX_Query_rocm_support", "MPIX_Query_hip_support"):
-        if hasattr(library, name):
-            found[name] = bool(getattr(library, name)())
-    if hasattr(library, "MPIX_GPU_query_support"):
-        for number, kind in CUDA_KINDS["MPIX_GPU_query_support"]:
-            answer = ctypes.c_int(0)
-            if library.MPIX_GPU_query_support(number, ctypes.byref(answer)) == 0:
-                found[f"MPIX_GPU_query_support({kind})"] = bool(answer.value)
+    found = {name: bool(getattr(library, name)()) for name in QUERIES if hasattr(library, name)}
+    for kind, number in GPU_KINDS.items() if hasattr(library, "MPIX_GPU_query_support") else ():
+        answer = ctypes.c_int(0)
+        if library.MPIX_GPU_query_support(number, ctypes.byref(answer)) == 0:
+            found[f"MPIX_GPU_query_support({kind})"] = bool(answer.value)
     return found
 
 
@@ -38,7 +35,7 @@ def loaded() -> list[str]:
 
 
 def version_of(files: Sequence[str], stem: str, ask: Callable[[Any], str]) -> str:
-    """A loaded library's version; empty if it is not loaded, or does not tell."""
+    """A loaded library's version; empty if it is not loaded."""
     for file in files:
         if Path(file).name.startswith(stem):
             try:
@@ -64,17 +61,14 @@ def main() -> None:
     library = ctypes.CDLL(os.environ["MPI4PY_LIBMPI"], ctypes.RTLD_GLOBAL)
     library.MPI_Init(None, None)
     files = loaded()
-    # UCX opens its modules for GPUs by itself, when a context is made.
-    gpu = sorted(
-        kind for kind in ("cuda", "rocm", "ze") if any(f"libuct_{kind}.so" in file for file in files)
-    )
+    # UCX loads its modules for GPUs when a context is created.
     said = {
         "queries": queries(library),
         "ucx": version_of(files, "libucp.so", ucx_version),
-        "ucx_gpu": gpu,
+        "ucx_gpu": [kind for kind in ("cuda", "rocm", "ze") if f"/libuct_{kind}.so" in "".join(files)],
         "fabric": version_of(files, "libfabric.so", fabric_version),
     }
-    # As ranks speak: a launcher carries standard output.
+    # Launchers forward standard output from any host.
     os.write(1, f"\n{MARK}{json.dumps(said)}\n".encode())
     library.MPI_Finalize()
 

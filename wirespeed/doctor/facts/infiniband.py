@@ -33,10 +33,7 @@ def _port(tree: Tree, folder: str, number: int) -> Port:
     """'4: ACTIVE' and '400 Gb/sec (4X NDR)' as values."""
     state = (tree.text(f"{folder}/state") or "").partition(":")[2].strip()
     rate = re.match(r"([\d.]+) Gb/sec(?: \((\d+)X)?", tree.text(f"{folder}/rate") or "")
-    return Port(
-        number=number,
-        layer=tree.text(f"{folder}/link_layer") or "",
-        state=state,
-        rate=float(rate[1]) if rate else None,
-        lanes=int(rate[2]) if rate and rate[2] else None,
-    )
+    layer = tree.text(f"{folder}/link_layer") or ""
+    if rate is None:
+        return Port(number, layer, state)
+    return Port(number, layer, state, float(rate[1]), int(rate[2]) if rate[2] else None)

@@ -13,13 +13,7 @@ def mpis(found: Sequence[Mpi]) -> tuple[MpiFact, ...]:
     """The MPIs of the machine, the one that is measured with first."""
     return tuple(
         MpiFact(
-            title=mpi.title,
-            vendor=mpi.vendor,
-            version=mpi.version,
-            prefix=str(mpi.prefix),
-            mpiexec=str(mpi.mpiexec),
-            source=mpi.source,
-            chosen=number == 0,
+            mpi.title, mpi.vendor, mpi.version, str(mpi.prefix), str(mpi.mpiexec), mpi.source, number == 0
         )
         for number, mpi in enumerate(found)
     )

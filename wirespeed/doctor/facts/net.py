@@ -33,11 +33,5 @@ def nets(tree: Tree) -> tuple[Net, ...]:
 
 def pci_address(tree: Tree, link: str) -> str:
     """PCI address of a class device; the device itself may lie below it (virtio)."""
-    try:
-        where = tree.at(link).resolve(strict=True)
-    except OSError:
-        return ""
-    for folder in (where, where.parent):
-        if pci.is_address(folder.name):
-            return folder.name
-    return ""
+    where = tree.at(link).resolve()
+    return next((folder.name for folder in (where, where.parent) if pci.is_address(folder.name)), "")

@@ -151,13 +151,9 @@ def _pair(api: Any, one: Gpu, first: Any, other: Gpu, second: Any) -> GpuPair:
     states = [_ask(api.nvmlDeviceGetP2PStatus, -1, first, second, index) for index in (_READ, _WRITE)]
     known = [state for state in states if state >= 0]
     worst = next((state for state in known if state), 0)
-    return GpuPair(
-        first=one.index,
-        second=other.index,
-        nvlinks=_between(one, other),
-        level=_LEVELS.get(_ask(api.nvmlDeviceGetTopologyCommonAncestor, -1, first, second), ""),
-        peer=_P2P.get(worst, "unknown to the driver") if known else "",
-    )
+    level = _LEVELS.get(_ask(api.nvmlDeviceGetTopologyCommonAncestor, -1, first, second), "")
+    peer = _P2P.get(worst, "unknown to the driver") if known else ""
+    return GpuPair(one.index, other.index, _between(one, other), level, peer)
 
 
 def _between(one: Gpu, other: Gpu) -> int:

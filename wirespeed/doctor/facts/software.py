@@ -8,23 +8,16 @@ from pathlib import Path
 
 from wirespeed.doctor.facts.nvml import Nvml
 
-_PACKAGES = {
-    "libucx-cu13": "libucx",
-    "libucx-cu12": "libucx",
-    "nvidia-nccl-cu13": "NCCL",
-    "nvidia-nccl-cu12": "NCCL",
-    "nvidia-nvshmem-cu13": "NVSHMEM",
-    "nvidia-nvshmem-cu12": "NVSHMEM",
-}
+_PACKAGES = {"libucx-cu": "libucx", "nvidia-nccl-cu": "NCCL", "nvidia-nvshmem-cu": "NVSHMEM"}
 
 
 def software(packages: Mapping[str, str], libraries: Mapping[str, Path], nvml: Nvml) -> dict[str, str]:
     """Name -> version. `packages`: of Python; `libraries`: files that the core would open."""
     driver = {"NVIDIA driver": nvml.driver, "CUDA of the driver": nvml.cuda}
     found = {name: version for name, version in driver.items() if version}
-    for package, name in _PACKAGES.items():
+    for package in (f"{prefix}{cuda}" for prefix in _PACKAGES for cuda in (13, 12)):
         if package in packages:
-            found.setdefault(name, f"{packages[package]} ({package})")
+            found.setdefault(_PACKAGES[package[:-2]], f"{packages[package]} ({package})")
     for key, name in (("nccl", "NCCL"), ("nvshmem", "NVSHMEM")):
         if key in libraries:
             found.setdefault(name, _of_file(libraries[key]))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Conditions, Cost, Finding, Trial
 from wirespeed.doctor.parts import part
-from wirespeed.doctor.tables import Entry as Tuning
-from wirespeed.doctor.tables import exports, table
+from wirespeed.doctor.tables import TableRow, exports, table
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_seconds, format_size
 
@@ -21,17 +19,8 @@ PATHS = {"host": "CPU", "aware": "GPU", "nccl": "GPU"}
 """Paths of libraries that have such variables, and the memory domain of their data."""
 
 
-@dataclass(frozen=True)
-class _Slow:
-    """One size that could be faster, and what shows that."""
-
-    entry: Entry
-    other: Entry
-    """The larger message, or the other path, that takes less time."""
-
-    @property
-    def times(self) -> float:
-        return self.entry.seconds / self.other.seconds
+Slow = tuple[Entry, Entry]
+"""A size that could be faster, and the larger message or the other path that takes less time."""
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -42,46 +31,40 @@ def find(facts: Facts) -> Iterator[Finding]:
             continue
         cases = {"small": _small(run, path), "slow": _slow(run, path)}
         for tuning in table("tunings"):
-            slow = [one for one in cases[tuning["when"]] if _in_range(tuning, one.entry.bytes)]
+            slow = [one for one in cases[tuning["when"]] if _in_range(tuning, one[0].bytes)]
             if slow and (tuning["library"], tuning["domain"]) == (library_of(run, path), domain):
                 yield _finding(facts, path, tuning, slow)
 
 
-def _in_range(tuning: Tuning, size: int) -> bool:
+def _in_range(tuning: TableRow, size: int) -> bool:
     return int(tuning.get("least", 1)) <= size <= int(tuning.get("most", size))
 
 
-def _small(run: Run, path: str) -> list[_Slow]:
+def _small(run: Run, path: str) -> list[Slow]:
     """Sizes that take longer than a larger one, beyond the intervals of both."""
     entries = [entry for entry in run.of_path(path) if entry.bytes]
-    found = []
-    for number, entry in enumerate(entries[:-1]):
-        better = min(entries[number + 1 :], key=lambda other: other.seconds)
-        if entry.seconds > NOTABLE * better.seconds and entry.low > better.high:
-            found.append(_Slow(entry, better))
-    return found
+    fastest = (min(entries[at:], key=lambda other: other.seconds) for at in range(1, len(entries)))
+    pairs = zip(entries, fastest, strict=False)
+    return [
+        (one, other) for one, other in pairs if one.seconds > NOTABLE * other.seconds and one.low > other.high
+    ]
 
 
-def _slow(run: Run, path: str) -> list[_Slow]:
+def _slow(run: Run, path: str) -> list[Slow]:
     """Sizes at which another path for the same kind of data is much faster."""
-    found = []
-    for entry in run.of_path(path):
-        fastest = run.fastest(entry.bytes, PATHS[path])
-        if entry.bytes and fastest and entry.low > WORTH_TRYING * fastest[0].high:
-            found.append(_Slow(entry, fastest[0]))
-    return found
+    fastest = ((entry, run.fastest(entry.bytes, PATHS[path])) for entry in run.of_path(path) if entry.bytes)
+    return [(one, best[0]) for one, best in fastest if best and one.low > WORTH_TRYING * best[0].high]
 
 
-def _finding(facts: Facts, path: str, tuning: Tuning, slow: list[_Slow]) -> Finding:
-    worst = max(slow, key=lambda one: one.times)
-    sizes = tuple(one.entry.bytes for one in slow)
-    own, other = worst.entry, worst.other
+def _finding(facts: Facts, path: str, tuning: TableRow, slow: list[Slow]) -> Finding:
+    own, other = max(slow, key=lambda one: one[0].seconds / one[1].seconds)
+    sizes = tuple(one.bytes for one, _ in slow)
     few = tuple(sorted({sizes[0], sizes[len(sizes) // 2], sizes[-1]}))
     here = not facts.foreign and facts.can_run(path)
     than = format_size(other.bytes) if tuning["when"] == "small" else other.path
     return Finding(
         f"tuning-{path}-{'-'.join(tuning['variables'])}",
-        f"{path}: {_range(sizes)} takes up to {worst.times:.1f} times as long as {than}",
+        f"{path}: {_range(sizes)} takes up to {own.seconds / other.seconds:.1f} times as long as {than}",
         Cost.SMALL,
         (
             f"{facts.file}: {own.path} takes {format_seconds(own.seconds)} for {format_size(own.bytes)}, "

@@ -7,20 +7,18 @@ from collections.abc import Iterator
 
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import TRIAL_SIZES, Conditions, Cost, Finding, Trial
-from wirespeed.doctor.tables import Entry, table
+from wirespeed.doctor.tables import TableRow, table
 
 _UCX = "UCX's ucp_context.c: ucp_tl_aliases; UCX FAQ, 'Working with GPU'"
 _NCCL = "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html"
+_SHARED = {"posix", "sysv", "xpmem"}
 _ALIASES = {
-    "sm": {"posix", "sysv", "xpmem"},
-    "shm": {"posix", "sysv", "xpmem"},
-    "mm": {"posix", "sysv", "xpmem"},
+    **dict.fromkeys(("sm", "shm", "mm"), _SHARED),
     "cuda": {"cuda_copy", "cuda_ipc", "gdr_copy"},
     "rocm": {"rocm_copy", "rocm_ipc", "rocm_gdr"},
     "gpu": {"cuda_copy", "cuda_ipc", "gdr_copy", "rocm_copy", "rocm_ipc", "rocm_gdr"},
 }
 """Names in UCX_TLS that stand for several transports."""
-_SHARED = _ALIASES["sm"]
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -44,7 +42,7 @@ def active_ports(facts: Facts) -> list[str]:
     return [f"{nic.name}:{port.number}" for nic in facts.nics for port in nic.ports if port.state == "ACTIVE"]
 
 
-def _from_table(facts: Facts, one: Entry, value: str) -> Finding:
+def _from_table(facts: Facts, one: TableRow, value: str) -> Finding:
     name, better, path = one["name"], one.get("set"), one.get("path", "")
     after = Conditions({name: better}) if better else Conditions(unset=(name,))
     return Finding(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wirespeed.host.nvml import NvmlError
+from wirespeed.host.nvml import Gpu, Nvml, NvmlError
 
 
 class CannotRead(Exception):
@@ -64,6 +64,48 @@ class CounterSource(ABC):
         """Releases what it has opened."""
 
 
+class SysfsCounters(CounterSource):
+    """Counters in files of sysfs: for each wire those of bytes sent and received, in `unit` bytes."""
+
+    def __init__(self, files: Mapping[Path, Wire], sent: str, received: str, unit: int = 1) -> None:
+        self._files = [(folder / sent, folder / received) for folder in files]
+        self.wires, self._unit = tuple(files.values()), unit
+
+    def read(self) -> list[Reading]:
+        unit = self._unit
+        return [
+            Reading(counter_in(sent) * unit, counter_in(received) * unit) for sent, received in self._files
+        ]
+
+
+class NvmlCounters(CounterSource):
+    """Fields of NVML that count bytes sent and received: of each GPU, and of each of its links."""
+
+    def __init__(
+        self, nvml: Nvml, gpus: Sequence[tuple[Gpu, Wire, Sequence[int]]], fields: tuple[int, int], scope: int
+    ) -> None:
+        """`gpus`: handle, wire and links of each; `scope`: the one of the whole GPU."""
+        self._nvml, self._gpus, self._fields, self._scope = nvml, gpus, fields, scope
+        self.wires = tuple(wire for _, wire, _ in gpus)
+
+    def read(self) -> list[Reading]:
+        return [self._read(*one) for one in self._gpus]
+
+    def _read(self, gpu: Gpu, wire: Wire, links: Sequence[int]) -> Reading:
+        scopes, unit = (self._scope, *links), wire.granularity
+        values = self._nvml.fields(gpu, [(field, scope) for scope in scopes for field in self._fields])
+        pairs = zip(values[::2], values[1::2], strict=True)
+        known = [(s * unit, r * unit) for s, r in pairs if s is not None and r is not None]
+        if None in values[:2]:
+            raise CannotRead(
+                f"the driver does not count the bytes of this GPU's {'links' if links else 'slot'}"
+            )
+        return Reading(*known[0], tuple(known[1:]) if len(known) == len(scopes) else ())
+
+    def close(self) -> None:
+        self._nvml.close()
+
+
 def text_of(file: Path) -> str:
     """Content of a file of sysfs; empty where it cannot be read, as some while an interface is down."""
     try:
@@ -81,7 +123,7 @@ def counter_in(file: Path) -> int:
 
 
 def reason(error: Exception) -> str:
-    """Why counters cannot be read, in one line; an error that nobody foresaw has its type's name."""
+    """Why counters cannot be read, in one line; an unexpected error has its type's name."""
     known = isinstance(error, (CannotRead, NvmlError))
     return str(error) if known else f"{type(error).__name__}: {error}"
 

@@ -7,29 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wirespeed.evidence.counters import CounterSource, Reading, Wire, counter_in, text_of
+from wirespeed.evidence.counters import CounterSource, SysfsCounters, Wire, text_of
 
 FOLDER = Path("/sys/class/infiniband")
 UNIT = 4
 """port_xmit_data and port_rcv_data count in words of four bytes (the kernel's Documentation/ABI/stable/
 sysfs-class-infiniband)."""
-
-
-class Ports(CounterSource):
-    """Ports that are up."""
-
-    def __init__(self, ports: Sequence[Path]) -> None:
-        self._ports = ports
-        self.wires = tuple(_wire(port) for port in ports)
-
-    def read(self) -> list[Reading]:
-        return [
-            Reading(
-                counter_in(port / "counters/port_xmit_data") * UNIT,
-                counter_in(port / "counters/port_rcv_data") * UNIT,
-            )
-            for port in self._ports
-        ]
 
 
 def _wire(port: Path) -> Wire:
@@ -49,4 +32,5 @@ def _wire(port: Path) -> Wire:
 def find(devices: Sequence[Mapping[str, Any]], folder: Path = FOLDER) -> CounterSource | None:
     """None where no port is up."""
     up = [port for port in sorted(folder.glob("*/ports/*")) if "ACTIVE" in text_of(port / "state")]
-    return Ports(up) if up else None
+    wires = {port: _wire(port) for port in up}
+    return SysfsCounters(wires, "counters/port_xmit_data", "counters/port_rcv_data", UNIT) if up else None

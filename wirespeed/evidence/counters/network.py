@@ -6,25 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wirespeed.evidence.counters import CounterSource, Reading, Wire, counter_in, text_of
+from wirespeed.evidence.counters import CounterSource, SysfsCounters, Wire, text_of
 
 FOLDER = Path("/sys/class/net")
 LOOPBACK = "772"
 """ARPHRD_LOOPBACK, the interface's type (linux/if_arp.h)."""
-
-
-class Interfaces(CounterSource):
-    """Interfaces that are up, the loopback one too."""
-
-    def __init__(self, interfaces: Sequence[Path]) -> None:
-        self._interfaces = interfaces
-        self.wires = tuple(_wire(interface) for interface in interfaces)
-
-    def read(self) -> list[Reading]:
-        return [
-            Reading(counter_in(one / "statistics/tx_bytes"), counter_in(one / "statistics/rx_bytes"))
-            for one in self._interfaces
-        ]
 
 
 def _wire(interface: Path) -> Wire:
@@ -52,5 +38,5 @@ def _carries(interface: Path) -> bool:
 
 def find(devices: Sequence[Mapping[str, Any]], folder: Path = FOLDER) -> CounterSource | None:
     """None where this process sees no interface."""
-    interfaces = [one for one in sorted(folder.glob("*")) if _carries(one)]
-    return Interfaces(interfaces) if interfaces else None
+    wires = {one: _wire(one) for one in sorted(folder.glob("*")) if _carries(one)}
+    return SysfsCounters(wires, "statistics/tx_bytes", "statistics/rx_bytes") if wires else None

@@ -1,4 +1,4 @@
-"""Job scripts: the measurement, its placement and the machine's switches, for the batch system that is there.
+"""Job scripts: the measurement, its placement and the machine's switches, for its batch system.
 
 One template a batch system (NAME.sh.j2), all of them on top of job.sh.j2.
 """
@@ -15,28 +15,28 @@ from wirespeed.systems.model import System
 
 
 @dataclass(frozen=True)
-class Job:
+class BatchJob:
     """What to run, and on how much of the machine."""
 
     pattern: str
     words: tuple[str, ...]
-    """The pattern's own and common options, as on a command line; without --paths and --out."""
+    """Options of the pattern and common ones, as on a command line; without --paths and --out."""
     paths: tuple[str, ...]
-    """Each is a job step of its own."""
+    """Paths, each in a job step of its own."""
     out: str
-    """Result file; '': named after the job."""
+    """Result file; empty: named after the job."""
     nodes: int
     ranks_per_node: int
     gpus_per_node: int
     minutes: int
     choose_ranks: bool = True
-    """Does the pattern take any number of ranks, so that it has to be told?"""
+    """Whether the pattern takes any number of ranks, so that the script has to give it."""
     account: str = ""
     queue: str = ""
     setup: str = ""
-    """A line of shell to run first."""
+    """Shell line to run first."""
     command: str = ""
-    """How the script came about: stands in its head."""
+    """Command that wrote the script, for its head."""
 
     @property
     def ranks(self) -> int:
@@ -52,21 +52,21 @@ class Job:
         return f"{self.minutes // 60:02}:{self.minutes % 60:02}:00"
 
 
-def between(job: Job, system: System | None) -> tuple[int, ...]:
-    """The GPU nearest to each rank, for --between; empty where they are in order anyway, or not known.
+def between(job: BatchJob, system: System | None) -> tuple[int, ...]:
+    """The GPU nearest to each rank, for --between; empty where they are in order, or not known.
 
-    One for each rank of the pair, or of a node.
+    One GPU for each rank of the pair, or of a node.
     """
     if system is None or system.affinity is None:
         return ()
-    order = system.affinity.gpus
-    count = job.ranks if not job.choose_ranks else job.ranks_per_node
-    found = tuple(order[rank % job.ranks_per_node % len(order)] for rank in range(count))
-    return () if found == tuple(rank % job.ranks_per_node % len(order) for rank in range(count)) else found
+    order, ranks = system.affinity.gpus, job.ranks_per_node if job.choose_ranks else job.ranks
+    in_order = tuple(rank % job.ranks_per_node % len(order) for rank in range(ranks))
+    found = tuple(order[index] for index in in_order)
+    return () if found == in_order else found
 
 
-def write(job: Job, batch: str, system: System | None = None) -> str:
-    """The script. What `system` says of its own batch system holds for that one alone."""
+def write(job: BatchJob, batch: str, system: System | None = None) -> str:
+    """The script. The batch settings of `system` apply to its own batch system only."""
     own = system.batch if system and system.batch.system == batch else None
     switches = system.switches if system else ()
     options = [switch.option for switch in switches if switch.option and switch.active]
@@ -95,7 +95,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        # It is shell, not HTML: what comes from outside is quoted for the shell.
+        # The output is shell, not HTML: input is quoted for the shell.
         autoescape=False,
     )
     made.filters["quote"] = shlex.quote
