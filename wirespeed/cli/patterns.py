@@ -96,7 +96,7 @@ def _run(pattern: Pattern, given: Any) -> ExitCode:
         for name, paths in pattern.followed_by
     ]
     if given.with_ is not None:
-        further.append(replace(plan, beside=_beside(given.with_)))
+        further.append(replace(plan, background=_beside(given.with_)))
     return measure_and_print(plan, given, further)
 
 
@@ -127,7 +127,7 @@ def _values(one: Option, word: Any) -> list[int | str | bool | None]:
 
 def _each_node(pattern: Pattern, plan: Plan) -> list[Plan]:
     """The plan again for each NUMA node, if an option asks for that and was not given."""
-    from wirespeed.results.record import cpu
+    from wirespeed.results.environment import cpu
 
     values_of = dict(plan.options)
     wanted = [one.key for one in pattern.options if one.each_node and values_of[one.key] is None]

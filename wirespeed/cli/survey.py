@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,7 @@ from wirespeed.units import format_size
 
 if TYPE_CHECKING:
     from wirespeed.frontend.machine import Machine
+    from wirespeed.results.model import Head
 
 ORDER = 10
 SIZES = "8,64,512,4K,32K,256K,2M,16M,128M,1G"
@@ -55,8 +56,8 @@ def run(options: Options) -> ExitCode:
     machine = look(plan)
     console = make_console(sys.stdout if options.format == "table" else sys.stderr)
 
-    def begin(record: dict[str, Any]) -> None:
-        print_machine(console, record, machine)
+    def begin(head: Head) -> None:
+        print_machine(console, head, machine)
         if len(plan.sizes) < wanted:
             largest = format_size(plan.sizes[-1])
             note(f"Sizes up to {largest} only: larger ones need more memory than is free.")

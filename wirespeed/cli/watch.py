@@ -9,7 +9,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +19,9 @@ from wirespeed.cli.common.options import Debugging, Measuring, flag, option
 from wirespeed.cli.common.streams import distrust_terminals
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
+
+if TYPE_CHECKING:
+    from wirespeed.results.model import Event
 
 ORDER = 46
 SIZES = "8,64K,16M"
@@ -85,12 +88,12 @@ def run(options: Options) -> ExitCode:
 def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
     """One repetition: measured, stored line by line, compared."""
     from wirespeed.frontend import session as entry
-    from wirespeed.results.runs import RECORDED, Run
+    from wirespeed.results.runs import Run
 
     repetition = Run()
 
-    def observe(event: dict[str, Any]) -> None:
-        if event.get("kind") in RECORDED:
+    def observe(event: Event) -> None:
+        if not isinstance(event, dict):
             store.append(event)
             repetition.add(event)
 

@@ -9,16 +9,15 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from wirespeed.doctor.facts.model import Place
 from wirespeed.doctor.facts.tree import cpu_list
 from wirespeed.doctor.finding import Setting
-from wirespeed.doctor.parts import listed, part, whole
 from wirespeed.errors import WirespeedError
 from wirespeed.host.process import end, last_line, on_cpus
 from wirespeed.host.tether import tethered
-from wirespeed.results.runs import Entry, Failure, Run, collect, joined
+from wirespeed.results.model import StepRecord
+from wirespeed.results.runs import NO_STEP, Entry, Failure, Run, collect, joined
 
 LONGEST_S = 600.0
 """For one measurement: each path has its own limit for hangs, this one is for what nobody foresaw."""
@@ -66,8 +65,8 @@ class Attempt:
             return "works"
         return self.failures[0].what if self.failures else "error"
 
-    def step(self) -> dict[str, Any]:
-        return self.run.steps[-1] if self.run and self.run.steps else {}
+    def step(self) -> StepRecord:
+        return self.run.steps[-1] if self.run and self.run.steps else NO_STEP
 
 
 def measure(
@@ -165,14 +164,7 @@ def _read(out: Path, path: str, said: str) -> Attempt:
 
 def places(run: Run) -> tuple[Place, ...]:
     """Where the ranks of a run's last step stood."""
-    found = []
-    for rank in listed(run.steps[-1], "ranks") if run.steps else ():
-        found.append(
-            Place(
-                whole(rank.get("rank")),
-                str(rank.get("host", "")),
-                cpu_list(str(rank.get("cpus", ""))),
-                str(part(rank, "device").get("pci") or "").lower(),
-            )
-        )
-    return tuple(found)
+    return tuple(
+        Place(rank.rank, rank.host, cpu_list(rank.cpus), ((rank.device and rank.device.pci) or "").lower())
+        for rank in (run.steps[-1].ranks if run.steps else ())
+    )

@@ -78,7 +78,7 @@ def command(beside: Beside, plan: Plan, out: Path) -> list[str]:
 @contextmanager
 def running(plan: Plan) -> Iterator[None]:
     """The other pattern moves bytes while the body runs. Raises WirespeedError when it does not, or stops."""
-    if not plan.beside:
+    if not plan.background:
         yield
         return
     _sweep()
@@ -86,17 +86,17 @@ def running(plan: Plan) -> Iterator[None]:
         out, log = Path(folder, "beside.jsonl"), Path(folder, "log")
         with log.open("wb") as written:
             process = subprocess.Popen(
-                command(parse(plan.beside), plan, out),
+                command(parse(plan.background), plan, out),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=written,
                 start_new_session=True,
             )
         try:
-            _wait_until_it_moves(process, plan.beside, out, log)
+            _wait_until_it_moves(process, plan.background, out, log)
             yield
             if process.poll() is not None:
-                raise WirespeedError(f"--with {plan.beside} ended before the measurement: {_last(log)}")
+                raise WirespeedError(f"--with {plan.background} ended before the measurement: {_last(log)}")
         finally:
             end(process)
 

@@ -95,7 +95,7 @@ def died(
     peer = None if named else _lost_peer(dead, roster)
     if peer and isinstance(dead, RankState):
         outcome.rank, outcome.host = peer.rank, peer.host
-        outcome.bytes, outcome.round = dead.bytes, dead.round
+        outcome.bytes, outcome.iteration = dead.bytes, dead.round
         outcome.text = (
             f"{peer} died or cannot be reached: its MPI ended rank {dead.rank} on {dead.host} {dead.where()}"
         )
@@ -106,7 +106,7 @@ def died(
         outcome.rank, outcome.host = dead.rank, dead.host
         witness = next((state for state in states.values() if state.call), None)
         if witness:
-            outcome.bytes, outcome.round = witness.bytes, witness.round
+            outcome.bytes, outcome.iteration = witness.bytes, witness.round
         seen = f"; rank {witness.rank} was {witness.where()}" if witness else ""
         outcome.text = f"{dead} {how}{seen}"
     elif started:

@@ -20,7 +20,7 @@ class Outcome:
     host: str | None = None
     call: str | None = None
     bytes: int | None = None
-    round: int | None = None
+    iteration: int | None = None
     fault: str = ""
     code: int = 0
     """The exit code that the failing rank asked for."""
@@ -33,12 +33,12 @@ class Outcome:
         """Takes the place from a rank's own report, or from its page."""
         if isinstance(one, RankState):
             self.rank, self.host, self.call = one.rank, one.host, one.call
-            self.bytes, self.round = one.bytes, one.round
+            self.bytes, self.iteration = one.bytes, one.round
             if one.path in ("start", "end"):
-                self.bytes = self.round = None
+                self.bytes = self.iteration = None
         else:
             self.rank, self.host, self.call = one["rank"], one["host"], one["call"]
-            self.bytes, self.round = one["bytes"], one["round"]
+            self.bytes, self.iteration = one["bytes"], one["round"]
 
 
 def stack(message: Message) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class Plan:
     ranks: int = 2
     options: tuple[tuple[str, Any], ...] = ()
     """The pattern's own: ("window", 64), ..."""
-    beside: str | None = None
+    background: str | None = None
     """Another pattern that runs at the same time: PATTERN:PATH:SIZE."""
     mpi: str | None = None
     """An MPI's prefix or its mpiexec; None: the machine's own, else a wheel's."""
@@ -47,6 +47,8 @@ class Plan:
     """(wire, bytes per second one way) as the user states them: ("eth0", 125e6)."""
     evidence: bool = True
     """Read the wires' counters around counted rounds, after the figures."""
+    reported_phase_only: bool = False
+    """Measure the reported phase of a pattern alone."""
     debug: bool = False
     test: tuple[tuple[str, str], ...] = ()
     """For the project's tests alone: ("lie", "drop-byte"), ("offset", "3"), ..."""

@@ -84,7 +84,7 @@ def _serve(orders: Orders, rank: int, started: float) -> None:
         )
     tell = messages.send if world.rank == 0 else _silent
     measurement = Measurement(opened, world, device, watched, orders.plan, tell)
-    measurement.run(orders.path, orders.step, orders.sizes)
+    measurement.run(orders.path, orders.sizes)
     watched.stage("end", 0, 30.0)
     if world.rank == 0:
         messages.send({"kind": "done"})

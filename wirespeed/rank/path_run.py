@@ -17,7 +17,6 @@ from wirespeed.rank.context import Mismatch, Setting, Unusable
 from wirespeed.rank.env_check import without_effect
 from wirespeed.rank.size_run import OneSize
 from wirespeed.rank.wire_counting import CountedRuns
-from wirespeed.results import record
 
 if TYPE_CHECKING:
     from wirespeed.rank.communicator import World
@@ -61,7 +60,7 @@ class Measurement:
             headline_only="headline" in test,
         )
 
-    def run(self, name: str, step: int, sizes: Sequence[int]) -> None:
+    def run(self, name: str, sizes: Sequence[int]) -> None:
         """Measures the path at every size; failures are told, not raised.
 
         A path that may not work at all is tried first; "accepted" is told once it has moved bytes.
@@ -81,7 +80,7 @@ class Measurement:
             return
         buffers = Buffers(self._setting, transport, path.memory, self._offset)
         try:
-            self._try_and_measure(path, transport, buffers, step, sizes)
+            self._try_and_measure(path, transport, buffers, sizes)
         except BaseException:
             # What fails on this rank alone must not wait for the others.
             buffers.abandon()
@@ -90,20 +89,18 @@ class Measurement:
         buffers.close()
         self._core.check(self._core.lib.ws_transport_close(transport))
 
-    def _try_and_measure(
-        self, path: Path, transport: Any, buffers: Buffers, step: int, sizes: Sequence[int]
-    ) -> None:
+    def _try_and_measure(self, path: Path, transport: Any, buffers: Buffers, sizes: Sequence[int]) -> None:
         pattern, shape = self._setting.pattern, self._setting.shape
         fixed = pattern.fixed_sizes(shape)
         trial = TRIAL_SIZES if fixed is None else fixed
-        if path.tried_first and not self._all_sizes(path, transport, buffers, step, trial, trial=True):
+        if path.tried_first and not self._all_sizes(path, transport, buffers, trial, trial=True):
             return
         details = self._core.described(self._core.lib.ws_transport_describe(transport))
         self._tell({"kind": "accepted", "details": details})
         # A library may set up more for buffers that it has seen in a trial.
         buffers.close()
-        self._all_sizes(path, transport, buffers, step, sizes)
-        self._count_all(path, transport, buffers, step, sizes)
+        self._all_sizes(path, transport, buffers, sizes)
+        self._count_all(path, transport, buffers, sizes)
 
     def _open_transport(self, path: Path) -> Any:
         instead = dict(self._plan.test).get("instead")
@@ -119,21 +116,19 @@ class Measurement:
             )
         )
 
-    def _count_all(
-        self, path: Path, transport: Any, buffers: Buffers, step: int, sizes: Sequence[int]
-    ) -> None:
+    def _count_all(self, path: Path, transport: Any, buffers: Buffers, sizes: Sequence[int]) -> None:
         """Which wires carry it: after all figures, so that none of them can suffer from the counting.
 
         What another pattern moves at the same time would be counted as ours.
         """
         # Inside a launcher each rank reads its own command line and environment.
-        if not self._setting.world.share(self._plan.evidence and not self._plan.beside):
+        if not self._setting.world.share(self._plan.evidence and not self._plan.background):
             return
         runs = CountedRuns(self._setting, path)
         try:
             if runs.able:
-                self._tell({**record.wires(path.name, runs.wires()), "step": step})
-                self._all_sizes(path, transport, buffers, step, sizes, runs=runs)
+                self._tell({"kind": "wires", "path": path.name, "wires": runs.wires()})
+                self._all_sizes(path, transport, buffers, sizes, runs=runs)
         finally:
             runs.close()
 
@@ -142,7 +137,6 @@ class Measurement:
         path: Path,
         transport: Any,
         buffers: Buffers,
-        step: int,
         sizes: Sequence[int],
         trial: bool = False,
         runs: CountedRuns | None = None,
@@ -163,7 +157,7 @@ class Measurement:
             try:
                 held = buffers.hold(needed, needs, partial(self._allocating, path, size))
                 self._watched.stage(path.name, size, patience)
-                one = OneSize(self._setting, path, transport, held, size, step, (index, len(sizes)))
+                one = OneSize(self._setting, path, transport, held, size, (index, len(sizes)))
                 if runs:
                     one.count(runs)
                 else:

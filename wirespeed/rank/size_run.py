@@ -12,7 +12,6 @@ from wirespeed.rank.payload_check import Payload
 from wirespeed.rank.sampler import OnePart, Sampled
 from wirespeed.rank.teams import Member, Squad
 from wirespeed.rank.wire_counting import CountedRuns
-from wirespeed.results import record
 
 
 class OneSize:
@@ -25,11 +24,10 @@ class OneSize:
         transport: Any,
         buffers: Any,
         size: int,
-        step: int,
         place: tuple[int, int],
     ) -> None:
         """`place`: (index, number) of this size among all."""
-        self._set, self._path, self._size, self._step, self._place = setting, path, size, step, place
+        self._set, self._path, self._size, self._place = setting, path, size, place
         self._transport, self._buffers = transport, buffers
         self._payload = Payload(setting.core, setting.world, setting.device, path.memory, path.into)
         self._parts = setting.pattern.parts(setting.shape)
@@ -46,7 +44,7 @@ class OneSize:
         """Tells which wires carry the bytes of the part that the figure is of, or of the first one."""
         part = self._set.pattern.headline(self._set.shape) or 0
         if found := self._open(part).counted(runs):
-            self._set.tell({**found, "step": self._step})
+            self._set.tell(found)
 
     def measure(self) -> None:
         """Measures every part; rank 0 tells the entry."""
@@ -117,18 +115,21 @@ class OneSize:
         assert self._slowest
         sampled, summary = self._slowest
         several = len(self._members) > 1
-        return record.entry(
-            run="",  # whoever writes the file knows it
-            step=self._step,
-            pattern=self._set.pattern.name,
-            path=self._path,
-            size=self._size,
-            figure=self._set.pattern.figure(self._set.shape, self._size),
-            summary=summary,
-            rounds_per_sample=sampled.rounds_per_sample,
-            stopped=sampled.stopped,
-            checked={"rounds": self._payload.rounds, "bytes": self._payload.bytes},
-            details=sampled.details,
-            members=[member.to_dict() for member in self._members] if several else [],
-            elapsed_s=time.monotonic() - self._began,
-        )
+        figure = self._set.pattern.figure(self._set.shape, self._size)
+        return {
+            "kind": "entry",
+            "pattern": self._set.pattern.name,
+            "path": self._path.name,
+            "memory": self._path.memory,
+            "bytes": self._size,
+            "definition": figure.definition,
+            "bandwidth_bytes": figure.bytes,
+            "derived": [{"name": one.name, "unit": one.unit, "amount": one.amount} for one in figure.derived],
+            **summary,
+            "iterations_per_sample": sampled.rounds_per_sample,
+            "stopped": sampled.stopped,
+            "checked": {"iterations": self._payload.rounds, "bytes": self._payload.bytes},
+            "details": sampled.details or {},
+            "teams": [member.to_dict() for member in self._members] if several else [],
+            "elapsed_s": time.monotonic() - self._began,
+        }

@@ -17,7 +17,6 @@ from wirespeed.paths import Path
 from wirespeed.patterns import Step
 from wirespeed.rank.context import Setting
 from wirespeed.rank.memory_bandwidth import memory_rates
-from wirespeed.results import record
 
 MOST_RANKS = 1024
 """Above this rank 0 would have to know too much of the others."""
@@ -262,18 +261,22 @@ class CountedRuns:
         payload = rounds * expected.total
         verdict = judge(claim, usable, copies, payload)
         doubts = {kind: share.doubt for kind, share in shares(usable).items()}
-        message = record.evidence(
-            self._set.pattern.name,
-            self._path.name,
-            size,
-            verdict,
-            rounds,
-            payload,
-            doubts,
-            usable,
-            copies,
-            self._silent,
-        )
+        message = {
+            "kind": "evidence",
+            "pattern": self._set.pattern.name,
+            "path": self._path.name,
+            "bytes": size,
+            "verdict": verdict.verdict,
+            "text": verdict.text,
+            "suspicious": verdict.suspicious,
+            "shares": dict(verdict.shares),
+            "uncertainties": doubts,
+            "iterations": rounds,
+            "payload_bytes": payload,
+            "wires": [wire.to_dict() for wire in usable],
+            "copies": list(copies),
+            "unread_sources": list(self._silent),
+        }
         return message, more_would_help(verdict, doubts, ATTEMPTS[1] / ATTEMPTS[0])
 
     def _counted(self, raw: Mapping[str, Any], rounds: int, expected: Expected) -> Counted:

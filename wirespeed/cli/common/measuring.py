@@ -6,14 +6,15 @@ import dataclasses
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wirespeed.cli.common.options import Reporting
 from wirespeed.cli.common.streams import distrust_terminals
 from wirespeed.errors import ExitCode
 from wirespeed.job.plan import Plan
 
-Record = dict[str, Any]
+if TYPE_CHECKING:
+    from wirespeed.results.model import Event, Head
 
 
 @dataclass
@@ -22,7 +23,7 @@ class Measured:
 
     code: ExitCode
     file: str
-    records: list[Record] = field(default_factory=list)
+    records: list[Event] = field(default_factory=list)
 
     @property
     def here(self) -> bool:
@@ -30,7 +31,7 @@ class Measured:
         return bool(self.records)
 
 
-def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> Measured:
+def measure_plan(plan: Plan, begin: Callable[[Head], None] | None = None) -> Measured:
     """Measures, showing progress on stderr; `begin` gets the run's own record before anything is shown.
 
     Ctrl-C keeps what was measured until then.
@@ -38,6 +39,7 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
     from wirespeed.frontend import background_load, session
     from wirespeed.job.path_selection import is_pattern
     from wirespeed.report.terminal.progress import make_progress
+    from wirespeed.results.model import Head
 
     distrust_terminals()
     if plan.out is None:
@@ -51,11 +53,11 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
     named = () if any(map(is_pattern, plan.paths)) else plan.paths
     with make_progress(named, len(plan.sizes)) as progress:
 
-        def observe(event: Record) -> None:
+        def observe(event: Event) -> None:
             if not measured.records:
                 measured.records += before
             measured.records.append(event)
-            if begin and event.get("kind") == "run":
+            if begin and isinstance(event, Head):
                 begin(event)
             progress(event)
 
@@ -68,7 +70,7 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
     return measured
 
 
-def _earlier(plan: Plan) -> list[Record]:
+def _earlier(plan: Plan) -> list[Event]:
     """Records of the file that --resume goes on with."""
     if not plan.resume or plan.out is None:
         return []
@@ -94,7 +96,7 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
         if measured.here and at_once:
             print()
             print_result(measured, following, reporting)
-            if following.beside:
+            if following.background:
                 print_contention(measured, following)
     if measured.here and not at_once:
         print_all(measured, reporting)
@@ -120,10 +122,10 @@ def print_contention(measured: Measured, plan: Plan) -> None:
     from wirespeed.results.runs import collect
 
     runs = collect(measured.records)
-    crowded = [run for run in runs if run.beside == plan.beside and run.entries]
-    alone = [run for run in runs if not run.beside and run.entries]
+    crowded = [run for run in runs if run.background == plan.background and run.entries]
+    alone = [run for run in runs if not run.background and run.entries]
     if alone and crowded:
-        print_ratios(make_console(), alone[-1], crowded[-1], str(plan.beside))
+        print_ratios(make_console(), alone[-1], crowded[-1], str(plan.background))
 
 
 def print_result(measured: Measured, plan: Plan, reporting: Reporting) -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import sys
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.results.runs import Record, Run, collect
+from wirespeed.results.model import Event
+from wirespeed.results.runs import Run, collect
 
 MOST_WARNINGS = 5
 
 
-def read_if_there(name: str) -> list[Record]:
+def read_if_there(name: str) -> list[Event]:
     """The records of a file that may not exist yet, or not be one: whoever writes to it will say so."""
     from wirespeed.results.store import read
 
     try:
-        return read(name).records
+        return [*read(name).records]
     except WirespeedError:
         return []
 
@@ -25,10 +26,7 @@ def read_runs(name: str) -> list[Run]:
     from wirespeed.results.store import read
 
     results = read(name)
-    warnings = list(results.warnings)
-    runs = collect(results.records)
-    if odd := sum(run.odd for run in runs):
-        warnings.append(f"{odd} record{'s' if odd > 1 else ''} that this version cannot show, left out")
+    warnings, runs = results.warnings, collect(results.records)
     for warning in warnings[:MOST_WARNINGS]:
         warn(f"{name}: {warning}")
     if len(warnings) > MOST_WARNINGS:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from wirespeed.doctor import switches
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Cost, Finding
-from wirespeed.doctor.parts import listed, part
 from wirespeed.limits import rates
+from wirespeed.results.parts import LoadedMpi
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
 
@@ -44,9 +44,9 @@ def _counted(run: Run) -> tuple[str, ...] | None:
 def _rated(run: Run) -> tuple[str, ...] | None:
     """What its best rate tells, where there are links beside PCIe."""
     entries = [entry for entry in run.of_path("aware") if entry.bytes >= LEAST]
-    ranks = listed(run.step("aware"), "ranks")
-    names = {str(part(rank, "device").get("name")) for rank in ranks}
-    devices = {str(part(rank, "device").get("id")) for rank in ranks}
+    ranks = run.step("aware").ranks
+    names = {rank.device.name if rank.device else "" for rank in ranks}
+    devices = {rank.device.id if rank.device else "" for rank in ranks}
     links = rates.gpu_links(next(iter(names))) if len(names) == 1 else None
     slot = rates.slot_of(names.pop()) if links else None
     host = rates.pcie(*slot, to_device=False) if slot else None
@@ -62,10 +62,10 @@ def _rated(run: Run) -> tuple[str, ...] | None:
 
 
 def _finding(facts: Facts, run: Run, seen: tuple[str, ...]) -> Finding:
-    mpi = part(run.step("aware"), "mpi")
-    known = switches.of(str(mpi.get("vendor")))
+    mpi = run.step("aware").mpi or LoadedMpi()
+    known = switches.of(mpi.vendor)
     off = " ".join(f"{name}={value}" for name, value in known.direct_off.items()) if known else ""
-    title = f"{known.name if known else 'MPI'} {mpi.get('version') or ''}".strip()
+    title = f"{known.name if known else 'MPI'} {mpi.version}".strip()
     where = "tried now" if run is facts.trial else facts.file
     first, *others = seen
     return Finding(

@@ -10,7 +10,6 @@ from typing import Any
 
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Cost, Finding, Setting, Trial
-from wirespeed.doctor.parts import part
 from wirespeed.results.runs import Entry, Run
 from wirespeed.toml import parse
 from wirespeed.units import format_seconds, format_size
@@ -118,10 +117,10 @@ def library_of(run: Run, path: str) -> str:
     step = run.step(path)
     if path == "nccl":
         return "nccl"
-    variables = part(step, "variables")
+    variables = step.variables
     if variables.get("OMPI_MCA_pml") == "ucx" or variables.get("MPIR_CVAR_CH4_NETMOD") == "ucx":
         return "ucx"
-    vendor = str(part(step, "mpi").get("vendor", ""))
+    vendor = step.mpi.vendor if step.mpi else ""
     return {"openmpi": "ob1", "mpich": "mpich", "mvapich": "mvapich", "cray": "mpich"}.get(vendor, "")
 
 

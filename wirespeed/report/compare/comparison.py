@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from wirespeed.errors import WirespeedError
 from wirespeed.report.compare.environment import differences
@@ -60,8 +59,8 @@ def published(system: Reference, runs: Sequence[Run]) -> list[Run]:
     """The system's figures as runs, one for each set of conditions in `runs` that fit them."""
     found: dict[str, Run] = {}
     for run in runs:
-        plan = run.head.get("plan") or {}
-        if not run.published or run.beside or plan.get("ranks", 2) != 2:
+        plan = run.head.plan
+        if not run.published or run.background or plan.ranks not in (0, 2):
             continue
         twin = found.setdefault(str(plan), Run(system.name, head=run.head))
         for path in run.paths:
@@ -73,7 +72,7 @@ def published(system: Reference, runs: Sequence[Run]) -> list[Run]:
 
 def _published(entry: Entry, seconds: float) -> Entry:
     """What was published beside this entry. Only its median is known, and nothing that belies it."""
-    return replace(entry, seconds=seconds, low=seconds, high=seconds, precision=0.0, members=(), derived=())
+    return entry.with_time(seconds, seconds, seconds, 0.0)
 
 
 def _something(matched: Matched, names: tuple[str, str]) -> None:

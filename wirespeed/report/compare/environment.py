@@ -9,7 +9,9 @@ from typing import Any
 
 from wirespeed.report.compare.matching import HOW
 from wirespeed.report.facts.machine import cpu_line, device_title, devices_lines, mpi_title
-from wirespeed.results.runs import Record, Run
+from wirespeed.results.model import StepRecord
+from wirespeed.results.parts import Environment, Rank
+from wirespeed.results.runs import Run
 
 OF_ONE_JOB = re.compile(
     r"^(PMIX|PRTE)_|^(SLURM|FLUX|PALS)_.*(ID|NAME|PID|PORT|HOST|ADDR|TIME|URI|DIR|LIST)$"
@@ -63,7 +65,7 @@ Fact = tuple[str, str, str]
 
 
 def _tried(runs: Iterable[Run]) -> set[str]:
-    return {str(step.get("path")) for run in runs for step in run.steps}
+    return {step.path for run in runs for step in run.steps}
 
 
 def _facts(runs: Iterable[Run], paths: Collection[str]) -> dict[Fact, list[str]]:
@@ -82,59 +84,54 @@ def _facts(runs: Iterable[Run], paths: Collection[str]) -> dict[Fact, list[str]]
 
 
 def _of_run(run: Run) -> Iterator[tuple[Fact, str]]:
-    environment = _dict(run.head.get("environment"))
+    environment = run.head.environment
     yield from _of_machine(environment)
-    for name, value in _dict(environment.get("variables")).items():
+    for name, value in environment.variables.items():
         if not OF_ONE_JOB.search(name):
-            yield ("variable", name, ""), str(value)
-    for name, value in _dict(environment.get("packages")).items():
-        yield ("package", name, ""), str(value)
-    plan = _dict(run.head.get("plan"))
+            yield ("variable", name, ""), value
+    for name, value in environment.packages.items():
+        yield ("package", name, ""), value
+    plan = run.head.plan.to_dict()
     for name in HOW:
-        if name in plan:
-            yield ("asked", f"asked for: {name.replace('_', ' ')}", ""), _words(plan[name])
-    if run.head.get("wirespeed"):
-        yield ("wirespeed", "wirespeed", ""), str(run.head["wirespeed"])
+        yield ("asked", f"asked for: {name.replace('_', ' ')}", ""), _words(plan[name])
+    if run.head.wirespeed:
+        yield ("wirespeed", "wirespeed", ""), run.head.wirespeed
     for step in run.steps:
         yield from _of_step(step)
 
 
-def _of_machine(environment: Record) -> Iterator[tuple[Fact, str]]:
-    for name in ("host", "kernel"):
-        if environment.get(name):
-            yield (name, name, ""), str(environment[name])
-    if environment.get("cpu"):
-        yield ("CPU", "CPU", ""), cpu_line({"cpu": environment["cpu"]})
-    devices = [one for one in environment.get("devices") or () if isinstance(one, dict)]
-    if "devices" in environment:
-        yield ("GPU", "GPUs", ""), "; ".join(devices_lines(devices)) or "none"
-    for driver in dict.fromkeys(str(one["driver"]) for one in devices if one.get("driver")):
+def _of_machine(environment: Environment) -> Iterator[tuple[Fact, str]]:
+    for name, value in (("host", environment.host), ("kernel", environment.kernel)):
+        if value:
+            yield (name, name, ""), value
+    if environment.cpu.model:
+        yield ("CPU", "CPU", ""), cpu_line(environment.cpu)
+    yield ("GPU", "GPUs", ""), "; ".join(devices_lines(environment.devices)) or "none"
+    for driver in dict.fromkeys(one.driver for one in environment.devices if one.driver):
         yield ("driver", "driver", ""), driver
 
 
-def _of_step(step: Record) -> Iterator[tuple[Fact, str]]:
-    path = str(step.get("path"))
-    if isinstance(step.get("mpi"), dict):
-        yield ("MPI", "MPI", path), mpi_title(step["mpi"])
-    if step.get("launcher"):
-        yield ("MPI", "launcher", path), str(step["launcher"])
-    for name, value in _dict(step.get("variables")).items():
+def _of_step(step: StepRecord) -> Iterator[tuple[Fact, str]]:
+    path = step.path
+    if step.mpi:
+        yield ("MPI", "MPI", path), mpi_title(step.mpi)
+    if step.launcher:
+        yield ("MPI", "launcher", path), step.launcher
+    for name, variable in step.variables.items():
         if not OF_ONE_JOB.search(name):
-            yield ("variable", name, path), str(value)
-    for name, value in _dict(step.get("details")).items():
+            yield ("variable", name, path), variable
+    for name, value in step.details.items():
         if isinstance(value, (str, int)):
             yield ("asked", f"chosen: {name}", path), str(value)
-    for rank in step.get("ranks") or ():
-        if isinstance(rank, dict):
-            yield ("rank", f"rank {rank.get('rank')}", path), _place(rank)
+    for rank in step.ranks:
+        yield ("rank", f"rank {rank.rank}", path), _place(rank)
 
 
-def _place(rank: Record) -> str:
+def _place(rank: Rank) -> str:
     """Host, processors and which very GPU."""
-    words = [f"on {rank.get('host')}", f"CPUs {rank.get('cpus')}"]
-    device = rank.get("device")
-    if isinstance(device, dict):
-        words.append(f"{device_title(device)} ({device.get('id')})")
+    words = [f"on {rank.host}", f"CPUs {rank.cpus}"]
+    if rank.device:
+        words.append(f"{device_title(rank.device)} ({rank.device.id})")
     return ", ".join(words)
 
 
@@ -152,7 +149,3 @@ def _joined(values: Sequence[str] | None) -> str:
 
 def _short(text: str) -> str:
     return text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 3]}..."
-
-
-def _dict(value: Any) -> Record:
-    return value if isinstance(value, dict) else {}

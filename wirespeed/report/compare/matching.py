@@ -9,7 +9,7 @@ from typing import Any
 
 from wirespeed.results.runs import CONDITIONS, Entry, Failure, Run
 
-WHAT = ("pattern", "options", "beside", "ranks", "test")
+WHAT = ("pattern", "options", "background", "ranks", "test")
 """Conditions without which figures are not of the same thing."""
 HOW = tuple(name for name in CONDITIONS if name not in WHAT)
 """Conditions that may be the very difference to look at: another MPI, other hosts, another pair of GPUs."""
@@ -83,8 +83,7 @@ def match(old: Sequence[Run], new: Sequence[Run]) -> Matched:
 def _figures(runs: Iterable[Run]) -> dict[Key, dict[str, Figures]]:
     found: dict[Key, dict[str, Figures]] = {}
     for run in runs:
-        plan = run.head.get("plan")
-        plan = plan if isinstance(plan, dict) else {}
+        plan = run.head.plan.to_dict()
         how = _text({name: plan.get(name) for name in HOW})
         for entry in run.entries.values():
             key = _key(run, plan, entry.pattern, entry.path, entry.bytes)
@@ -103,12 +102,12 @@ def _sizes(plan: dict[str, Any], failure: Failure) -> list[int]:
     """What a failure leaves without a figure: one size, or all that were asked for."""
     if not failure.whole_path and failure.bytes is not None:
         return [failure.bytes]
-    return [size for size in plan.get("sizes") or () if isinstance(size, int)]
+    return list(plan["sizes"])
 
 
 def _key(run: Run, plan: dict[str, Any], pattern: str, path: str, size: int) -> Key:
     pattern = pattern or str(plan.get("pattern") or "")
-    words = [*run.given_options, *([f"beside {run.beside}"] if run.beside else [])]
+    words = [*run.given_options, *([f"beside {run.background}"] if run.background else [])]
     if plan.get("ranks") not in (None, 0, 2):
         words.append(f"{plan['ranks']} rank{'s' if plan['ranks'] != 1 else ''}")
     # Of the pattern's options those that are not the usual ones: older files do not have every one of them.

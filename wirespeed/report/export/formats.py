@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import IO
 
-from wirespeed.results.runs import Run
+import msgspec
+
+from wirespeed.results.runs import Entry, Run
 
 Writer = Callable[[Sequence[Run], IO[str], "str | None"], None]
 
@@ -20,10 +21,10 @@ def _table(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
             console.print()
             console.rule(style="dim")
         print_run(console, run)
-        if run.beside and number and runs[number - 1].entries:
+        if run.background and number and runs[number - 1].entries:
             from wirespeed.report.terminal.contention import print_ratios
 
-            print_ratios(console, runs[number - 1], run, run.beside)
+            print_ratios(console, runs[number - 1], run, run.background)
         if against and run.published:
             from wirespeed.report.systems.published_curves import load_system, print_against
 
@@ -32,14 +33,14 @@ def _table(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
 
 def _json(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
     records = [record for run in runs for record in run.records]
-    lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
+    lines = ",\n".join(msgspec.json.encode(record).decode() for record in records)
     _write(stream, f"[\n{lines}\n]\n" if lines else "[]\n")
 
 
 def _csv(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
     from wirespeed.results.export import to_csv
 
-    entries = [record for run in runs for record in run.records if record.get("kind") == "entry"]
+    entries = [record for run in runs for record in run.records if isinstance(record, Entry)]
     _write(stream, to_csv(entries))
 
 

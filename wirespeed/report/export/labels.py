@@ -34,32 +34,27 @@ def failures(runs: Sequence[Run]) -> Iterator[tuple[Run, Failure]]:
 
 def host(run: Run) -> str:
     """The host that the run was started on."""
-    environment = run.head.get("environment")
-    return str(environment.get("host") or "") if isinstance(environment, dict) else ""
+    return run.head.environment.host
 
 
 def pattern(run: Run, entry: Entry | None = None) -> str:
     """What the entry says, or what was planned."""
-    plan = run.head.get("plan")
-    planned = str(plan.get("pattern") or "") if isinstance(plan, dict) else ""
-    return (entry.pattern if entry else "") or planned
+    return (entry.pattern if entry else "") or run.head.plan.pattern
 
 
 def conditions(run: Run) -> str:
     """What was not as usual, in one word without blanks: 'group=4,ranks=8'; '' if nothing was."""
     from wirespeed.patterns import all_patterns
 
-    plan = run.head.get("plan")
-    plan = plan if isinstance(plan, dict) else {}
-    kind = all_patterns().get(str(plan.get("pattern")))
+    plan = run.head.plan
+    kind = all_patterns().get(plan.pattern)
     usual = {one.key: one.default for one in kind.options} if kind else {}
     found = {name: value for name, value in run.options.items() if value != usual.get(name)}
-    if plan.get("ranks") not in (None, 0, USUAL_RANKS):
-        found["ranks"] = plan["ranks"]
-    for name in ("between", "mpi", "hosts", "beside"):
-        if plan.get(name):
-            value = plan[name]
-            found[name] = "+".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+    if plan.ranks not in (0, USUAL_RANKS):
+        found["ranks"] = plan.ranks
+    for name in ("between", "mpi", "hosts", "background"):
+        if value := getattr(plan, name):
+            found[name] = "+".join(map(str, value)) if isinstance(value, tuple) else value
     return ",".join(f"{name}={'_'.join(str(value).split())}" for name, value in found.items())
 
 

@@ -37,9 +37,9 @@ def _rate(entry: Entry, seconds: float) -> float | None:
 def _times(run: Run) -> dict[tuple[str, int], float]:
     """When each figure was measured, as its record says; Unix time."""
     found = {}
-    for record in run.records:
-        with suppress(KeyError, ValueError):
-            found[record["path"], record["bytes"]] = datetime.fromisoformat(str(record["at"])).timestamp()
+    for entry in run.entries.values():
+        with suppress(ValueError):
+            found[entry.path, entry.bytes] = datetime.fromisoformat(entry.at).timestamp()
     return found
 
 

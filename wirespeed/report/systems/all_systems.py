@@ -108,14 +108,13 @@ def reached_here(runs: Sequence[Run], file: str) -> list[Reached]:
             if best is None:
                 continue
             limit = run.ceiling(path)
-            ranks = run.step(path).get("ranks")
             rows.append(
                 Reached(
                     where=_where(run),
-                    pattern=str((run.head.get("plan") or {}).get("pattern") or best.pattern),
+                    pattern=run.head.plan.pattern or best.pattern,
                     path=path,
                     group=int(run.options.get("group") or 0),
-                    ranks=len(ranks) if isinstance(ranks, list) else 0,
+                    ranks=len(run.step(path).ranks),
                     bytes=best.bytes,
                     rate=best.rate,
                     limit=limit.rate if limit else None,
@@ -128,10 +127,10 @@ def reached_here(runs: Sequence[Run], file: str) -> list[Reached]:
 
 def _where(run: Run) -> str:
     """'2 x NVIDIA H200', or the host's name where there are no GPUs."""
-    environment = run.head.get("environment") or {}
-    names = [str(one.get("name")) for one in environment.get("devices") or () if isinstance(one, dict)]
+    environment = run.head.environment
+    names = [one.name for one in environment.devices]
     if not names:
-        return str(environment.get("host") or "?")
+        return environment.host or "?"
     kinds = dict.fromkeys(names)
     return ", ".join(f"{names.count(name)} x {name}" for name in kinds)
 

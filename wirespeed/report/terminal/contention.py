@@ -36,7 +36,7 @@ def print_ratios(console: Console, alone: Run, crowded: Run, beside: str) -> Non
 
 def _both_on_gpus(run: Run, beside: str) -> bool:
     """Do both patterns give a GPU of this run something to do?"""
-    devices = [rank.get("device") for path in run.paths for rank in run.step(path).get("ranks") or ()]
+    devices = [rank.device for path in run.paths for rank in run.step(path).ranks]
     name = beside.split(":")[1] if ":" in beside else ""
     other = next((path for path in all_paths() if path.name == name), None)
     return any(devices) and other is not None and (other.needs_device or other.memory == "device")

@@ -19,7 +19,8 @@ from rich.text import Text
 from wirespeed.report.facts import figures
 from wirespeed.report.terminal.run_summary import make_console
 from wirespeed.report.terminal.size_table import fits
-from wirespeed.results.runs import Entry, Failure, Record
+from wirespeed.results.model import Event
+from wirespeed.results.runs import Entry, Failure
 from wirespeed.units import format_rate, format_seconds, format_size
 
 Clock = Callable[[], float]
@@ -32,7 +33,7 @@ REFRESHES = 4
 class Progress:
     """Takes every event of a run. Used as a context: what it draws is gone when it ends."""
 
-    def __call__(self, event: Record) -> None:
+    def __call__(self, event: Event) -> None:
         raise NotImplementedError
 
     def close(self) -> None:
@@ -72,20 +73,15 @@ class PlainProgress(Progress):
         self._stream = console.file
         self._width = 6
 
-    def __call__(self, event: Record) -> None:
-        kind = event.get("kind")
-        try:
-            if kind == "entry":
-                entry = Entry.from_record(event)
-                self._width = max(self._width, len(entry.path))
-                self._print(entry_line(entry, self._width))
-            elif kind == "failure":
-                failure = Failure.from_record(event)
-                self._print(f"{figures.failure_head(failure)}: {figures.failure_text(failure)}")
-            elif kind == "note":
-                self._print(str(event.get("text", "")))
-        except (KeyError, TypeError, ValueError):
-            self._print("(an event that this version cannot show)")
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Entry():
+                self._width = max(self._width, len(event.path))
+                self._print(entry_line(event, self._width))
+            case Failure():
+                self._print(f"{figures.failure_head(event)}: {figures.failure_text(event)}")
+            case {"kind": "note", "text": text}:
+                self._print(str(text))
 
     def _print(self, line: str) -> None:
         print(line, file=self._stream, flush=True)
@@ -118,7 +114,7 @@ class LiveProgress(Progress):
             self._row(path)
         self._live: Live | None = None
 
-    def __call__(self, event: Record) -> None:
+    def __call__(self, event: Event) -> None:
         if self._live is None:
             self._started = self._clock()
             self._live = Live(
@@ -129,10 +125,7 @@ class LiveProgress(Progress):
                 refresh_per_second=REFRESHES,
             )
             self._live.start()
-        try:
-            self._take(event)
-        except (KeyError, TypeError, ValueError):
-            self._console.print("(an event that this version cannot show)")
+        self._take(event)
 
     def close(self) -> None:
         if self._live is not None:
@@ -145,43 +138,41 @@ class LiveProgress(Progress):
             self._rows[path].of = self._sizes
         return self._rows[path]
 
-    def _take(self, event: Record) -> None:
-        kind = event.get("kind")
-        if kind == "step-start":
-            self._steps = max(1, int(event["steps_total"]))
-            for other in self._rows.values():
-                other.active = False
-            row = self._row(str(event["path"]))
-            row.active, row.latest = True, Text("starting", style="dim")
-        elif kind == "progress":
-            row = self._row(str(event["path"]))
-            row.active = True
-            row.done, row.of = int(event["index"]), max(1, int(event["of"]))
-            row.now = f"now {format_size(int(event['bytes']))}"
-            if int(event.get("parts") or 1) > 1:
-                row.now += f", {int(event.get('part') or 0) + 1} of {event['parts']}"
-            if samples := event.get("samples"):
-                row.now += f", {samples} samples"
-            if (precision := event.get("precision")) is not None:
-                row.now += f" {figures.spread(float(precision))}"
-        elif kind == "entry":
-            entry = Entry.from_record(event)
-            row = self._row(entry.path)
-            row.done = min(row.of, row.done + 1)
-            row.now = ""
-            figure = f"{format_rate(entry.rate):>6} GB/s" if entry.bytes else " " * 11
-            time_taken = f"{format_seconds(entry.seconds):>8}"
-            row.latest = Text(f"{format_size(entry.bytes):>7}  {time_taken}  {figure}")
-        elif kind == "failure":
-            failure = Failure.from_record(event)
-            row = self._row(failure.path)
-            row.now = ""
-            style = "yellow" if failure.what == "unavailable" else "red"
-            row.latest = Text(figures.WHAT.get(failure.what, failure.what), style=style)
-            if failure.whole_path:
-                row.done = row.of
-        elif kind == "note":
-            self._console.print(Text(str(event.get("text", "")), style="dim"))
+    def _take(self, event: Event) -> None:
+        match event:
+            case dict() if event["kind"] == "step-start":
+                self._steps = max(1, int(event["steps_total"]))
+                for other in self._rows.values():
+                    other.active = False
+                row = self._row(str(event["path"]))
+                row.active, row.latest = True, Text("starting", style="dim")
+            case dict() if event["kind"] == "progress":
+                row = self._row(str(event["path"]))
+                row.active = True
+                row.done, row.of = int(event["index"]), max(1, int(event["of"]))
+                row.now = f"now {format_size(int(event['bytes']))}"
+                if int(event.get("parts") or 1) > 1:
+                    row.now += f", {int(event.get('part') or 0) + 1} of {event['parts']}"
+                if samples := event.get("samples"):
+                    row.now += f", {samples} samples"
+                if (precision := event.get("precision")) is not None:
+                    row.now += f" {figures.spread(float(precision))}"
+            case Entry():
+                row = self._row(event.path)
+                row.done = min(row.of, row.done + 1)
+                row.now = ""
+                figure = f"{format_rate(event.rate):>6} GB/s" if event.bytes else " " * 11
+                time_taken = f"{format_seconds(event.seconds):>8}"
+                row.latest = Text(f"{format_size(event.bytes):>7}  {time_taken}  {figure}")
+            case Failure():
+                row = self._row(event.path)
+                row.now = ""
+                style = "yellow" if event.what == "unavailable" else "red"
+                row.latest = Text(figures.WHAT.get(event.what, event.what), style=style)
+                if event.whole_path:
+                    row.done = row.of
+            case {"kind": "note", "text": text}:
+                self._console.print(Text(str(text), style="dim"))
 
     def remaining(self) -> float | None:
         """Seconds left, if the sizes to come take as long as those done did; None before there is a basis."""

@@ -73,7 +73,7 @@ def print_run(console: Console, run: Run) -> None:
         for line in [*misnamed(run), *beyond(run)]:
             say(console, Text(line, style="bold red"))
     print_failures(console, run)
-    if run.end is None or run.end.get("status") == "interrupted":
+    if run.interrupted:
         console.print(Text("This run was ended before all was measured.", style="yellow"))
 
 

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.terminal.wrapped_line import say
-from wirespeed.results.runs import Entry, Member, Run
+from wirespeed.results.parts import TeamFigure
+from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.samples import middle
 from wirespeed.units import format_rate, format_seconds, format_size
 
@@ -47,12 +48,12 @@ def describe(entry: Entry) -> str:
     return "; then ".join([text, *(_figure(entry, one) for one in others)])
 
 
-def _figure(entry: Entry, member: Member) -> str:
+def _figure(entry: Entry, member: TeamFigure) -> str:
     rate = f" ({format_rate(entry.amount / member.seconds)} GB/s)" if entry.amount else ""
     return f"{member.name}: {format_seconds(member.seconds)}{rate}"
 
 
-def by_pair(members: Sequence[Member]) -> dict[tuple[int, int], Member]:
+def by_pair(members: Sequence[TeamFigure]) -> dict[tuple[int, int], TeamFigure]:
     """Members whose names are two ranks, as in 0-3."""
     found = {}
     for member in members:

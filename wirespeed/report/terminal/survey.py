@@ -10,17 +10,18 @@ from rich.text import Text
 from wirespeed.report.facts.machine import cpu_line, devices_lines, mpi_lines
 from wirespeed.report.terminal.next_steps import next_steps
 from wirespeed.report.terminal.wrapped_line import say
-from wirespeed.results.runs import Record, Run
+from wirespeed.results.model import Head
+from wirespeed.results.runs import Run
 
 if TYPE_CHECKING:
     from wirespeed.frontend.machine import Machine
 
 
-def print_machine(console: Console, head: Record, machine: Machine | None) -> None:
+def print_machine(console: Console, head: Head, machine: Machine | None) -> None:
     """CPU, GPUs, MPI: a line each. `head` is the run's own record."""
-    environment = head.get("environment") or {}
-    lines = [("CPU", cpu_line(environment))]
-    devices = devices_lines(environment.get("devices") or [])
+    environment = head.environment
+    lines = [("CPU", cpu_line(environment.cpu, environment.memory_bytes))]
+    devices = devices_lines(environment.devices)
     if not devices:
         reasons = machine.why_no_gpu if machine else {}
         devices = ["none" + "".join(f"; {kind}: {why}" for kind, why in reasons.items())]
