@@ -83,20 +83,20 @@ def end(status: str = "complete") -> dict[str, Any]:
     return {"kind": "end", "run": "r", "status": status}
 
 
-def read(records: Iterable[dict[str, Any]]) -> list[Record]:
+def as_read(records: Iterable[dict[str, Any]]) -> list[Record]:
     """As a reader has them; of kinds unknown to it nothing."""
     return [found for one in records if (found := record_of(one)) is not None]
 
 
 def figure(path: str, size: int, seconds: float, share: float = 0.004, **more: Any) -> Entry:
     """An entry, read."""
-    (found,) = read([entry(path, size, seconds, share, **more)])
+    (found,) = as_read([entry(path, size, seconds, share, **more)])
     assert isinstance(found, Entry)
     return found
 
 
 def make_run(*records: dict[str, Any]) -> Run:
-    return joined(collect(read([head(), *records, end()])))
+    return joined(collect(as_read([head(), *records, end()])))
 
 
 def full_run(paths: Sequence[str], **more: Any) -> Run:

@@ -12,7 +12,8 @@ from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
 from wirespeed.paths import Path
 from wirespeed.results import recorder
-from wirespeed.results.model import End, Record
+from wirespeed.results.model import End, Entry, Record
+from wirespeed.results.reading import record_of
 from wirespeed.statistics.samples import Samples
 
 RUN = "0123456789ab"
@@ -20,7 +21,7 @@ STEP_PATH = Path("host", "Host buffers", "mpi", "pageable")
 DEVICE = {"kind": "emulated", "index": 0, "name": "emulated GPU", "id": "emulated-0", "bytes": 1 << 30}
 
 
-def line(record: Record) -> dict[str, Any]:
+def line_of(record: Record) -> dict[str, Any]:
     """As it stands in a file."""
     found: dict[str, Any] = json.loads(msgspec.json.encode(record))
     return found
@@ -28,7 +29,7 @@ def line(record: Record) -> dict[str, Any]:
 
 def run(plan: Plan | None = None, name: str = RUN, command: Sequence[str] = ("wirespeed",)) -> dict[str, Any]:
     clock = {"cost_s": 25e-9, "resolution_s": 1e-9}
-    return line(recorder.head(name, plan or Plan(), command, [DEVICE], clock))
+    return line_of(recorder.head(name, plan or Plan(), command, [DEVICE], clock))
 
 
 def step() -> dict[str, Any]:
@@ -43,7 +44,7 @@ def step() -> dict[str, Any]:
         {"rank": 1, "host": "n1", "pid": 11, "cpus": "0,2", "device": None},
     ]
     job = {"mpi": {**mpi, "source": "wheel"}, "launcher": "mpiexec", "variables": {}, "ranks": ranks}
-    return line(recorder.step(RUN, 0, STEP_PATH, {**job, "startup_s": 0.9, "details": {"a": 1}}))
+    return line_of(recorder.step(RUN, 0, STEP_PATH, {**job, "startup_s": 0.9, "details": {"a": 1}}))
 
 
 def entry(
@@ -60,7 +61,14 @@ def entry(
         "checked": {"iterations": 2, "bytes": 2 * size},
         "elapsed_s": 0.1,
     }
-    return line(recorder.entry(name, 0, message))
+    return line_of(recorder.entry(name, 0, message))
+
+
+def read_entry(size: int = 8, batches: int = 12) -> Entry:
+    """The same as a reader has it."""
+    found = record_of(entry(size, batches))
+    assert isinstance(found, Entry)
+    return found
 
 
 def told(size: int) -> dict[str, Any]:
@@ -84,10 +92,10 @@ def failure() -> dict[str, Any]:
     stack = {"rank": 1, "host": "n1", "pid": 7, "state": "spinning", "call": "MPI_Recv", "peer": 0}
     outcome = Outcome("hang", "rank 1 hangs\nin MPI_Recv", 1, "n1", "MPI_Recv", 8, 3)
     outcome.stacks.append({**stack, "native": ["opal_progress"], "python": []})
-    return line(recorder.failure(RUN, STEP_PATH, outcome, 0, "use another MPI"))
+    return line_of(recorder.failure(RUN, STEP_PATH, outcome, 0, "use another MPI"))
 
 
 def whole_file() -> list[dict[str, Any]]:
     """One run, from its first record to its last."""
     end = End(run=RUN, ended=recorder.now(), status="complete", entries=2, failures=1)
-    return [run(), step(), entry(8), entry(1024), failure(), line(end)]
+    return [run(), step(), entry(8), entry(1024), failure(), line_of(end)]

@@ -106,7 +106,7 @@ def test_an_exit_code_is_no_signal(said: str, how: str) -> None:
     )
     assert outcome.text == f"rank 0 on n1 (pid 21) {how} in MPI_Recv with rank 1, 64 KiB, round 7"
     assert (outcome.rank, outcome.host, outcome.call) == (0, "n1", "MPI_Recv")
-    assert (outcome.bytes, outcome.round, outcome.code, outcome.passing) == (65536, 7, 0, False)
+    assert (outcome.bytes, outcome.iteration, outcome.code, outcome.passing) == (65536, 7, 0, False)
 
 
 def test_the_signal_of_one_rank_is_not_told_of_another() -> None:
@@ -132,7 +132,7 @@ def test_a_death_before_or_after_the_work(path: str, where: str) -> None:
     here = page(0, "n1", 21, path=path)
     outcome = diagnosis.died({0: here}, here, {}, True, 1, [])
     assert outcome.text == f"rank 0 on n1 (pid 21) died {where}"
-    assert (outcome.bytes, outcome.round) == (None, None)
+    assert (outcome.bytes, outcome.iteration) == (None, None)
 
 
 def test_the_place_of_a_rank_on_another_host_is_seen_from_here() -> None:
@@ -142,10 +142,10 @@ def test_the_place_of_a_rank_on_another_host_is_seen_from_here() -> None:
     assert outcome.text == (
         "rank 1 on n2 (pid 36) was killed by signal 9; rank 2 was in MPI_Recv, 64 KiB, round 7"
     )
-    assert (outcome.bytes, outcome.round, outcome.call) == (65536, 7, None)
+    assert (outcome.bytes, outcome.iteration, outcome.call) == (65536, 7, None)
     unseen = diagnosis.died({0: idle}, None, ROSTER, True, 1, OPEN_MPI_4)
     assert unseen.text == "rank 1 on n2 (pid 36) was killed by signal 9"
-    assert (unseen.rank, unseen.host, unseen.bytes, unseen.round) == (1, "n2", None, None)
+    assert (unseen.rank, unseen.host, unseen.bytes, unseen.iteration) == (1, "n2", None, None)
 
 
 def test_a_rank_that_nobody_has_heard_of_yet() -> None:
@@ -187,7 +187,7 @@ def test_only_an_mpi_call_loses_a_connection() -> None:
         assert diagnosis.died({0: here}, here, ROSTER, True, 14, NOBODY).rank == 0
     here = page(0, "n1", 21)
     outcome = diagnosis.died({0: here}, here, ROSTER, True, 14, NOBODY)
-    assert (outcome.bytes, outcome.round) == (65536, 7)
+    assert (outcome.bytes, outcome.iteration) == (65536, 7)
     assert outcome.text == (
         "rank 1 on n2 (pid 36) died or cannot be reached: "
         "its MPI ended rank 0 on n1 in MPI_Recv with rank 1, 64 KiB, round 7"

@@ -30,7 +30,7 @@ def place(outcome: Outcome) -> tuple[Any, ...]:
         outcome.host,
         outcome.call,
         outcome.bytes,
-        outcome.round,
+        outcome.iteration,
     )
 
 

@@ -300,9 +300,3 @@ def schema() -> dict[str, Any]:
         ],
         "$defs": parts,
     }
-
-
-if __name__ == "__main__":
-    import json
-
-    print(json.dumps(schema(), indent=1))

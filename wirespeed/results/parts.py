@@ -41,8 +41,8 @@ class Device(Part, frozen=True, kw_only=True):
 
     kind: str = ""
     index: int | None = None
-    name: str
-    id: str
+    name: str = ""
+    id: str = ""
     pci: str | None = None
     architecture: str | None = None
     driver: str | None = None

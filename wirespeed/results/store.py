@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from wirespeed.job.plan import Plan
-from wirespeed.results.model import Record
+from wirespeed.results.model import Event
 from wirespeed.results.reading import Results, cannot, read, shown, why
 
 __all__ = ["Results", "Store", "default_name", "read"]
@@ -88,7 +88,7 @@ class Store:
         else:
             self._write(b"\n")
 
-    def append(self, record: Record) -> None:
+    def append(self, record: Event) -> None:
         """Adds one line. Raises WirespeedError when it cannot; the file then ends with the line before."""
         line = msgspec.json.encode(record) + b"\n"
         with self._lock:
