@@ -39,8 +39,8 @@ def ours(path: str, given: Namespace, folder: Path) -> tuple[Times, list[dict[st
     command = [str(COMMAND), "pingpong", "--device", "cuda", "--paths", path, "--sizes", given.sizes]
     said([*command, "--between", given.between, "--out", str(file), *given.options])
     entries = wirespeed.load(file).entries
-    details = [entry["details"] for entry in entries]
-    return {entry["bytes"]: entry["seconds"]["median"] for entry in entries}, details
+    details = [entry.details for entry in entries]
+    return {entry.bytes: entry.seconds for entry in entries}, details
 
 
 def compare(path: str, how: str, theirs_again: Callable[[], Times], given: Namespace, folder: Path) -> None:

@@ -26,7 +26,7 @@ def median_of(folder: str, *words: str) -> float:
     file.unlink(missing_ok=True)
     command = [str(COMMAND), *words, "--no-evidence", "--out", str(file)]
     subprocess.run(command, check=True, capture_output=True)
-    return float(wirespeed.load(file).entries[0]["seconds"]["median"])
+    return wirespeed.load(file).entries[0].seconds
 
 
 def main() -> None:

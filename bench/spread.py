@@ -27,7 +27,7 @@ def one(options: list[str], size: str) -> float:
         file = Path(folder, "r.jsonl")
         command = [str(COMMAND), "pingpong", "--paths", "host", "--sizes", size, "--out", str(file), *options]
         subprocess.run(command, check=True, capture_output=True)
-        return float(wirespeed.load(file).entries[0]["seconds"]["median"])
+        return wirespeed.load(file).entries[0].seconds
 
 
 def describe(name: str, values: list[float]) -> str:

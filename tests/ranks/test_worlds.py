@@ -211,4 +211,4 @@ def test_a_copy_that_runs_during_another_pattern_is_that_of_all_ranks(tmp_path: 
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (entry,) = load(tmp_path / "r.jsonl").entries
-    assert [member["name"] for member in entry["members"]] == ["rank 0 with all", "rank 1 with all"]
+    assert [team.name for team in entry.teams] == ["rank 0 with all", "rank 1 with all"]

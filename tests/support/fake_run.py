@@ -8,8 +8,10 @@ from typing import Any
 
 from wirespeed.errors import ExitCode
 from wirespeed.job.plan import Plan
+from wirespeed.results.model import Event
+from wirespeed.results.reading import record_of
 
-Observer = Callable[[dict[str, Any]], None]
+Observer = Callable[[Event], None]
 
 
 def entry(path: str, size: int, seconds: float) -> dict[str, Any]:
@@ -28,11 +30,11 @@ def entry(path: str, size: int, seconds: float) -> dict[str, Any]:
         "precision": 0.004,
         "samples": 120,
         "batches": 12,
-        "rounds_per_sample": 1,
-        "rounds": 120,
+        "iterations_per_sample": 1,
+        "iterations": 120,
         "stopped": "precision",
         "histogram": {"base": 1.0442737824274138, "unit_s": 1e-9, "first": 0, "counts": [120]},
-        "checked": {"rounds": 1, "bytes": size},
+        "checked": {"iterations": 1, "bytes": size},
         "elapsed_s": 0.1,
         "at": "2026-01-01T12:00:00+00:00",
     }
@@ -54,18 +56,24 @@ class FakeRun:
 
     def measure(self, plan: Plan, observe: Observer) -> ExitCode:
         self.plans.append(plan)
+
+        def record(line: dict[str, Any]) -> None:
+            found = record_of(line)
+            assert found is not None
+            observe(found)
+
         if not self.silent:
-            observe({"kind": "run", "run": "r", "plan": plan.to_dict(), "environment": {"host": "n1"}})
+            record({"kind": "run", "run": "r", "plan": plan.to_dict(), "environment": {"host": "n1"}})
             observe({"kind": "step-start", "path": "host", "steps_done": 0, "steps_total": 1})
             for index, size in enumerate(plan.sizes[:4]):
                 observe({"kind": "progress", "path": "host", "bytes": size, "index": index, "of": 4})
-                observe(entry("host", size, 1e-6))
+                record(entry("host", size, 1e-6))
             for failure in self.failures:
-                observe({"kind": "failure", "run": "r", **failure})
+                record({"kind": "failure", "run": "r", **failure})
         if self.error:
             raise self.error
         if not self.silent:
-            observe({"kind": "end", "run": "r", "status": "complete"})
+            record({"kind": "end", "run": "r", "status": "complete"})
         return self.code
 
     def discover(self, plan: Plan) -> Any:

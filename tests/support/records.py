@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
 
 from wirespeed.paths import all_paths
 from wirespeed.report.terminal import run_summary
-from wirespeed.results.runs import Run, collect, joined
+from wirespeed.results.model import Record
+from wirespeed.results.reading import record_of
+from wirespeed.results.runs import Entry, Run, collect, joined
 
 SIZES = tuple(1 << power for power in range(31))
 MEMORY = {path.name: path.memory for path in all_paths()}
@@ -20,6 +22,7 @@ def entry(path: str, size: int, seconds: float, share: float = 0.004, **more: An
     return {
         "kind": "entry",
         "run": "r",
+        "pattern": "pingpong",
         "path": path,
         "memory": MEMORY.get(path, "device"),
         "bytes": size,
@@ -80,8 +83,20 @@ def end(status: str = "complete") -> dict[str, Any]:
     return {"kind": "end", "run": "r", "status": status}
 
 
+def as_read(records: Iterable[dict[str, Any]]) -> list[Record]:
+    """As a reader has them; of kinds unknown to it nothing."""
+    return [found for one in records if (found := record_of(one)) is not None]
+
+
+def figure(path: str, size: int, seconds: float, share: float = 0.004, **more: Any) -> Entry:
+    """An entry, read."""
+    (found,) = as_read([entry(path, size, seconds, share, **more)])
+    assert isinstance(found, Entry)
+    return found
+
+
 def make_run(*records: dict[str, Any]) -> Run:
-    return joined(collect([head(), *records, end()]))
+    return joined(collect(as_read([head(), *records, end()])))
 
 
 def full_run(paths: Sequence[str], **more: Any) -> Run:

@@ -31,7 +31,7 @@ def head(
     plan = {"pattern": pattern, "paths": [], "sizes": list(SIZES), "stopping": stopping, "ranks": ranks}
     return {
         "kind": "run",
-        "schema": 1,
+        "schema": 2,
         "wirespeed": "0.1.0",
         "run": run,
         "started": "2026-01-01T12:00:00+00:00",
@@ -89,13 +89,13 @@ def entry(path: str, size: int, seconds: float, run: str = "r", **more: Any) -> 
         "memory": MEMORY.get(path, "device"),
         "bytes": size,
         "definition": "one way: half of a round trip",
-        "moved": size,
+        "bandwidth_bytes": size,
         "seconds": {"median": seconds, "low": 0.99 * seconds, "high": 1.02 * seconds, "min": seconds},
         "precision": 0.015,
         "samples": 120,
         "stopped": "precision",
         "histogram": {"base": 1.04, "unit_s": 1e-9, "first": 3, "counts": [1] * 40},
-        "checked": {"rounds": 2, "bytes": 2 * size},
+        "checked": {"iterations": 2, "bytes": 2 * size},
         **more,
     }
 
@@ -139,12 +139,12 @@ def evidence(
         "text": words.get(verdict, verdict),
         "suspicious": None,
         "shares": {},
-        "doubts": {},
-        "rounds": 50,
-        "payload": payload,
+        "uncertainties": {},
+        "iterations": 50,
+        "payload_bytes": payload,
         "wires": wires,
         "copies": [copied],
-        "silent": [],
+        "unread_sources": [],
         **more,
     }
 
@@ -181,7 +181,7 @@ def pairs(ranks: int, run: str = "p", slow: tuple[int, int] = (1, 3)) -> list[Re
                 1.6 * seconds,
                 run,
                 pattern="pairs",
-                members=members,
+                teams=members,
                 definition="slowest pair: half",
             )
         )
@@ -202,7 +202,13 @@ def groups(shapes: Iterable[tuple[int, int]]) -> list[Record]:
             seconds = 2e-5 + out / (width * 3.3e11)
             records.append(
                 entry(
-                    "nccl", size, seconds, run, pattern="groups", moved=out, definition="slowest group: out"
+                    "nccl",
+                    size,
+                    seconds,
+                    run,
+                    pattern="groups",
+                    bandwidth_bytes=out,
+                    definition="slowest group: out",
                 )
             )
         records.append(end(run))
@@ -230,7 +236,7 @@ def copies(run: str = "c") -> list[Record]:
                 for how, times in (("alone", 1.0), ("with all", 1.3))
             ]
             records.append(
-                entry(path, size, seconds * 1.3, run, pattern="copy", members=members, definition="copy: one")
+                entry(path, size, seconds * 1.3, run, pattern="copy", teams=members, definition="copy: one")
             )
     return [*records, end(run)]
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
+
+import msgspec
 
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
 from wirespeed.paths import Path
-from wirespeed.patterns import Figure
-from wirespeed.results import record
+from wirespeed.results import recorder
+from wirespeed.results.model import End, Entry, Record
+from wirespeed.results.reading import record_of
 from wirespeed.statistics.samples import Samples
 
 RUN = "0123456789ab"
@@ -17,9 +21,15 @@ STEP_PATH = Path("host", "Host buffers", "mpi", "pageable")
 DEVICE = {"kind": "emulated", "index": 0, "name": "emulated GPU", "id": "emulated-0", "bytes": 1 << 30}
 
 
+def line_of(record: Record) -> dict[str, Any]:
+    """As it stands in a file."""
+    found: dict[str, Any] = json.loads(msgspec.json.encode(record))
+    return found
+
+
 def run(plan: Plan | None = None, name: str = RUN, command: Sequence[str] = ("wirespeed",)) -> dict[str, Any]:
     clock = {"cost_s": 25e-9, "resolution_s": 1e-9}
-    return record.run(name, plan or Plan(), command, [DEVICE], clock)
+    return line_of(recorder.head(name, plan or Plan(), command, [DEVICE], clock))
 
 
 def step() -> dict[str, Any]:
@@ -33,7 +43,8 @@ def step() -> dict[str, Any]:
         {"rank": 0, "host": "n1", "pid": 10, "cpus": "0-7", "device": DEVICE},
         {"rank": 1, "host": "n1", "pid": 11, "cpus": "0,2", "device": None},
     ]
-    return record.step(RUN, 0, STEP_PATH, {**mpi, "source": "wheel"}, "mpiexec", {}, ranks, 0.9, {"a": 1})
+    job = {"mpi": {**mpi, "source": "wheel"}, "launcher": "mpiexec", "variables": {}, "ranks": ranks}
+    return line_of(recorder.step(RUN, 0, STEP_PATH, {**job, "startup_s": 0.9, "details": {"a": 1}}))
 
 
 def entry(
@@ -43,29 +54,48 @@ def entry(
         samples = Samples()
         for number in range(batches):
             samples.add([1e-6 * (1 + 0.001 * number), 2e-6, 1.5e-6 + 1e-9 * size])
-    checked = {"rounds": 2, "bytes": 2 * size}
-    return record.entry(
-        name,
-        0,
-        "pingpong",
-        STEP_PATH,
-        size,
-        Figure(2, size, "one way: half of a round trip"),
-        samples.summary(),
-        5,
-        "precision",
-        checked,
-        0.1,
-    )
+    message = {
+        **told(size),
+        **samples.summary(),
+        "iterations_per_sample": 5,
+        "checked": {"iterations": 2, "bytes": 2 * size},
+        "elapsed_s": 0.1,
+    }
+    return line_of(recorder.entry(name, 0, message))
+
+
+def read_entry(size: int = 8, batches: int = 12) -> Entry:
+    """The same as a reader has it."""
+    found = record_of(entry(size, batches))
+    assert isinstance(found, Entry)
+    return found
+
+
+def told(size: int) -> dict[str, Any]:
+    """What a rank says of a figure besides its samples."""
+    return {
+        "kind": "entry",
+        "pattern": "pingpong",
+        "path": STEP_PATH.name,
+        "memory": STEP_PATH.memory,
+        "bytes": size,
+        "definition": "one way: half of a round trip",
+        "bandwidth_bytes": size,
+        "derived": [],
+        "stopped": "precision",
+        "details": {},
+        "teams": [],
+    }
 
 
 def failure() -> dict[str, Any]:
     stack = {"rank": 1, "host": "n1", "pid": 7, "state": "spinning", "call": "MPI_Recv", "peer": 0}
     outcome = Outcome("hang", "rank 1 hangs\nin MPI_Recv", 1, "n1", "MPI_Recv", 8, 3)
     outcome.stacks.append({**stack, "native": ["opal_progress"], "python": []})
-    return record.failure(RUN, 0, STEP_PATH, outcome, "use another MPI")
+    return line_of(recorder.failure(RUN, STEP_PATH, outcome, 0, "use another MPI"))
 
 
 def whole_file() -> list[dict[str, Any]]:
     """One run, from its first record to its last."""
-    return [run(), step(), entry(8), entry(1024), failure(), record.end(RUN, "complete", 2, 1)]
+    end = End(run=RUN, ended=recorder.now(), status="complete", entries=2, failures=1)
+    return [run(), step(), entry(8), entry(1024), failure(), line_of(end)]

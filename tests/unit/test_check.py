@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.fake_run import FakeRun, one_line
-from support.records import entry, failure, head, make_run, step
+from support.records import as_read, entry, failure, head, make_run, step
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode
@@ -162,7 +162,7 @@ class TestFindings:
             for name, seconds in (("a", 2e-6), ("b", 1e-6))
             for record in (head(), entry("host", 8, seconds))
         ]
-        runs = collect(lines)
+        runs = collect(as_read(lines))
         found = check(_requirements('8 = "at most 1.5 us"'), runs)
         assert [one.what for one in found] == ["kept"]
         assert [one.what for one in check(_requirements('8 = "at most 1.5 us"'), runs[::-1])] == ["failed"]
@@ -330,7 +330,7 @@ class TestLearn:
         assert '"1M" = "at least 9.63 GB/s"         # 10.5 GB/s (10.4 to 10.5), 1 launch\n' in text
         assert "from r.jsonl" in text and "# What n1 must reach" in text
 
-    def test_without_an_interval_nothing_is_made_up(self) -> None:
+    def test_without_an_interval_nothing_is_as_read(self) -> None:
         bare = entry("host", 8, 2e-6) | {"precision": None}
         text = learn([make_run(bare)], ["r.jsonl"])
         assert '# "8": 2.00 us' in text and '\n"8"' not in text and "[[require]]" not in text

@@ -145,7 +145,7 @@ class TestShow:
         lines = []
         for run, seconds in (("a", 1e-6), ("b", 2e-6)):
             plan = json.loads(json.dumps(Plan().to_dict()))
-            lines.append({"kind": "run", "run": run, "schema": 1, "plan": plan, "environment": {}})
+            lines.append({"kind": "run", "run": run, "schema": 2, "plan": plan, "environment": {}})
             lines.append({**entry("host", 8, seconds), "run": run})
             lines.append({"kind": "end", "run": run, "status": "complete"})
         file = tmp_path / "two runs.jsonl"

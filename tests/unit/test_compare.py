@@ -179,7 +179,7 @@ class TestMatching:
     def test_an_older_file_without_the_options(self, tmp_path: Path, compare: Compare) -> None:
         """Protects comparisons with yesterday's version: an option that it did not have is at its default."""
         old = write(tmp_path / "a", "a")
-        new = write(tmp_path / "b", "b", plan={"options": [], "beside": None, "hosts": [], "test": []})
+        new = write(tmp_path / "b", "b", plan={"options": [], "background": None, "hosts": [], "test": []})
         assert compare(old, new)[0] == ExitCode.OK
 
     def test_another_mpi_is_compared_and_named(self, tmp_path: Path, compare: Compare) -> None:

@@ -191,9 +191,7 @@ def test_the_assumed_spread_is_the_measured_one() -> None:
     for name in ("pingpong", "survey", "paths"):
         results = wirespeed.load(Path(__file__).parents[2] / "results" / f"h200-x2-{name}.jsonl")
         for entry in results.entries:
-            figures.setdefault((entry["path"], entry["bytes"]), []).append(
-                math.log(entry["seconds"]["median"])
-            )
+            figures.setdefault((entry.path, entry.bytes), []).append(math.log(entry.seconds))
     spreads = []
     for logs in figures.values():
         if len(logs) > 1:

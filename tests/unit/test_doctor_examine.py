@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support import fake_machine
 from support.fake_facts import DEVICES, MPI, SYSTEM
 from support.fake_machine import FakeNvml
-from support.records import entry
+from support.records import as_read, entry
 
 from wirespeed.doctor import job, trying
 from wirespeed.doctor.examine import Request, examine
@@ -22,7 +22,7 @@ from wirespeed.doctor.job import Attempt
 from wirespeed.doctor.look import Sources
 from wirespeed.frontend import machine
 from wirespeed.frontend.machine import Machine
-from wirespeed.results import record
+from wirespeed.results import environment
 from wirespeed.results.runs import Failure, collect
 from wirespeed.results.store import read
 
@@ -50,9 +50,11 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sources:
     """The machine of H200, healthy but for UCX_TLS; no rank is started."""
     root = fake_machine.tree(tmp_path / "root")
     monkeypatch.setattr(machine, "look", lambda plan: Machine("cuda", DEVICES, [MPI], {}))
-    monkeypatch.setattr(record, "cpu", lambda: HOME[1])
+    monkeypatch.setattr(environment, "cpu", lambda: HOME[1])
     monkeypatch.setattr(trying, "ask", lambda library, launcher: {"queries": {"MPIX_Query_cuda_support": 1}})
-    crash = Failure("aware", None, "unavailable", f"{MPI.title} crashed on a device pointer", None)
+    crash = Failure(
+        run="r", path="aware", what="unavailable", text=f"{MPI.title} crashed on a device pointer"
+    )
     monkeypatch.setattr(job, "measure", lambda *_, **__: Attempt(failures=[crash]))
     system = type(SYSTEM)(("Linux", HOME[0], "6.8.0", "#1", "x86_64"))
     variables = {"UCX_TLS": "sm,cuda_copy"}
@@ -122,5 +124,5 @@ def test_files_may_hold_anything(
         {"kind": "step", "run": "r", "step": 1, "path": "host", "mpi": mpi, "ranks": [rank, device]},
         *(entry(path, size, 1e-6 * size) for path in ("host", "aware", "staged") for size in (8, 1 << 23)),
     ]
-    request = Request(runs=tuple(collect(records)), file="f", start_ranks=False)
+    request = Request(runs=tuple(collect(as_read(records))), file="f", start_ranks=False)
     assert examine(request, pytest.fail, sources).facts.file == "f"

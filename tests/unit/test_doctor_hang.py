@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from support.records import entry
+from support.records import as_read, figure
 
 from wirespeed.doctor import hang, job
 from wirespeed.doctor.finding import Conditions, Cost
 from wirespeed.doctor.job import Attempt, Base
 from wirespeed.doctor.tables import table
 from wirespeed.job.plan import Plan
-from wirespeed.results.runs import Entry, Failure, Run, collect
+from wirespeed.results.runs import Failure, Run, collect
 
 PLAN = Plan(sizes=(8, 64), device="emulated", mpi="/opt/mpi", timeout=3.0)
 
@@ -22,7 +22,7 @@ def file(path: str, call: str, vendor: str = "openmpi", plan: Plan = PLAN, **mor
     failure = {"kind": "failure", "run": "r", "path": path, "bytes": 64, "what": "hang", "text": "stuck"}
     step = {"kind": "step", "run": "r", "step": 0, "path": path, "mpi": {"vendor": vendor, "version": "5"}}
     head = {"kind": "run", "run": "r", "plan": plan.to_dict()}
-    return collect([head, step, {**failure, "call": call, **more}])
+    return collect(as_read([head, step, {**failure, "call": call, **more}]))
 
 
 def titles(path: str, call: str, vendor: str = "openmpi", nics: bool = False) -> list[str]:
@@ -84,8 +84,8 @@ class TestTried:
             calls.append((path, tuple(sizes), base, chosen, list(pattern)))
             seconds = {"self,tcp": 9e-6}.get(chosen.variables.get("OMPI_MCA_btl", ""), 4e-6)
             if "OMPI_MCA_pml" not in chosen.variables:
-                return Attempt(failures=[Failure("host", 64, "hang", "stuck", None)])
-            return Attempt({64: Entry.from_record(entry("host", 64, seconds))})
+                return Attempt(failures=[Failure(run="r", path="host", bytes=64, what="hang", text="stuck")])
+            return Attempt({64: figure("host", 64, seconds)})
 
         monkeypatch.setattr(job, "measure", measure)
         (one,) = hang.hangs(file("host", "MPI_Recv"))
@@ -108,8 +108,8 @@ class TestTried:
         plan = Plan(
             pattern="groups", ranks=4, options=(("group", 2),), between=(0, 1, 2, 3), hosts=("n1", "n2")
         )
-        words = hang.pattern_words(plan.to_dict())
+        words = hang.pattern_words(plan)
         assert words == [
             *("groups", "--ranks", "4", "--group", "2", "--between", "0,1,2,3", "--hosts", "n1,n2")
         ]
-        assert hang.pattern_words(Plan().to_dict()) == ["pingpong"]
+        assert hang.pattern_words(Plan()) == ["pingpong"]

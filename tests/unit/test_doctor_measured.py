@@ -6,7 +6,8 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from support.records import entry
+from msgspec import to_builtins
+from support.records import as_read, entry, figure
 
 from wirespeed.doctor import measured, trying
 from wirespeed.doctor.facts.model import Facts, MpiFact
@@ -14,7 +15,7 @@ from wirespeed.doctor.finding import Cost, Finding, Improvement, Point, measured
 from wirespeed.doctor.findings import find_all, thresholds
 from wirespeed.doctor.job import Attempt
 from wirespeed.doctor.tables import table
-from wirespeed.results.runs import Entry, Run, collect
+from wirespeed.results.runs import Run, collect
 from wirespeed.results.store import read
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -26,12 +27,12 @@ def runs(name: str = H200) -> tuple[Run, ...]:
 
 
 def made(*records: dict[str, object]) -> Run:
-    (run,) = collect([{"kind": "run", "run": "r", "plan": {"pattern": "pingpong"}}, *records])
+    (run,) = collect(as_read([{"kind": "run", "run": "r", "plan": {"pattern": "pingpong"}}, *records]))
     return run
 
 
 def attempt(*figures: tuple[int, float], share: float = 0.01) -> Attempt:
-    entries = [Entry.from_record(entry("host", size, seconds, share)) for size, seconds in figures]
+    entries = [figure("host", size, seconds, share) for size, seconds in figures]
     return Attempt({one.bytes: one for one in entries})
 
 
@@ -49,7 +50,7 @@ class TestWorth:
         assert known.worth.measured == H200
         assert measured_cost(known) is Cost.HIGH
 
-    def test_nothing_is_made_up(self) -> None:
+    def test_nothing_is_as_read(self) -> None:
         """Without both paths in the file there is no worth."""
         finding = Finding("variable-UCX_TLS", "t", Cost.SOME)
         assert measured.with_worth(finding, runs("h200-x2-exchange.jsonl"), "f").worth is None
@@ -219,9 +220,9 @@ class TestStaging:
     def relabelled(self, path: str) -> Run:
         """Two H200s' figures of another path, as if they were aware's."""
         (run,) = runs()
-        records = [record for record in run.records if record.get("path") in (None, path)]
+        records = [one for one in to_builtins(run.records) if one.get("path") in (None, path)]
         aware = {"path": "aware", "transport": "mpi"}
-        return collect([{**record, **aware} if "path" in record else record for record in records])[0]
+        return collect(as_read([{**one, **aware} if "path" in one else one for one in records]))[0]
 
     @pytest.mark.parametrize("path", ["aware-nogdr", "staged", "staged-pipelined"])
     def test_an_mpi_that_stages_without_saying_so(self, path: str) -> None:
@@ -237,7 +238,7 @@ class TestStaging:
         path = "aware" if verdict == "staged" else "staged"
         run = self.relabelled(path) if verdict != "unknown" else runs()[0]
         proof = {"kind": "evidence", "path": "aware", "bytes": 1 << 24, "verdict": verdict, "text": "counted"}
-        run.add({**proof, "run": run.name})
+        run.add(*as_read([{**proof, "run": run.name}]))
         facts = Facts(kind="cuda", runs=(run,), file="f.jsonl")
         stages = [one for one in find_all(facts) if one.key == "mpi-stages"]
         assert len(stages) == found

@@ -6,10 +6,12 @@ import io
 import json
 import random
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 from support.fake_run import FakeRun, one_line
 from support.records import entry, failure, make_run, text_of
@@ -20,6 +22,7 @@ from wirespeed.errors import ExitCode
 from wirespeed.job.plan import Plan
 from wirespeed.report.drift.detection import Drift, drifted
 from wirespeed.report.drift.terminal import Watching, line
+from wirespeed.results.model import Entry, Event
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Run
 
@@ -66,7 +69,7 @@ class TestDrift:
             run = make_run(failure("host", 8, "crash", "signal 11"), *(
                 entry("host", size, 1e-6 + size * 1e-10, 0.002) for size in SIZES[1:]
             ))  # fmt: skip
-            run.head["plan"]["sizes"] = list(SIZES)
+            run.head = structs.replace(run.head, plan=replace(run.head.plan, sizes=SIZES))
             drift.add(run)
         assert [(one.what, one.key.bytes) for one in drifted(drift.verdicts)] == [("lost", 8)]
         assert "host 8 B no figure" in line(drift, drift.verdicts)
@@ -117,10 +120,9 @@ class TestCommand:
         measure = fake.measure
 
         def slower(plan: Plan, observe: Any) -> ExitCode:
-            def later(event: dict[str, Any]) -> None:
-                if event["kind"] == "entry" and len(fake.plans) > 5:
-                    seconds = {name: value * 2 for name, value in event["seconds"].items()}
-                    event = {**event, "seconds": seconds}
+            def later(event: Event) -> None:
+                if isinstance(event, Entry) and len(fake.plans) > 5:
+                    event = event.with_time(2 * event.seconds, 2 * event.low, 2 * event.high, event.precision)
                 observe(event)
 
             return measure(plan, later)

@@ -14,13 +14,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from prometheus_client.parser import text_string_to_metric_families
-from support.records import end, entry, failure, head, make_run
+from support.records import as_read, end, entry, failure, head, make_run
 
 import wirespeed
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.report.export.formats import FORMATS
+from wirespeed.results.parts import Environment
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect
 
@@ -69,7 +71,7 @@ class TestPrometheus:
         self, figures: dict[tuple[str, int], float], host: str
     ) -> None:
         run = make_run(*(entry(path, size, seconds) for (path, size), seconds in figures.items()))
-        run.head["environment"]["host"] = host
+        run.head = structs.replace(run.head, environment=Environment(host=host))
         found = samples(export("prometheus", run))
         for (path, size), seconds in figures.items():
             labels = found["wirespeed_time_seconds"][path, str(size)].labels
@@ -89,8 +91,8 @@ class TestPrometheus:
             for sample in family.samples
             if sample.name == "wirespeed_time_seconds"
         }
-        one_plan = len({json.dumps(run["plan"]) for run in results.runs}) == 1
-        assert len(series) == len({(e["path"], e["bytes"]) for e in results.entries}) or not one_plan
+        one_plan = len({run.plan for run in results.runs}) == 1
+        assert len(series) == len({(e.path, e.bytes) for e in results.entries}) or not one_plan
         assert text.endswith("\n")
 
     def test_base_units_and_when(self) -> None:
@@ -106,7 +108,7 @@ class TestPrometheus:
         for name, group, seconds in (("a", 4, 1e-6), ("b", 2, 2e-6), ("c", 2, 3e-6)):
             plan = {"pattern": "groups", "ranks": 8, "options": [["group", group]]}
             lines += planned(name, plan, [entry("host", 8, seconds)])
-        families = text_string_to_metric_families(export("prometheus", *collect(lines)))
+        families = text_string_to_metric_families(export("prometheus", *collect(as_read(lines))))
         times = next(family for family in families if family.name == "wirespeed_time_seconds")
         assert {sample.labels["options"]: sample.value for sample in times.samples} == {
             "group=4,ranks=8": 1e-6,
@@ -174,7 +176,7 @@ class TestOsu:
         ]
 
     def test_the_time_of_a_window_is_no_latency(self) -> None:
-        one = entry("host", 8, 1e-5, definition="a window of 64", moved=512)
+        one = entry("host", 8, 1e-5, definition="a window of 64", bandwidth_bytes=512)
         assert set(osu_blocks(export("osu", make_run(one)))) == {("host", "Bandwidth (MB/s)")}
 
 
@@ -202,7 +204,7 @@ class TestReframe:
                 failure("aware", 8, "crash", "signal 11"),
             ],
         )
-        assert export("reframe", *collect(lines)).splitlines() == [
+        assert export("reframe", *collect(as_read(lines))).splitlines() == [
             "wirespeed: pattern=stream path=host memory=pageable bytes=8 time_us=1 bandwidth_GBps=0.128 "
             "options=window=16,both_ways=True,between=2+3",
             "wirespeed: pattern=stream path=aware bytes=8 failed=crash "
@@ -244,7 +246,7 @@ class TestTables:
         frame = results.frame()
         assert isinstance(frame, pandas.DataFrame) and len(frame) == len(results.entries)
         assert list(frame.columns) == list(results.table())
-        assert frame["median_s"].tolist() == [one["seconds"]["median"] for one in results.entries]
+        assert frame["median_s"].tolist() == [one.seconds for one in results.entries]
 
 
 def test_the_documented_patterns_find_what_they_are_for() -> None:

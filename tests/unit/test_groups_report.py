@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from support.records import entry, shown
+from support.records import as_read, entry, shown
 
 from wirespeed.limits import Used, ceiling
-from wirespeed.results.runs import Run
+from wirespeed.results.runs import Run, collect
 
 
 def of_teams(
@@ -23,29 +23,17 @@ def of_teams(
     return {
         **record,
         "pattern": pattern,
-        "moved": moved or size,
-        "members": members,
+        "bandwidth_bytes": moved or size,
+        "teams": members,
         "definition": "slowest: x",
     }
 
 
 def run_of(pattern: str, *entries: dict[str, Any], **step: Any) -> Run:
-    run = Run("r")
-    run.add({"kind": "run", "run": "r", "plan": {"pattern": pattern, "options": step.pop("options", [])}})
-    run.add(
-        {
-            "kind": "step",
-            "run": "r",
-            "step": 0,
-            "path": "aware",
-            "transport": "mpi",
-            "memory": "device",
-            **step,
-        }
-    )
-    for record in entries:
-        run.add(record)
-    return run
+    plan = {"pattern": pattern, "options": step.pop("options", [])}
+    path = {"path": "aware", "transport": "mpi", "memory": "device"}
+    job = {"kind": "step", "run": "r", "step": 0, **path, **step}
+    return collect(as_read([{"kind": "run", "run": "r", "plan": plan}, job, *entries]))[0]
 
 
 def h200s(count: int, hosts: tuple[str, ...] = ("n1",), name: str = "NVIDIA H200") -> list[dict[str, Any]]:

@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from support.records import (
+    as_read,
     console,
     end,
     entry,
     failure,
+    figure,
     full_run,
     head,
     make_run,
@@ -30,7 +32,7 @@ from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.transport_choices import choices
 from wirespeed.report.terminal import path_columns, run_summary
 from wirespeed.report.terminal.columns import Column, Table, table
-from wirespeed.results.runs import Entry, Run, collect, joined
+from wirespeed.results.runs import Run, collect, joined
 from wirespeed.statistics import samples
 from wirespeed.units import format_rate
 
@@ -173,7 +175,7 @@ class TestCompact:
         """Protects scripts: records go out as they came in."""
         records = [head(), entry("host", 8, 1e-6), entry("aware-nogdr", 8, 1e-6), end()]
         stream = io.StringIO()
-        FORMATS[format_](collect(records), stream, None)
+        FORMATS[format_](collect(as_read(records)), stream, None)
         assert "GPUDirect" not in stream.getvalue() and "aware-nogdr" in stream.getvalue()
 
 
@@ -213,18 +215,20 @@ class TestPrice:
         variables = {"OMPI_MCA_pml": "ucx"}
         return joined(
             collect(
-                [
-                    head(variables=environment),
-                    step("aware", variables),
-                    step(
-                        "aware-nogdr",
-                        {**variables, "UCX_TLS": "^cuda_ipc"},
-                        without="aware",
-                        mpi={"vendor": other, "version": "5.0.11"},
-                    ),
-                    *(more or (entry("aware", 8, 1e-6, 0.003), entry("aware-nogdr", 8, 4e-6, 0.004))),
-                    end(),
-                ]
+                as_read(
+                    [
+                        head(variables=environment),
+                        step("aware", variables),
+                        step(
+                            "aware-nogdr",
+                            {**variables, "UCX_TLS": "^cuda_ipc"},
+                            without="aware",
+                            mpi={"vendor": other, "version": "5.0.11"},
+                        ),
+                        *(more or (entry("aware", 8, 1e-6, 0.003), entry("aware-nogdr", 8, 4e-6, 0.004))),
+                        end(),
+                    ]
+                )
             )
         )
 
@@ -375,7 +379,7 @@ class TestFailures:
         """Protects `--paths nccl`: what was asked for and is not there must be seen."""
         lacking = failure("nccl", None, "unavailable", "libnccl.so.2 not found")
         for paths, style in ((["nccl"], "yellow"), (["all"], "dim"), (["nc*"], "dim"), ([], "dim")):
-            (run,) = collect([head(paths), lacking, end()])
+            (run,) = collect(as_read([head(paths), lacking, end()]))
             assert failure_lines(run)[0][2] == style
         remedy = failure("aware", None, "unavailable", "crashed", "use another MPI")
         assert failure_lines(make_run(remedy))[0][2] == "yellow"
@@ -388,5 +392,5 @@ class TestFailures:
 
 def test_the_table_of_a_run_that_says_no_memory() -> None:
     """Protects readers of entries without a memory: they count as GPU data, as before."""
-    assert Entry.from_record(entry("x", 8, 1e-6, memory="")).home == "GPU"
+    assert figure("x", 8, 1e-6, memory="").home == "GPU"
     shown(full_run(("a", "b", "c", "d", "e")), 60)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import convert
 from support import report_files as made
 
 from wirespeed.errors import ExitCode, WirespeedError
@@ -20,6 +21,7 @@ from wirespeed.report.page.evidence import copies
 from wirespeed.report.page.sources import Measured, measured
 from wirespeed.report.page.styles import DARK, HUES, LIGHT, styles
 from wirespeed.report.page.verdict import verdicts
+from wirespeed.results.parts import Copies
 
 RESULTS = Path(__file__).parents[2] / "results"
 REAL = sorted(map(str, RESULTS.glob("*.jsonl")))
@@ -205,9 +207,9 @@ class TestMadeFiles:
 
     def test_ranks_that_copied_alike_are_told_together(self) -> None:
         copied = {"host_to_device": {"count": 5, "bytes": 5 << 20}}
-        alike = [{"rank": rank, **copied} for rank in range(12)]
-        assert copies({"copies": alike}) == "each of 12 ranks: 5 host to device (5 MiB)"
-        assert copies({"copies": [*alike, {"rank": 12}]}) == (
+        alike = [convert({"rank": rank, **copied}, Copies) for rank in range(12)]
+        assert copies(alike) == "each of 12 ranks: 5 host to device (5 MiB)"
+        assert copies([*alike, Copies(rank=12)]) == (
             "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more: 5 host to device (5 MiB); rank 12: no copies"
         )
 
@@ -395,4 +397,4 @@ def test_colours_can_be_seen_and_told_apart(colours: tuple[str, ...], grounds: t
 def test_the_doctor_s_last_word_counts(tmp_path: Path) -> None:
     first = {"kind": "doctor", "findings": [{"title": "old"}]}
     (source,), _ = read_sources([made.write(tmp_path / "a", *made.pingpong(), first, made.doctor())])
-    assert [one["title"] for one in source.findings] == ["UCX without CUDA"]
+    assert [one.title for one in source.findings] == ["UCX without CUDA"]

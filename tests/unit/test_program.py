@@ -66,7 +66,7 @@ def test_the_first_program_is_closed_where_the_second_cannot_be_made() -> None:
     """Protects the same where --loops wants a program of one buffer besides the checked one."""
     library = Library(2)
     context = context_of(library, "pingpong", Plan(stopping=Stopping(loops=5)))
-    run = SizeRun(context, find_path("host"), None, None, 4096, 0, (0, 1))
+    run = SizeRun(context, find_path("host"), None, None, 4096, {})
     with pytest.raises(Unusable):
         run._sampled(None)  # type: ignore[arg-type]
     assert library.closed == [1]

@@ -8,13 +8,17 @@ from pathlib import Path as File
 from typing import Any
 
 import pytest
-from support.results import DEVICE, RUN, STEP_PATH, run
+from support.results import DEVICE, RUN, STEP_PATH, line_of, run, told
 
-from wirespeed.evidence.verdict import Counted, WireVerdict
+from wirespeed.errors import ExitCode
+from wirespeed.evidence.verdict import Counted
 from wirespeed.job.outcome import Outcome
+from wirespeed.job.plan import Plan
 from wirespeed.paths import Path
-from wirespeed.patterns import Derived, Figure
-from wirespeed.results import record
+from wirespeed.patterns import Derived
+from wirespeed.results import environment, recorder
+from wirespeed.results.model import Record
+from wirespeed.results.reading import read
 
 SECONDS: dict[str, float | None] = {
     "median": 2e-6,
@@ -31,14 +35,20 @@ DERIVED = (Derived("one way", 4000), Derived("rate", 64, "messages/s"), Derived(
 def entry(seconds: dict[str, float | None], **more: Any) -> dict[str, Any]:
     """1000 bytes in 40 samples of 5 rounds."""
     summary = {"seconds": seconds, "confidence": 0.95, "precision": 0.01, "samples": 40, "batches": 4}
-    summary["histogram"] = {"edges": []}
-    figure = Figure(2, 1000, "one way", DERIVED)
-    checked = {"rounds": 2, "bytes": 16}
-    return record.entry(RUN, 3, "stream", STEP_PATH, 8, figure, summary, 5, "precision", checked, 0.5, **more)
+    message = {
+        **told(8),
+        **summary,
+        "bandwidth_bytes": 1000,
+        "derived": [vars(one) for one in DERIVED],
+        "iterations_per_sample": 5,
+        "checked": {"iterations": 2, "bytes": 16},
+    }
+    return line_of(recorder.entry(RUN, 3, {**message, **more}))
 
 
-def timeless(one: dict[str, Any]) -> dict[str, Any]:
+def timeless(record: Record) -> dict[str, Any]:
     """Without the moment, which must look like one."""
+    one = line_of(record)
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", one.pop("at"))
     return one
 
@@ -56,8 +66,9 @@ def test_rates_follow_from_times() -> None:
         ("rate", "messages/s", 64, pytest.approx(3.2e7)),
         ("lap", "s", 3, pytest.approx(6e-6)),
     ]
-    assert (made["moved"], made["samples"], made["rounds_per_sample"], made["rounds"]) == (1000, 40, 5, 200)
-    assert (made["step"], made["bytes"], made["checked"]) == (3, 8, {"rounds": 2, "bytes": 16})
+    assert (made["bandwidth_bytes"], made["samples"]) == (1000, 40)
+    assert (made["iterations_per_sample"], made["iterations"]) == (5, 200)
+    assert (made["step"], made["bytes"], made["checked"]) == (3, 8, {"iterations": 2, "bytes": 16})
 
 
 def test_no_time_no_rate() -> None:
@@ -65,20 +76,21 @@ def test_no_time_no_rate() -> None:
     made = entry({**SECONDS, "median": 0.0, "low": None, "high": None})
     assert made["bytes_per_second"] == {"median": None, "low": None, "high": None}
     assert [one["median"] for one in made["derived"]] == [None, None, 0.0]
-    assert [one["median"] for one in entry({**SECONDS, "median": None})["derived"]] == [None, None, None]
 
 
 def test_what_a_transport_chose_and_what_teams_measured() -> None:
-    assert (entry(SECONDS)["details"], entry(SECONDS)["members"]) == ({}, [])
-    made = entry(SECONDS, details={"protocol": "LL"}, members=({"name": "0-1"},))
-    assert (made["details"], made["members"]) == ({"protocol": "LL"}, [{"name": "0-1"}])
+    assert (entry(SECONDS)["details"], entry(SECONDS)["teams"]) == ({}, [])
+    team = {"name": "0-1", "first": 0, "ranks": 2, "seconds": {"median": 1.0, "low": 1, "high": 2, "min": 1}}
+    made = entry(SECONDS, details={"protocol": "LL"}, teams=[team])
+    assert (made["details"], made["teams"]) == ({"protocol": "LL"}, [team])
 
 
 def test_a_step_says_where_its_bytes_go() -> None:
     """Protects copies between kinds of memory; a path that names no other memory ends where it began."""
     copy = Path("d2h", "", "copy", "device", into="pinned")
-    made = record.step(RUN, 2, copy, None, "mpiexec", {"UCX_TLS": "all"}, ({"rank": 0},), 0.5, {"chunk": 8})
-    assert made == {
+    rank = {"rank": 0, "host": "n1", "pid": 7, "cpus": "0", "device": None}
+    job = {"mpi": None, "launcher": "mpiexec", "variables": {"UCX_TLS": "all"}, "ranks": [rank]}
+    assert line_of(recorder.step(RUN, 2, copy, {**job, "startup_s": 0.5, "details": {"chunk": 8}})) == {
         "kind": "step",
         "run": RUN,
         "step": 2,
@@ -89,25 +101,31 @@ def test_a_step_says_where_its_bytes_go() -> None:
         "mpi": None,
         "launcher": "mpiexec",
         "variables": {"UCX_TLS": "all"},
-        "ranks": [{"rank": 0}],
+        "ranks": [rank],
         "startup_s": 0.5,
         "details": {"chunk": 8},
         "without": None,
     }
-    plain = record.step(RUN, 0, STEP_PATH, None, "mpiexec", {}, [], 0.1)
-    assert (plain["into"], plain["details"]) == ("pageable", {})
+    plain = recorder.step(RUN, 0, STEP_PATH, {"variables": {}})
+    assert (plain.into, plain.details) == ("pageable", {})
 
 
-def test_evidence_has_everything_that_was_counted() -> None:
+def written(tmp_path: File, message: dict[str, Any]) -> Record:
+    """What a run's recorder makes of a rank's message."""
+    seen: list[Any] = []
+    made = recorder.Recorder(Plan(out=str(tmp_path / "r.jsonl")), seen.append)
+    made.take(message, 3)
+    assert made.end("complete") == ExitCode.UNAVAILABLE
+    results = read(tmp_path / "r.jsonl")
+    assert results.records == seen and results.ends[0].entries == 0
+    return results.records[0]
+
+
+def test_evidence_has_everything_that_was_counted(tmp_path: File) -> None:
     """Protects a verdict from being taken on trust: each wire, each rank's copies, and who did not answer."""
-    verdict = WireVerdict("direct", "direct over NVLink", "a doubt", {"nvlink": 0.99})
     wire = Counted("nvlink", "GPU 0", "n1", 10, 20, links=((10, 20),))
-    copies = [{"rank": 0, "peer": {"count": 1, "bytes": 8}}]
-    made = record.evidence("stream", "aware", 8, verdict, 7, 56, {"nvlink": 0.01}, [wire], copies, ("xgmi",))
-    assert timeless(made) == {
+    message = {
         "kind": "evidence",
-        "run": "",
-        "step": 0,
         "pattern": "stream",
         "path": "aware",
         "bytes": 8,
@@ -115,28 +133,42 @@ def test_evidence_has_everything_that_was_counted() -> None:
         "text": "direct over NVLink",
         "suspicious": "a doubt",
         "shares": {"nvlink": 0.99},
-        "doubts": {"nvlink": 0.01},
-        "rounds": 7,
-        "payload": 56,
+        "uncertainties": {"nvlink": 0.01},
+        "iterations": 7,
+        "payload_bytes": 56,
         "wires": [wire.to_dict()],
-        "copies": copies,
-        "silent": ["xgmi"],
+        "copies": [{"rank": 0, "peer": {"count": 1, "bytes": 8}}],
+        "unread_sources": ["xgmi"],
     }
+    found = timeless(written(tmp_path, message))
+    assert len(found.pop("run")) == 12 and found == {**message, "step": 3}
 
 
-def test_wires_and_the_end() -> None:
-    found = {"host": "n1", "kind": "nvlink", "rate": 25e9}
-    whole = {"kind": "wires", "run": "", "step": 0, "path": "aware", "wires": [found]}
-    assert timeless(record.wires("aware", (found,))) == whole
-    made = record.end(RUN, "complete", 3, 1)
-    made["at"] = made.pop("ended")
-    assert timeless(made) == {"kind": "end", "run": RUN, "status": "complete", "entries": 3, "failures": 1}
+def test_wires_are_recorded(tmp_path: File) -> None:
+    found = {"host": "n1", "kind": "nvlink", "name": "GPU 0", "rate": 25e9}
+    message = {"kind": "wires", "path": "aware", "wires": [found]}
+    made = timeless(written(tmp_path, message))
+    assert len(made.pop("run")) == 12 and made == {**message, "step": 3}
+
+
+def test_the_end_counts_what_went_before(tmp_path: File) -> None:
+    """Protects the exit code and the count of figures; what a machine merely lacks is no failure."""
+    made = recorder.Recorder(Plan(out=str(tmp_path / "r.jsonl")), lambda event: None)
+    made.take({**told(8), "seconds": SECONDS, "samples": 1, "iterations_per_sample": 1}, 0)
+    made.fail(STEP_PATH, Outcome("unavailable", "no GPU"), None)
+    made.fail(STEP_PATH, Outcome("crash", "signal 11"), 0)
+    assert made.end("complete") == ExitCode.FAILED_ENTRY
+    (end,) = read(tmp_path / "r.jsonl").ends
+    assert (end.status, end.entries, end.failures) == ("complete", 1, 1)
 
 
 def test_a_failure_is_one_line_with_its_place() -> None:
     """Protects the line of a report from an error's own line feeds, and the place of the failure."""
-    outcome = Outcome("hang", "rank 1\n  hangs", 1, "n1", "MPI_Recv", 8, 3, stacks=[{"rank": 1}], log=["bye"])
-    assert timeless(record.failure(RUN, None, STEP_PATH, outcome)) == {
+    outcome = Outcome(
+        "hang", "rank 1\n  hangs", 1, "n1", "MPI_Recv", 8, 3, stacks=[{"rank": 1, "host": "n1"}], log=["bye"]
+    )
+    nowhere = dict.fromkeys(("pid", "state", "call", "peer", "native", "python"))
+    assert timeless(recorder.failure(RUN, STEP_PATH, outcome, None)) == {
         "kind": "failure",
         "run": RUN,
         "step": None,
@@ -148,8 +180,8 @@ def test_a_failure_is_one_line_with_its_place() -> None:
         "rank": 1,
         "host": "n1",
         "call": "MPI_Recv",
-        "round": 3,
-        "stacks": [{"rank": 1}],
+        "iteration": 3,
+        "stacks": [{"rank": 1, "host": "n1", **nowhere}],
         "log": ["bye"],
     }
 
@@ -157,7 +189,8 @@ def test_a_failure_is_one_line_with_its_place() -> None:
 def test_a_run_without_a_command_line() -> None:
     """Protects runs that a program has begun: the interpreter may have no arguments at all."""
     made = run(command=())
-    assert made["command"] == [] and made["environment"]["devices"] == [DEVICE]
+    (device,) = made["environment"]["devices"]
+    assert made["command"] == [] and {name: device[name] for name in DEVICE} == DEVICE
     assert made["clock"] == {"cost_s": 25e-9, "resolution_s": 1e-9}
 
 
@@ -167,8 +200,8 @@ def test_a_run_without_a_command_line() -> None:
 @pytest.fixture
 def system(tmp_path: File, monkeypatch: pytest.MonkeyPatch) -> File:
     """/sys/devices/system of a machine, empty for now."""
-    monkeypatch.setattr(record, "_CPUS", tmp_path / "cpu")
-    monkeypatch.setattr(record, "_NODES", tmp_path / "node")
+    monkeypatch.setattr(environment, "_CPUS", tmp_path / "cpu")
+    monkeypatch.setattr(environment, "_NODES", tmp_path / "node")
     return tmp_path
 
 
@@ -187,14 +220,14 @@ def test_cores_and_sockets_are_counted_once(system: File) -> None:
     core(system, 9, "", "7")
     for node in range(4):
         (system / f"node/node{node}").mkdir(parents=True)
-    found = record.cpu()
+    found = environment.cpu()
     assert (found["sockets"], found["cores"], found["numa_nodes"]) == (2, 3, 4)
     assert found["threads"] == os.cpu_count()
 
 
 def test_a_kernel_that_says_nothing(system: File) -> None:
     """Protects from a machine of no sockets: containers hide these folders."""
-    found = record.cpu()
+    found = environment.cpu()
     assert (found["sockets"], found["cores"], found["numa_nodes"]) == (None, None, None)
 
 
@@ -210,14 +243,14 @@ def test_a_kernel_that_says_nothing(system: File) -> None:
 )
 def test_the_name_of_a_processor(monkeypatch: pytest.MonkeyPatch, text: str, model: str | None) -> None:
     """Protects the line by which people tell machines apart; Arm's kernel names none."""
-    monkeypatch.setattr(record, "_read", lambda file: text)
-    assert record.cpu()["model"] == (model or f"linux {os.uname().machine}")
+    monkeypatch.setattr(environment, "_read", lambda file: text)
+    assert environment.cpu()["model"] == (model or f"linux {os.uname().machine}")
 
 
 def test_versions() -> None:
     """Protects the environment's figures: Python's three numbers, and installed packages alone."""
-    found = record.environment()
+    found = environment.environment()
     assert re.fullmatch(r"3\.\d+\.\d+", found["python"])
-    assert set(found["packages"]) <= set(record.PACKAGES)
+    assert set(found["packages"]) <= set(environment.PACKAGES)
     assert found["memory_bytes"] == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert found["devices"] == []

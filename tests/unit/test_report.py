@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.records import console, end, entry, failure, head, make_run, text_of
+from support.records import as_read, console, end, entry, failure, head, make_run, text_of
 
 from wirespeed.errors import WirespeedError
 from wirespeed.paths import Path as Way
@@ -252,7 +252,9 @@ class TestPaths:
 
 def test_json_is_every_record() -> None:
     stream = io.StringIO()
-    FORMATS["json"](collect([head(), entry("host", 8, 1e-6), end(), {"kind": "progress"}]), stream, None)
+    FORMATS["json"](
+        collect([*as_read([head(), entry("host", 8, 1e-6), end()]), {"kind": "progress"}]), stream, None
+    )
     assert [record["kind"] for record in json.loads(stream.getvalue())] == ["run", "entry", "end"]
     stream = io.StringIO()
     FORMATS["json"]([], stream, None)

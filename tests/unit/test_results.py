@@ -13,19 +13,23 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from support.results import STEP_PATH, entry, failure, run, whole_file
+from support.results import STEP_PATH, entry, failure, line_of, read_entry, run, whole_file
 
 import wirespeed
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.paths import Path as TransferPath
-from wirespeed.results import export, record
-from wirespeed.results.reading import read
+from wirespeed.results import environment, export, model, recorder
+from wirespeed.results.lenient import fitted
+from wirespeed.results.model import Entry
+from wirespeed.results.parts import Times
+from wirespeed.results.reading import decoded, read, record_of
 from wirespeed.statistics.samples import Samples
 from wirespeed.statistics.stopping import Stopping
 
@@ -44,10 +48,40 @@ def lines(data: list[dict[str, Any]]) -> list[bytes]:
 # ---- records and their schema ---------------------------------------------------------------------------
 
 
-def test_the_schema_is_a_schema_of_its_version() -> None:
+def test_the_published_schema_is_the_model_s() -> None:
+    """Protects other programs: what they are told of the file is what is written and read."""
     Draft202012Validator.check_schema(SCHEMA)
-    assert SCHEMA["$schema"].endswith("2020-12/schema") and SCHEMA["$id"] == "urn:wirespeed:result:1"
-    assert SCHEMA["$defs"]["run"]["properties"]["schema"]["const"] == record.SCHEMA == 1
+    write = "import json; from wirespeed.results.model import schema; print(json.dumps(schema(), indent=1))"
+    assert model.schema() == SCHEMA, f"python -c '{write}' > wirespeed/results/schema.json"
+    assert SCHEMA["$schema"].endswith("2020-12/schema") and SCHEMA["$id"] == "urn:wirespeed:result:2"
+    assert SCHEMA["$defs"]["Head"]["properties"]["schema"]["const"] == model.SCHEMA == 2
+
+
+KEPT = sorted((Path(__file__).parents[2] / "results").rglob("*.jsonl"))
+
+
+@pytest.mark.parametrize("file", KEPT, ids=lambda file: file.stem)
+def test_kept_files_are_valid_and_nothing_of_them_is_lost(file: Path) -> None:
+    """Protects measured files: each line fits the schema, and written again it says the same.
+
+    It also holds both ways of reading a line against each other: the quick one and the lenient one.
+    """
+    for text in file.read_bytes().splitlines(keepends=True):
+        line = json.loads(text)
+        assert errors(line) == []
+        record = decoded(text)
+        assert record == record_of(line)
+        assert missing(line, json.loads(msgspec.json.encode(record))) == []
+
+
+def missing(line: Any, written: Any, place: str = "") -> list[str]:
+    """Places of what `written` does not say as `line` does; null and nothing at all are the same."""
+    if isinstance(line, dict):
+        said = [(name, one) for name, one in line.items() if one not in (None, {})]
+        return [lost for name, one in said for lost in missing(one, written.get(name), f"{place}.{name}")]
+    if isinstance(line, list) and len(line) == len(written):
+        return [lost for one, other in zip(line, written, strict=True) for lost in missing(one, other, place)]
+    return [] if line == written else [place]
 
 
 def test_every_record_built_is_valid() -> None:
@@ -61,9 +95,9 @@ def test_every_record_built_is_valid() -> None:
 def test_a_step_carries_its_counterpart() -> None:
     """Protects readers of result files: which path this one is with something switched off."""
     off = TransferPath("nccl-nop2p", "", "ccl", "device", variables={"NCCL_P2P_DISABLE": "1"}, without="nccl")
-    made = record.step("0" * 12, 0, off, None, "mpiexec", off.variables, [], 0.0)
+    made = line_of(recorder.step("0" * 12, 0, off, {"variables": off.variables}))
     assert made["without"] == "nccl" and not errors(made)
-    alone = record.step("0" * 12, 0, STEP_PATH, None, "mpiexec", {}, [], 0.0)
+    alone = line_of(recorder.step("0" * 12, 0, STEP_PATH, {"variables": {}}))
     assert alone["without"] is None and not errors(alone)
 
 
@@ -86,7 +120,7 @@ def test_a_clock_that_shows_zero_still_gives_a_record() -> None:
 
 @given(st.sampled_from(whole_file()), st.data())
 def test_a_member_left_out_is_noticed(line: dict[str, Any], data: st.DataObject) -> None:
-    needed = SCHEMA["$defs"][line["kind"]]["required"]
+    needed = SCHEMA["$defs"][model.KINDS[line["kind"]].__name__]["required"]
     name = data.draw(st.sampled_from(sorted(set(needed) - {"kind"})))
     assert errors({key: value for key, value in line.items() if key != name})
     assert errors({**line, name: [object]})
@@ -94,7 +128,7 @@ def test_a_member_left_out_is_noticed(line: dict[str, Any], data: st.DataObject)
 
 def test_unknown_kinds_and_members_are_allowed() -> None:
     assert errors({"kind": "wire", "bytes": "many"}) == []
-    assert errors({**entry(), "wires": ["NVLink"]}) == []
+    assert errors({**entry(), "weather": ["rain"]}) == []
     assert errors({"run": "0" * 12})
 
 
@@ -112,20 +146,20 @@ def test_secrets_stay_out(monkeypatch: pytest.MonkeyPatch) -> None:
     variables = line["environment"]["variables"]
     assert variables["UCX_TLS"] == "all" and variables["LD_LIBRARY_PATH"] == "/opt/lib"
     given = {"OMPI_MCA_pml": "ucx", "I_MPI_HYDRA_KEY": "hunter2"}
-    step = record.step("0" * 12, 0, STEP_PATH, None, "mpiexec", given, [], 0.1)
-    assert step["variables"] == {"OMPI_MCA_pml": "ucx"}
+    step = recorder.step("0" * 12, 0, STEP_PATH, {"variables": given})
+    assert step.variables == {"OMPI_MCA_pml": "ucx"}
 
 
 def test_a_variable_that_is_no_text_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(os.environb, b"UCX_TLS", b"\xff\xfe")
-    json.dumps(record.environment(), ensure_ascii=False).encode()
+    json.dumps(environment.environment(), ensure_ascii=False).encode()
 
 
 def test_the_environment_says_where() -> None:
-    environment = record.environment()
-    assert environment["host"] == os.uname().nodename and environment["kernel"].startswith("Linux ")
-    assert environment["cpu"]["model"] and environment["memory_bytes"] > 1 << 20
-    assert "numpy" in environment["packages"]
+    found = environment.environment()
+    assert found["host"] == os.uname().nodename and found["kernel"].startswith("Linux ")
+    assert found["cpu"]["model"] and found["memory_bytes"] > 1 << 20
+    assert "numpy" in found["packages"]
 
 
 def test_the_command_line_shows_no_folder() -> None:
@@ -141,9 +175,9 @@ def test_a_file_read_is_what_was_written(tmp_path: Path) -> None:
     written = whole_file()
     file.write_bytes(b"".join(lines(written)))
     results = wirespeed.load(file)
-    assert results.records == json.loads(json.dumps(written)) and results.warnings == []
+    assert [line_of(one) for one in results.records] == written and results.warnings == []
     assert [len(x) for x in (results.runs, results.steps, results.failures, results.ends)] == [1, 1, 1, 1]
-    assert [line["bytes"] for line in results.entries] == [8, 1024]
+    assert [one.bytes for one in results.entries] == [8, 1024]
 
 
 @given(st.data())
@@ -191,10 +225,11 @@ def test_garbage_between_lines_costs_no_good_line(
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"bytes": -1}, "entry with a size below zero"),
+        ({"bytes": -1}, "entry without a proper 'bytes'"),
         ({"bytes": "8"}, "entry without a proper 'bytes'"),
         ({"bytes": True}, "entry without a proper 'bytes'"),
-        ({"seconds": {"median": None}}, "entry without a median time"),
+        ({"seconds": {"median": None}}, "entry without a proper 'seconds'"),
+        ({"seconds": {"median": 0.0}}, "entry with a time that cannot be"),
         ({"run": None}, "entry without a proper 'run'"),
         ({"kind": 7}, "7 without a proper 'kind'"),
     ],
@@ -208,12 +243,45 @@ def test_a_record_that_says_nothing_is_named(tmp_path: Path, change: dict[str, A
 
 def test_a_newer_schema_is_read_with_a_warning(tmp_path: Path) -> None:
     file = tmp_path / "r.jsonl"
-    file.write_bytes(b"".join(lines([{**run(), "schema": 2}, {"kind": "wire"}, entry()])))
+    file.write_bytes(b"".join(lines([{**run(), "schema": 3}, {"kind": "wire"}, entry()])))
     results = read(file)
     assert len(results.runs) == len(results.entries) == 1
     assert results.warnings == [
-        "line 1: written by a newer wirespeed (schema 2, known here: 1); read as far as it goes"
+        "line 1: written by a newer wirespeed (schema 3, known here: 2); read as far as it goes"
     ]
+
+
+def test_an_older_schema_is_refused(tmp_path: Path) -> None:
+    """Protects from figures under another name: members of version 1 are called otherwise."""
+    file = tmp_path / "r.jsonl"
+    file.write_bytes(b"".join(lines([{**run(), "schema": 1}, entry()])))
+    with pytest.raises(WirespeedError) as caught:
+        read(file)
+    assert str(caught.value) == (
+        f"{file}: written by an older wirespeed (schema 1); this version reads schema 2"
+    )
+
+
+def test_one_bad_member_costs_that_member(tmp_path: Path) -> None:
+    """Protects the figures of a file that a newer version, or somebody else, has written."""
+    odd: dict[str, Any] = {"precision": "1 %", "samples": -3, "memory": 7, "checked": [], "at": None}
+    odd |= {"seconds": {"median": 1e-6, "low": 1e300, "high": 10**30, "min": True}}
+    odd |= {"derived": {"a": 1}, "details": {"a\x1b": "\t"}}
+    odd |= {"teams": [5, {"name": "0-1", "seconds": {"median": 2e-6}}, {"name": "0-2"}]}
+    file = tmp_path / "r.jsonl"
+    file.write_bytes(b"".join(lines([run(), {**entry(), **odd}])))
+    (one,) = read(file).entries
+    assert (one.path, one.seconds, one.low, one.high, one.times.min) == ("host", 1e-6, 1e-6, 1e-6, None)
+    assert (one.precision, one.samples, one.memory, one.checked.bytes, one.at) == (None, 0, "", 0, "")
+    assert ([team.name for team in one.teams], one.details, one.derived) == (["0-1"], {"a ": " "}, ())
+
+
+def test_ranks_are_used_whole_or_not_at_all() -> None:
+    """Protects limits: one of half the ranks would be a wrong one."""
+    line = {"kind": "step", "run": "r", "step": 0, "path": "host"}
+    ranks = [{"rank": 0, "host": "n1"}, {"rank": 1, "host": "n2"}]
+    assert len(fitted(model.StepRecord, {**line, "ranks": ranks}).ranks) == 2
+    assert fitted(model.StepRecord, {**line, "ranks": [*ranks, 5]}).ranks == ()
 
 
 def test_a_line_too_long_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,21 +341,21 @@ def test_a_table_of_nothing_is_empty(tmp_path: Path) -> None:
 
 
 def test_an_entry_with_gaps_leaves_gaps() -> None:
-    bare = {"kind": "entry", "bytes": 8, "seconds": {"median": 1.0}, "checked": 3, "samples": [1]}
-    table = export.to_arrays([entry(), bare])
-    assert np.isnan(table["samples"][1]) and table["stopped"].tolist()[1] == ""
-    assert export.rows([bare])[0]["checked_bytes"] is None
+    bare = Entry(run="r", pattern="p", path="q", bytes=8, times=Times(median=1.0))
+    table = export.to_arrays([read_entry(), bare])
+    assert np.isnan(table["p99_s"][1]) and table["stopped"].tolist()[1] == ""
+    assert export.rows([bare])[0]["bandwidth_bytes"] is None
 
 
 def test_csv_and_json_say_the_same() -> None:
-    entries = [entry(size=8), entry(size=1 << 30, batches=2)]
+    entries = [read_entry(size=8), read_entry(size=1 << 30, batches=2)]
     from_csv = list(csv.DictReader(io.StringIO(export.to_csv(entries))))
     from_json = json.loads(export.to_json(entries))
     assert len(from_csv) == len(from_json) == 2
     for left, right in zip(from_csv, from_json, strict=True):
         assert list(left) == list(right) == list(export.COLUMNS)
         assert left == {key: "" if value is None else str(value) for key, value in right.items()}
-    assert from_csv[1]["low_s"] == "" and float(from_csv[0]["median_s"]) == entries[0]["seconds"]["median"]
+    assert from_csv[1]["low_s"] == "" and float(from_csv[0]["median_s"]) == entries[0].seconds
 
 
 def test_importing_the_package_loads_nothing() -> None:

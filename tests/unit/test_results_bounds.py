@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.results import entry, failure, run
+from support.results import entry, failure, read_entry, run
 
 from wirespeed.results import export, reading
+from wirespeed.results.lenient import fitted
+from wirespeed.results.model import Entry
+from wirespeed.results.parts import Rates, Times
 from wirespeed.results.reading import read
 
 
@@ -24,7 +27,7 @@ def write(file: Path, *records: dict[str, Any]) -> Path:
 def test_a_message_of_no_bytes_is_an_entry(tmp_path: Path) -> None:
     """Protects the latency of an empty message, which is what a barrier costs."""
     results = read(write(tmp_path / "r.jsonl", run(), entry(0)))
-    assert [one["bytes"] for one in results.entries] == [0] and results.warnings == []
+    assert [one.bytes for one in results.entries] == [0] and results.warnings == []
 
 
 def test_only_runs_have_a_schema(tmp_path: Path) -> None:
@@ -38,8 +41,9 @@ def test_every_kind_has_its_list(tmp_path: Path) -> None:
     evidence = {"kind": "evidence", "run": "a", "path": "host", "bytes": 8, "verdict": "direct", "text": "t"}
     wires, end = {"kind": "wires", "run": "a", "path": "host"}, {"kind": "end", "run": "a"}
     results = read(write(tmp_path / "r.jsonl", run(), evidence, wires, end, {"kind": "later"}))
-    assert (results.evidence, results.wires, results.ends) == ([evidence], [wires], [end])
-    assert results.records[1:] == [evidence, wires, end]
+    (proof,), (told,), (last,) = results.evidence, results.wires, results.ends
+    assert (proof.verdict, told.path, last.run) == ("direct", "host", "a")
+    assert results.records[1:] == [proof, told, last] and len(results.runs) == 1
 
 
 @pytest.mark.parametrize(
@@ -56,7 +60,8 @@ def test_a_record_that_is_none(tmp_path: Path, line: str, why: str | None) -> No
     """Protects the reason, which tells a damaged file from a foreign one."""
     file = write(tmp_path / "r.jsonl", run())
     file.write_text(f"{file.read_text()}{line}\n")
-    assert read(file).warnings == [f"line 2: {why or 'entry without a median time'}, left out"]
+    reason = why or "entry without a proper 'seconds'"
+    assert read(file).warnings == [f"line 2: {reason}, left out"]
 
 
 def test_a_line_just_short_enough(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +85,7 @@ def test_no_line_of_ours_is_too_long() -> None:
 def test_a_file_cut_off_in_its_first_line_is_ours(tmp_path: Path) -> None:
     """Protects a run that was killed while it began; blank lines are no sign of another program."""
     file = tmp_path / "r.jsonl"
-    file.write_bytes(b'{"kind":"run","schema":1,"wire')
+    file.write_bytes(b'{"kind":"run","run":"a","schema":2,"wire')
     results = read(file)
     assert (results.records, results.warnings) == ([], ["line 1: cut off, left out"])
     file.write_bytes(b"\n  \n" + json.dumps(entry()).encode())
@@ -92,24 +97,24 @@ def test_a_file_cut_off_in_its_first_line_is_ours(tmp_path: Path) -> None:
 
 def test_a_row_has_what_the_entry_says() -> None:
     """Protects each column from another member's value."""
-    one = {
+    fields = {
         "run": "a",
         "step": 1,
         "pattern": "stream",
         "path": "host",
         "memory": "pageable",
         "bytes": 8,
-        "moved": 16,
+        "bandwidth_bytes": 16,
         "seconds": {"median": 2.0, "low": 1.0, "high": 3.0, "min": 0.5, "max": 4.0, "p99": 3.5, "mean": 2.5},
         "bytes_per_second": {"median": 8.0, "low": 5.0, "high": 16.0},
         "confidence": 0.95,
         "precision": 0.5,
         "samples": 40,
         "batches": 4,
-        "rounds_per_sample": 5,
-        "rounds": 200,
+        "iterations_per_sample": 5,
+        "iterations": 200,
         "stopped": "time",
-        "checked": {"rounds": 2, "bytes": 32},
+        "checked": {"iterations": 2, "bytes": 32},
         "elapsed_s": 0.25,
         "at": "now",
         "definition": "one way",
@@ -117,6 +122,7 @@ def test_a_row_has_what_the_entry_says() -> None:
     line = (
         "a,1,stream,host,pageable,8,16,2.0,1.0,3.0,0.5,4.0,3.5,2.5,8.0,5.0,16.0,0.95,0.5,40,4,5,200,time,2,32"
     )
+    one = fitted(Entry, fields)
     assert export.to_csv([one]).splitlines()[1] == f"{line},0.25,now,one way"
     assert [str(value) for value in export.rows([one])[0].values()] == f"{line},0.25,now,one way".split(",")
     arrays = export.to_arrays([one])
@@ -126,27 +132,28 @@ def test_a_row_has_what_the_entry_says() -> None:
 def test_json_is_indented_by_one() -> None:
     """Protects the export's size and its last line feed."""
     assert export.to_json([]) == "[]\n"
-    text = export.to_json([{"run": "a"}])
-    assert text.startswith('[\n {\n  "run": "a",\n  "step": null,\n') and text.endswith("\n }\n]\n")
+    text = export.to_json([read_entry()])
+    assert text.startswith('[\n {\n  "run": "0123456789ab",\n  "step": 0,\n') and text.endswith("\n }\n]\n")
 
 
 def test_a_frame_has_the_same_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects notebooks where no test has pandas: a stand-in takes what the real one is given."""
     monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=dict))
-    frame = export.to_frame([entry(8), entry(64)])
+    frame = export.to_frame([read_entry(8), read_entry(64)])
     assert list(frame) == list(export.COLUMNS) and frame["bytes"].tolist() == [8, 64]
 
 
 def test_types_of_columns_with_gaps() -> None:
     """Protects numpy's types: whole numbers stay whole unless one is missing; nothing is no text."""
-    entries: list[dict[str, Any]] = [
-        {"step": 1, "bytes": 1 << 60, "run": "a", "elapsed_s": 1, "seconds": 3},
-        {"step": None, "bytes": 3, "run": None, "elapsed_s": "1", "seconds": {"median": [1]}},
+    place: dict[str, Any] = {"run": "a", "pattern": "p", "path": "q"}
+    entries = [
+        Entry(**place, bytes=1 << 60, times=Times(median=3.0), bandwidth_bytes=1, elapsed_s=1),
+        Entry(**place, bytes=3, times=Times(median=1.0), bytes_per_second=Rates()),
     ]
     table = export.to_arrays(entries)
     assert table["bytes"].dtype == np.int64 and table["bytes"].tolist() == [1 << 60, 3]
-    assert table["step"].dtype == np.float64 and table["step"][0] == 1 and np.isnan(table["step"][1])
-    assert table["run"].tolist() == ["a", ""]
+    assert table["bandwidth_bytes"].dtype == np.float64 and table["bandwidth_bytes"][0] == 1
+    assert np.isnan(table["bandwidth_bytes"][1]) and table["stopped"].tolist() == ["", ""]
     assert table["elapsed_s"].dtype == np.float64 and table["elapsed_s"][0] == 1.0
-    assert np.isnan(table["elapsed_s"][1]) and np.isnan(table["median_s"]).all()
-    assert export.rows(entries)[1]["median_s"] is None
+    assert np.isnan(table["elapsed_s"][1]) and np.isnan(table["low_s"]).all()
+    assert export.rows(entries)[1]["low_s"] is None

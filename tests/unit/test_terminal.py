@@ -11,12 +11,24 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.records import SIZES, console, entry, failure, full_run, head, make_run, shown, text_of
+from support.records import (
+    SIZES,
+    as_read,
+    console,
+    entry,
+    failure,
+    figure,
+    full_run,
+    head,
+    make_run,
+    shown,
+    text_of,
+)
 
 from wirespeed.report.facts import figures, markers
 from wirespeed.report.terminal import run_summary
 from wirespeed.results.reading import Results
-from wirespeed.results.runs import Entry, Failure, collect
+from wirespeed.results.runs import Failure, collect
 from wirespeed.units import format_rate
 
 ROOT = Path(__file__).parents[2]
@@ -71,10 +83,17 @@ class TestWords:
         assert figures.duration(seconds) == text
 
     def test_a_failure_is_one_line_and_says_each_thing_once(self) -> None:
-        made = Failure("aware", None, "unavailable", "aware: not available: it\ncrashed", "use ucx")
+        made = Failure(
+            run="r",
+            path="aware",
+            what="unavailable",
+            text="aware: not available: it\ncrashed",
+            remedy="use ucx",
+        )
         assert figures.failure_text(made) == "not available: it crashed; use ucx"
-        assert figures.failure_head(Failure("aware", 65536, "hang", "", None)) == "aware at 64 KiB"
-        assert figures.failure_text(Failure("aware", 65536, "hang", "", None)) == "hung"
+        hung = Failure(run="r", path="aware", bytes=65536, what="hang")
+        assert figures.failure_head(hung) == "aware at 64 KiB"
+        assert figures.failure_text(hung) == "hung"
 
 
 class TestTable:
@@ -176,13 +195,13 @@ class TestTable:
         assert row.split()[-1] == "-"
 
     def test_a_run_without_an_end_says_so(self) -> None:
-        assert "before all was measured" in shown(collect([head(), entry("host", 8, 1e-6)])[0])
+        assert "before all was measured" in shown(collect(as_read([head(), entry("host", 8, 1e-6)]))[0])
         assert "before all was measured" not in shown(make_run(entry("host", 8, 1e-6)))
 
-    def test_records_that_cannot_be_shown_are_counted(self) -> None:
-        run = make_run(entry("host", 8, 0.0), {"kind": "entry", "run": "r"}, {"kind": "new", "run": "r"})
-        assert run.odd == 2
-        assert not run.entries
+    def test_a_time_of_nothing_is_no_figure(self) -> None:
+        """Protects rates from a division by a clock's zero."""
+        run = make_run(entry("host", 8, 0.0), {"kind": "new", "run": "r"})
+        assert not run.entries and "host" not in run.paths
 
     def test_colours_only_on_terminals(self) -> None:
         run = full_run(("staged", "aware"))
@@ -210,16 +229,16 @@ class TestCurves:
         assert len(line) == len(rates)
 
     def test_peak_and_half(self) -> None:
-        entries = [Entry.from_record(entry("host", size, 1e-6 + size / 1e9)) for size in (8, 1000, 10**6)]
+        entries = [figure("host", size, 1e-6 + size / 1e9) for size in (8, 1000, 10**6)]
         assert run_summary.curve_note(entries) == "peak 0.999 GB/s at 1000000 B, half of it from 1000 B"
 
 
 def test_the_table_knows_its_marks() -> None:
     """Protects the claim that unmarked figures are as precise as asked for."""
-    assert markers.mark(Entry.from_record(entry("host", 8, 1e-6, stopped="max-time"))) == "~"
-    assert markers.mark(Entry.from_record(entry("host", 8, 1e-6))) == ""
-    assert markers.mark(Entry.from_record(entry("host", 8, 1e-6, stopped="max-time", precision=None))) == "?"
-    assert markers.mark(Entry.from_record(entry("host", 8, 1e-6, stopped="fixed", precision=None))) == ""
+    assert markers.mark(figure("host", 8, 1e-6, stopped="max-time")) == "~"
+    assert markers.mark(figure("host", 8, 1e-6)) == ""
+    assert markers.mark(figure("host", 8, 1e-6, stopped="max-time", precision=None)) == "?"
+    assert markers.mark(figure("host", 8, 1e-6, stopped="fixed", precision=None)) == ""
 
 
 @settings(max_examples=60, deadline=None)
@@ -239,7 +258,7 @@ def test_any_value_in_any_place_is_shown_or_left_out(
     inside[choices.choice(sorted(inside))] = value
     results = Results("made up")
     for place, one in enumerate(found):
-        results.add(one, place)
+        results.add_line(json.dumps(one).encode() + b"\n", place)
     screen = console(100)
     for run in collect(results.records):
         run_summary.print_run(screen, run)

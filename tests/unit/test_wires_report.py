@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 from support.records import entry, make_run, shown, step
 
 from wirespeed.limits.ceilings import Ceiling
@@ -140,7 +142,8 @@ def test_a_reason_fits_the_wire(
 def test_a_link_that_nobody_has_is_said() -> None:
     """Protects who mistypes --link: the name that fits nothing, and those there are."""
     run = make_run(entry("host", 1 << 16, 2.5e-6), *seen_in_memory(12e9))
-    run.head["plan"]["links"] = [["memory", 1e9], ["nope", 1e9]]
+    plan = replace(run.head.plan, links=(("memory", 1e9), ("nope", 1e9)))
+    run.head = structs.replace(run.head, plan=plan)
     said = " ".join(shown(run, 140).split())
     assert "--link nope: no wire here is called so; there are: memory" in said
     assert "--link memory" not in said

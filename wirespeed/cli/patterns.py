@@ -44,8 +44,8 @@ def command_of(pattern: Pattern) -> click.Command:
     own = [_option(one) for one in pattern.options]
     if pattern.ranks is None:
         own.insert(0, option("--ranks", words.several(words.count(1, 1_000_000)), RANKS))
-    beside = option("--with", words.Word("PATTERN:PATH[:SIZE]", _beside), WITH, key="beside")
-    options = together(*own, measuring(pattern.sizes or DEFAULT_SIZES), beside, reporting, where)
+    background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
+    options = together(*own, measuring(pattern.sizes or DEFAULT_SIZES), background, reporting, where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
     return click.command(pattern.name, help=text)(options(command))
 
@@ -62,7 +62,7 @@ def _option(one: Option) -> Decorator:
     return option(name, words.several(kind) if one.many else kind, one.help, default)
 
 
-def _beside(word: str) -> str:
+def _background(word: str) -> str:
     from wirespeed.frontend.background_load import parse
 
     return str(parse(word))
@@ -73,7 +73,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     from wirespeed.launch import launched_rank
 
     how = Reporting(given.pop("style"), given.pop("against"))
-    beside = given.pop("beside")
+    background = given.pop("background")
     if not pattern.published and (how.against or how.format == "tutorial"):
         word = f"--against {how.against}" if how.against else "--format tutorial"
         raise WirespeedError(f"{word}: those figures are of ping-pongs, not of {pattern.name}")
@@ -85,7 +85,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
         # The launcher's world can be joined once.
         if further:
             raise WirespeedError("inside a launcher's job --ranks and --group take one number each")
-        if beside:
+        if background:
             raise WirespeedError("--with starts a job of its own: not inside a launcher's job")
         return measure_and_print(plan, how)
     further += _each_node(pattern, plan)
@@ -93,8 +93,8 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
         replace(plan, pattern=name, paths=paths, ranks=find_pattern(name).ranks or plan.ranks, options=())
         for name, paths in pattern.followed_by
     ]
-    if beside:
-        further.append(replace(plan, beside=beside))
+    if background:
+        further.append(replace(plan, background=background))
     return measure_and_print(plan, how, further)
 
 

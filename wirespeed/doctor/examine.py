@@ -12,7 +12,6 @@ from wirespeed.doctor.facts.model import Facts, MpiFact
 from wirespeed.doctor.finding import Finding, Improvement, ordered
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.look import Sources, look
-from wirespeed.doctor.parts import part
 from wirespeed.doctor.result import Result
 from wirespeed.errors import WirespeedError
 from wirespeed.frontend import machine
@@ -126,8 +125,8 @@ def _remembered(facts: Facts) -> Facts:
 
 def _learned_before(fact: MpiFact, facts: Facts) -> MpiFact:
     for run in reversed(facts.runs):
-        own = part(run.step("aware"), "mpi")
-        if run.of_path("aware") and (own.get("vendor"), own.get("version")) == (fact.vendor, fact.version):
+        own = run.step("aware").mpi
+        if run.of_path("aware") and own and (own.vendor, own.version) == (fact.vendor, fact.version):
             attempt = job.Attempt({entry.bytes: entry for entry in run.of_path("aware")})
             return trying.with_outcome(fact, attempt, f"in {facts.file}")
         for failure in run.failures:
@@ -165,7 +164,7 @@ def _hangs(facts: Facts, request: Request, say: Say) -> list[Finding]:
 
 def _vendor(one: hang.Hang, facts: Facts, request: Request) -> str:
     """The MPI that hung; where no rank has named it, the one that would be chosen again."""
-    given = request.mpi or one.plan.get("mpi")
+    given = request.mpi or one.plan.mpi
     if one.vendor or not given:
         return one.vendor or (facts.chosen.vendor if facts.chosen else "")
     try:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from wirespeed.doctor import job, trying
 from wirespeed.doctor.finding import Conditions, Cost, Finding, RemedyOption
-from wirespeed.doctor.parts import part, whole
 from wirespeed.doctor.tables import TableRow, exports, table
+from wirespeed.job.plan import Plan
 from wirespeed.patterns import find_pattern
-from wirespeed.results.runs import Record, Run
+from wirespeed.results.runs import Failure, Run
 from wirespeed.units import format_size
 
 TIMEOUT_S = 15.0
@@ -31,7 +30,7 @@ class Hang:
     call: str
     text: str
     vendor: str
-    plan: Mapping[str, Any]
+    plan: Plan
 
     @property
     def title(self) -> str:
@@ -43,35 +42,28 @@ def hangs(runs: Sequence[Run]) -> list[Hang]:
     """Every hang of these runs; each call of each path once."""
     found: dict[tuple[str, str], Hang] = {}
     for run in runs:
-        for record in run.records:
-            if record.get("kind") == "failure" and _hung(record):
-                one = _hang(run, record)
+        for failure in run.failures:
+            if failure.what == "hang" or " hung on a device pointer" in failure.text:
+                one = _hang(run, failure)
                 found.setdefault((one.path, one.call), one)
     return list(found.values())
 
 
-def _hung(record: Record) -> bool:
-    return record.get("what") == "hang" or " hung on a device pointer" in str(record.get("text"))
-
-
-def _hang(run: Run, record: Record) -> Hang:
+def _hang(run: Run, failure: Failure) -> Hang:
     from wirespeed.paths import all_paths
 
-    name = str(record.get("path"))
-    known = next((path for path in all_paths() if path.name == name), None)
-    plan, size = part(run.head, "plan"), record.get("bytes")
-    if size is None:
-        sizes = plan.get("sizes")
-        size = sizes[0] if isinstance(sizes, list) and sizes else 8
-    step = run.step(name) or (run.steps[-1] if run.steps else {})
+    known = next((path for path in all_paths() if path.name == failure.path), None)
+    plan = run.head.plan
+    first = plan.sizes[0] if plan.sizes else 8
+    loaded = next((step.mpi for step in (run.step(failure.path), *run.steps[::-1]) if step.path), None)
     return Hang(
-        path=name,
+        path=failure.path,
         transport=known.transport if known else "",
         memory=known.memory if known else "",
-        bytes=whole(size),
-        call=str(record.get("call") or ""),
-        text=str(record.get("text") or ""),
-        vendor=str(part(step, "mpi").get("vendor") or ""),
+        bytes=first if failure.bytes is None else failure.bytes,
+        call=failure.call or "",
+        text=failure.text,
+        vendor=loaded.vendor if loaded else "",
         plan=plan,
     )
 
@@ -126,25 +118,25 @@ def _base(hang: Hang, base: job.Base) -> job.Base:
     plan = hang.plan
     return dataclasses.replace(
         base,
-        device=base.device if base.device != "auto" else str(plan.get("device") or "auto"),
-        mpi=base.mpi or plan.get("mpi"),
-        launcher=base.launcher if base.launcher != "auto" else str(plan.get("launcher") or "auto"),
-        timeout=min(float(plan.get("timeout") or TIMEOUT_S), TIMEOUT_S),
+        device=base.device if base.device != "auto" else plan.device,
+        mpi=base.mpi or plan.mpi,
+        launcher=base.launcher if base.launcher != "auto" else plan.launcher,
+        timeout=min(plan.timeout or TIMEOUT_S, TIMEOUT_S),
     )
 
 
-def pattern_words(plan: Mapping[str, Any]) -> list[str]:
-    """The command and its options as they were given: ['groups', '--ranks', '4', '--group', '2']."""
-    name = str(plan.get("pattern") or "pingpong")
+def pattern_words(plan: Plan) -> list[str]:
+    """The command and its own options, as they were given: ['groups', '--ranks', '4', '--group', '2']."""
+    name = plan.pattern or "pingpong"
     pattern = find_pattern(name)
     words = [name]
-    if pattern.ranks is None and plan.get("ranks"):
-        words += ["--ranks", str(plan["ranks"])]
-    given = dict(plan.get("options") or ())
+    if pattern.ranks is None and plan.ranks:
+        words += ["--ranks", str(plan.ranks)]
+    given = dict(plan.options)
     for option in pattern.options:
         value = given.get(option.key)
         if value is not None and value != option.default:
             words += [f"--{option.name}"] if value is True else [f"--{option.name}", str(value)]
-    for key in ("between", "hosts"):
-        words += [f"--{key}", ",".join(map(str, plan[key]))] if plan.get(key) else []
+    for key, values in (("between", plan.between), ("hosts", plan.hosts)):
+        words += [f"--{key}", ",".join(map(str, values))] if values else []
     return words

@@ -13,11 +13,11 @@ from pathlib import Path
 from wirespeed.doctor.facts.model import RankPlacement
 from wirespeed.doctor.facts.tree import cpu_list
 from wirespeed.doctor.finding import Conditions
-from wirespeed.doctor.parts import listed, part, whole
 from wirespeed.errors import WirespeedError
 from wirespeed.host.process import end, last_line, on_cpus
 from wirespeed.host.tether import tethered
-from wirespeed.results.runs import Entry, Failure, Run, collect, joined
+from wirespeed.results.model import StepRecord
+from wirespeed.results.runs import NO_STEP, Entry, Failure, Run, collect, joined
 
 LONGEST_S = 600.0
 """Limit for one measurement. Each path has its own limit for hangs; this one is for anything else."""
@@ -64,6 +64,9 @@ class Attempt:
         if self.entries and not self.failures:
             return "works"
         return self.failures[0].what if self.failures else "error"
+
+    def step(self) -> StepRecord:
+        return self.run.steps[-1] if self.run and self.run.steps else NO_STEP
 
 
 def measure(
@@ -153,11 +156,6 @@ def _read(out: Path, path: str, said: str) -> Attempt:
 def placements(run: Run) -> tuple[RankPlacement, ...]:
     """CPUs and GPU of each rank in a run's last step."""
     return tuple(
-        RankPlacement(
-            whole(rank.get("rank")),
-            str(rank.get("host", "")),
-            cpu_list(str(rank.get("cpus", ""))),
-            str(part(rank, "device").get("pci") or "").lower(),
-        )
-        for rank in (listed(run.steps[-1], "ranks") if run.steps else ())
+        RankPlacement(one.rank, one.host, cpu_list(one.cpus), ((one.device and one.device.pci) or "").lower())
+        for one in (run.steps[-1].ranks if run.steps else ())
     )

@@ -13,7 +13,7 @@ from wirespeed.doctor.facts.model import Facts, Gpu, Limits
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.frontend.machine import Machine
 from wirespeed.host.libraries import known_libraries
-from wirespeed.results import record
+from wirespeed.results import environment
 
 
 @dataclass
@@ -40,7 +40,7 @@ def look(machine: Machine, sources: Sources) -> Facts:
         kernel=f"{system.sysname} {system.release}",
         kind=machine.kind,
         virtual=numa.virtual(tree),
-        cpu=record.cpu(),
+        cpu=environment.cpu(),
         nodes=numa.nodes(tree),
         gpus=_numbered((*gpus.gpus, *amd.gpus(tree)), machine.devices),
         pairs=gpus.pairs,
@@ -50,16 +50,17 @@ def look(machine: Machine, sources: Sources) -> Facts:
         memory=memory.host_memory(tree, sources.cma),
         gpudirect=gpudirect.gpudirect(tree, system.release),
         mpis=mpi.mpis(machine.mpis),
-        software=software.software(record.packages(), known_libraries(), gpus),
+        software=software.software(environment.packages(), known_libraries(), gpus),
         variables=_variables(sources.environment),
         lacking=tuple(filter(None, (gpus.lacks, no_adapters))),
     )
 
 
-def _variables(environment: Mapping[str, str]) -> dict[str, str]:
+def _variables(variables: Mapping[str, str]) -> dict[str, str]:
     """Variables that can change a figure, except those that may be a secret."""
-    relevant = (*record.PREFIXES, "HSA_", "OPAL_", "RCCL_", "ROC_", "PAMI_")
-    return record.shareable({name: text for name, text in environment.items() if name.startswith(relevant)})
+    relevant = (*environment.PREFIXES, "HSA_", "OPAL_", "RCCL_", "ROC_", "PAMI_")
+    found = {name: text for name, text in variables.items() if name.startswith(relevant)}
+    return environment.shareable(found)
 
 
 def _numbered(found: tuple[Gpu, ...], devices: list[dict[str, Any]]) -> tuple[Gpu, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from wirespeed.doctor.finding import Finding, Improvement, Point
-from wirespeed.doctor.parts import listed, part
 from wirespeed.errors import WirespeedError
-from wirespeed.results.coerce import count, number, record, records, text
-from wirespeed.results.reading import LONGEST_LINE
+from wirespeed.results.model import Doctor
+from wirespeed.results.parts import RecordedWorth
 from wirespeed.results.runs import Entry, Run, collect
 from wirespeed.results.store import read
 from wirespeed.statistics import samples
@@ -29,18 +27,16 @@ PAIRS = {
     "variable-OMPI_MCA_pml": ("staged", "aware"),
 }
 """Finding -> the path that is left, and the one that there could be: their ratio is the worth."""
-DOCTOR = b'"doctor"'
 MOST_FILES = 20
 """How many files of a folder are looked into."""
 
 
 def same_machine(run: Run, host: str, cpu: Mapping[str, Any], devices: Sequence[Mapping[str, Any]]) -> bool:
     """Was it measured on a machine of this name, CPU and GPUs? An emulated GPU is everywhere the same."""
-    there = part(run.head, "environment")
-    if there.get("host") != host or part(there, "cpu").get("model") != cpu.get("model"):
+    there = run.head.environment
+    if there.host != host or there.cpu.model != cpu.get("model"):
         return False
-    gpus = listed(there, "devices")
-    theirs = {str(one.get("name")) for one in gpus if one.get("kind") != "emulated"}
+    theirs = {one.name for one in there.devices if one.kind != "emulated"}
     ours = {str(one.get("name")) for one in devices if one.get("kind") not in ("emulated", "host")}
     return not theirs or theirs == ours
 
@@ -79,40 +75,25 @@ def with_worth(finding: Finding, runs: Sequence[Run], file: str) -> Finding:
 
 
 def tried_before(file: str) -> dict[str, Improvement]:
-    """What remedies were worth when they were last tried, by finding, from a doctor's record."""
-    found = {str(one.get("key")): worth_of(record(one.get("worth"))) for one in findings_in(file)}
+    """What remedies were worth when they were last tried, by finding, from the doctor's last record."""
+    doctors: list[Doctor] = []
+    with suppress(WirespeedError):
+        doctors = read(file).doctors
+    found = {one.key: worth_of(one.worth) for one in (doctors[-1].findings if doctors else ())}
     name = Path(file).name
     return {key: dataclasses.replace(one, measured=name) for key, one in found.items() if one.points}
 
 
-def findings_in(file: str) -> list[dict[str, Any]]:
-    """Findings of records of the kind "doctor"; those of the last such record count."""
-    found: list[dict[str, Any]] = []
-    with suppress(OSError, ValueError), Path(file).open("rb") as stream:
-        while line := stream.readline(LONGEST_LINE):
-            if DOCTOR not in line[:200]:
-                continue
-            with suppress(ValueError, RecursionError):
-                said = record(json.loads(line))
-                found = records(said.get("findings")) if said.get("kind") == "doctor" else found
-    return found
-
-
-def worth_of(said: Mapping[str, Any]) -> Improvement:
-    """Of a finding's record; points that have no ratio are left out."""
+def worth_of(said: RecordedWorth | None) -> Improvement:
+    """Of a finding's record."""
+    if said is None:
+        return Improvement("", ())
     points = (
-        Point(
-            count(one.get("bytes")),
-            number(one.get("before")),
-            number(one.get("after")),
-            ratio,
-            number(one.get("low")),
-            number(one.get("high")),
-        )
-        for one in records(said.get("points"))
-        if (ratio := number(one.get("ratio"))) and ratio > 0
+        Point(one.bytes, one.before, one.after, one.ratio, one.low, one.high)
+        for one in said.points
+        if one.ratio is not None
     )
-    return Improvement(text(said.get("what") or ""), tuple(points))
+    return Improvement(said.what, tuple(points))
 
 
 def point(before: Entry, after: Entry) -> Point:
@@ -154,7 +135,7 @@ def stretches(run: Run) -> list[Stretch]:
     found: list[Stretch] = []
     for home in run.contested:
         everything = {entry.path for entry in run.entries.values() if entry.home == home}
-        by_mpi = {path for path in everything if run.step(path).get("transport") in MPI_TRANSPORTS}
+        by_mpi = {path for path in everything if run.step(path).transport in MPI_TRANSPORTS}
         found += _stretches(run, home, everything, mpi=False)
         if 1 < len(by_mpi) < len(everything):
             found += _stretches(run, home, by_mpi, mpi=True)

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.measured import Stretch
-from wirespeed.results import record
-from wirespeed.results.reading import cannot, shown, why
-
-LONGEST = 64 << 20
-"""Bytes of a line."""
+from wirespeed.results.lenient import fitted
+from wirespeed.results.model import Doctor
+from wirespeed.results.recorder import now
+from wirespeed.results.store import Store
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,7 @@ class Result:
         """One record of a result file."""
         return {
             "kind": "doctor",
-            "at": record.now(),
+            "at": now(),
             "facts": self.facts.to_dict(),
             "findings": [finding.to_dict() for finding in self.findings],
             "fastest": [dataclasses.asdict(stretch) for stretch in self.stretches],
@@ -41,25 +37,5 @@ class Result:
 
     def append_to(self, file: str) -> None:
         """Adds the record to a result file, or begins one. Raises WirespeedError when it cannot."""
-        line = json.dumps(self.to_record(), separators=(",", ":"), default=str).encode() + b"\n"
-        try:
-            with Path(file).open("a+b") as stream:
-                stream.seek(0)
-                before = stream.readline(LONGEST)
-                if before and not _is_record(before):
-                    raise cannot(f"{shown(file)} is not a result file; name another one (--out)")
-                if before:
-                    stream.seek(-1, os.SEEK_END)
-                    line = line if stream.read(1) == b"\n" else b"\n" + line
-                stream.write(line)
-        except (OSError, ValueError) as error:
-            raise cannot(f"cannot write {shown(file)}: {why(error)}; name another file (--out)") from None
-
-
-def _is_record(line: bytes) -> bool:
-    """Is it one of ours? A file may hold nothing but what a doctor said."""
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return False
-    return isinstance(record, dict) and isinstance(record.get("kind"), str)
+        with Store(file, resume=True) as store:
+            store.append(fitted(Doctor, self.to_record()))

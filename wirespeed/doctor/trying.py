@@ -145,12 +145,11 @@ def merged(attempts: Sequence[Attempt]) -> Attempt:
     whole = dataclasses.replace(attempts[-1], entries={})
     for size, entry in attempts[-1].entries.items():
         same = [one.entries[size] for one in attempts if size in one.entries]
-        whole.entries[size] = dataclasses.replace(
-            entry,
-            seconds=samples.middle(sorted(one.seconds for one in same)),
-            low=min(one.low for one in same),
-            high=max(one.high for one in same),
-            precision=None if any(one.precision is None for one in same) else entry.precision,
+        whole.entries[size] = entry.with_time(
+            samples.middle(sorted(one.seconds for one in same)),
+            min(one.low for one in same),
+            max(one.high for one in same),
+            None if any(one.precision is None for one in same) else entry.precision,
         )
     return whole
 

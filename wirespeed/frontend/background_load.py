@@ -30,7 +30,7 @@ START_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
-class Beside:
+class Load:
     """`PATTERN:PATH:SIZE` of --with."""
 
     pattern: str
@@ -41,7 +41,7 @@ class Beside:
         return f"{self.pattern}:{self.path}:{format_size(self.size).replace(' ', '').replace('iB', '')}"
 
 
-def parse(word: str) -> Beside:
+def parse(word: str) -> Load:
     """Raises WirespeedError for a pattern, a path or a size that there is not."""
     pattern, _, rest = word.partition(":")
     path, _, size = rest.partition(":")
@@ -54,25 +54,25 @@ def parse(word: str) -> Beside:
         raise WirespeedError(f"--with {pattern}: it takes a file, which cannot be given here")
     find_path(path)
     select([path], intra_rank=found.intra_rank)
-    return Beside(pattern, path, parse_size(size) if size else DEFAULT_SIZE)
+    return Load(pattern, path, parse_size(size) if size else DEFAULT_SIZE)
 
 
-def background_plan(beside: Beside, plan: Plan, out: Path) -> Plan:
+def background_plan(load: Load, plan: Plan, out: Path) -> Plan:
     """The other job: the same MPI, device and ranks, one phase of one size, and no end."""
-    pattern = find_pattern(beside.pattern)
+    pattern = find_pattern(load.pattern)
     ranks = pattern.ranks or plan.ranks
     return replace(
         plan,
-        pattern=beside.pattern,
-        paths=(beside.path,),
-        sizes=(beside.size,),
+        pattern=load.pattern,
+        paths=(load.path,),
+        sizes=(load.size,),
         options=tuple((option.key, option.default) for option in pattern.options),
         ranks=ranks,
         between=plan.between if ranks == plan.ranks else (),
         stopping=Stopping(precision=1e-6, max_time=86399),
         reported_phase_only=True,
         evidence=False,
-        beside=None,
+        background=None,
         out=str(out),
         resume=False,
         test=(),
@@ -82,13 +82,13 @@ def background_plan(beside: Beside, plan: Plan, out: Path) -> Plan:
 @contextmanager
 def running(plan: Plan) -> Iterator[None]:
     """The other pattern moves bytes while the body runs. Raises WirespeedError when it does not, or stops."""
-    if not plan.beside:
+    if not plan.background:
         yield
         return
     _sweep()
     with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
         out, log = Path(folder, "background.jsonl"), Path(folder, "log")
-        background = background_plan(parse(plan.beside), plan, out)
+        background = background_plan(parse(plan.background), plan, out)
         with log.open("wb") as written:
             process = subprocess.Popen(
                 [sys.executable, str(Path(__file__).parent), encode(background.to_dict())],
@@ -98,10 +98,10 @@ def running(plan: Plan) -> Iterator[None]:
                 start_new_session=True,
             )
         try:
-            _wait_until_it_moves(process, plan.beside, out, log)
+            _wait_until_it_moves(process, plan.background, out, log)
             yield
             if process.poll() is not None:
-                raise WirespeedError(f"--with {plan.beside} ended before the measurement: {_last(log)}")
+                raise WirespeedError(f"--with {plan.background} ended before the measurement: {_last(log)}")
         finally:
             end(process)
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import atexit
 import os
-import secrets
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path as File
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
@@ -25,7 +23,7 @@ from wirespeed.host import devices, mpi
 from wirespeed.host.core import Core, NativeError, core
 from wirespeed.host.process import ancestors
 from wirespeed.job.messages import Message, parse
-from wirespeed.job.outcome import Outcome
+from wirespeed.job.outcome import Outcome, place_of
 from wirespeed.job.path_selection import select
 from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder, read_pages, sweep
@@ -36,10 +34,9 @@ from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.startup import describe_self, open_device, set_environment
 from wirespeed.rank.watchdog import Watchdog
-from wirespeed.results import record
-from wirespeed.results.store import Store, default_name
 
-Observer = Callable[[dict[str, Any]], None]
+if TYPE_CHECKING:
+    from wirespeed.results.recorder import Observer
 
 _DAEMONS = {
     "prterun": "openmpi",
@@ -185,18 +182,18 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         sizes = comm.share(recorder.sizes(path) if recorder else None)
         if recorder:
             recorder.start(step, path, len(paths))
-        runner.run(path.name, step, sizes)
-    # Rank 0 has still to print: the others wait, unwatchdog, until it is at its end too.
+        runner.run(path.name, sizes)
+    # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
     watchdog.stage("end", 0, 0.0)
     atexit.register(comm.leave)
     atexit.register(watchdog.close)
     return recorder.finish() if recorder else ExitCode.OK
 
 
-def _open_recorder(plan: Plan, observe: Observer) -> tuple[_Recorder | None, tuple[str, int] | None]:
+def _open_recorder(plan: Plan, observe: Observer) -> tuple[_Rank0 | None, tuple[str, int] | None]:
     """Rank 0's recorder, or why there is none."""
     try:
-        return _Recorder(plan, observe), None
+        return _Rank0(plan, observe), None
     except WirespeedError as error:
         return None, (str(error), int(error.code))
 
@@ -215,18 +212,17 @@ def _in_order(plan: Plan, kind: str) -> list[Path]:
     return sorted(usable, key=lambda path: (path.gpu_aware_mpi, path.tried_first))
 
 
-class _Recorder:
-    """Rank 0's result file."""
+class _Rank0:
+    """What rank 0 hears goes into the result file."""
 
     def __init__(self, plan: Plan, observe: Observer) -> None:
-        self._plan, self._observe = plan, observe
-        self._id = secrets.token_hex(6)
-        self._store = Store(File(plan.out or default_name()), resume=plan.resume)
-        self._done = self._store.done(plan) if plan.resume else set()
-        self._entries = self._failures = self._step = 0
+        # Only rank 0 needs what writes records.
+        from wirespeed.results.recorder import Recorder
+
+        self._observe, self._recorder = observe, Recorder(plan, observe)
+        self._step = 0
         self._path: Path | None = None
-        self._ranks: list[Any] = []
-        self._begun: Callable[..., Message] | None = None
+        self._job: Message = {}
         self._accepted = False
 
     def begin(
@@ -237,19 +233,6 @@ class _Recorder:
         ranks: list[Any],
         variables: dict[str, str],
     ) -> None:
-        self._where, self._ranks = (opened, comm, place, ranks, variables), ranks
-        clock = {"cost_s": opened.lib.ws_clock_cost(), "resolution_s": opened.lib.ws_clock_resolution()}
-        found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
-        self._write(record.run(self._id, self._plan, sys.argv, list(found.values()), clock))
-
-    def sizes(self, path: Path) -> tuple[int, ...]:
-        pattern = self._plan.pattern
-        return tuple(size for size in self._plan.sizes if (pattern, path.name, size) not in self._done)
-
-    def start(self, step: int, path: Path, total: int) -> None:
-        _, comm, place, ranks, variables = self._where
-        self._step, self._path = step, path
-        self._observe({"kind": "step-start", "path": path.name, "steps_done": step, "steps_total": total})
         library = {
             "vendor": comm.vendor,
             "version": comm.version,
@@ -257,27 +240,26 @@ class _Recorder:
             "library": comm.library,
             "source": "launcher",
         }
-        self._begun = partial(
-            record.step,
-            mpi=library,
-            launcher=place.launcher,
-            variables=variables,
-            ranks=ranks,
-            startup_s=0.0,
-        )
-        self._accepted = False
+        self._job = {"mpi": library, "launcher": place.launcher, "variables": variables, "ranks": ranks}
+        clock = {"cost_s": opened.lib.ws_clock_cost(), "resolution_s": opened.lib.ws_clock_resolution()}
+        found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
+        self._recorder.begin(sys.argv, found.values(), clock)
+
+    def sizes(self, path: Path) -> tuple[int, ...]:
+        return self._recorder.missing_sizes(path)
+
+    def start(self, step: int, path: Path, total: int) -> None:
+        self._step, self._path, self._accepted = step, path, False
+        self._observe({"kind": "step-start", "path": path.name, "steps_done": step, "steps_total": total})
 
     def take(self, message: Message) -> None:
-        if message["kind"] == "accepted":
+        kind = message["kind"]
+        if kind == "accepted" and self._path:
             self._accepted = True
-            if self._path and self._begun:
-                self._write(self._begun(self._id, self._step, self._path, details=message["details"]))
-        elif message["kind"] == "entry":
-            self._entries += 1
-            self._write({**message, "run": self._id})
-        elif message["kind"] in ("evidence", "wires"):
-            self._write({**message, "run": self._id})
-        elif message["kind"] == "failure":
+            self._recorder.started(self._step, self._path, {**self._job, "details": message["details"]})
+        elif kind in ("entry", "evidence", "wires"):
+            self._recorder.take(message, self._step)
+        elif kind == "failure":
             self._fail(Outcome(message["what"], message["text"], message.get("rank"), bytes=message["bytes"]))
         else:
             self._observe(message)
@@ -285,36 +267,15 @@ class _Recorder:
     def heard(self, message: Message) -> None:
         """This rank's own watchdog or crash handler spoke: its last words go into the file."""
         where = message["call"] or "set-up"
-        peer = next((rank for rank in self._ranks if rank["rank"] == message["peer"]), None)
+        peer = next((rank for rank in self._job["ranks"] if rank["rank"] == message["peer"]), None)
         towards = f" with rank {peer['rank']} on {peer['host']} (pid {peer['pid']})" if peer else ""
         text = f"rank {message['rank']} on {message['host']}: {message['state']} in {where}{towards}"
-        self._fail(
-            Outcome(
-                "hang" if message["kind"] == "stuck" else "crash",
-                text,
-                message["rank"],
-                message["host"],
-                message["call"],
-                message["bytes"],
-                message["iteration"],
-                stacks=[message],
-            )
-        )
+        what = "hang" if message["kind"] == "stuck" else "crash"
+        self._fail(Outcome(what, text, stacks=[message], **place_of(message)))
 
     def _fail(self, outcome: Outcome) -> None:
-        if outcome.what != "unavailable":
-            self._failures += 1
         if self._path:
-            step = self._step if self._accepted else None
-            self._write(record.failure(self._id, step, self._path, outcome, None))
+            self._recorder.fail(self._path, outcome, self._step if self._accepted else None)
 
     def finish(self) -> ExitCode:
-        self._write(record.end(self._id, "complete", self._entries, self._failures))
-        self._store.close()
-        if not self._entries and not self._done and not self._failures:
-            return ExitCode.UNAVAILABLE
-        return ExitCode.FAILED_ENTRY if self._failures else ExitCode.OK
-
-    def _write(self, line: Message) -> None:
-        self._store.append(line)
-        self._observe(line)
+        return self._recorder.end("complete")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import secrets
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path as File
 from types import FrameType
-from typing import Any
 
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
@@ -24,6 +22,7 @@ from wirespeed.host.core import core
 from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.libraries import ucx_folder
 from wirespeed.host.process import allowed_cpus, cores
+from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import select
 from wirespeed.job.plan import Plan
@@ -31,15 +30,13 @@ from wirespeed.job.status_page import own_folder, sweep
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
 from wirespeed.paths import Path, all_paths
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.results import record
-from wirespeed.results.store import Store, default_name
+from wirespeed.results.model import StepRecord
+from wirespeed.results.recorder import Observer, Recorder
 
-Event = dict[str, Any]
 MOST_CPU_RANKS = 8
 """Without GPUs and --ranks."""
 MOST_UNASKED = 1024
 """A file may speak of so many ranks without --ranks: a slip of the pen must not start a million."""
-Observer = Callable[[Event], None]
 
 
 def discover(plan: Plan) -> Machine:
@@ -107,18 +104,16 @@ class Run:
         self._mpi = found.mpis[0]
         # A launcher that is not there is said before anything starts.
         launch.check_installed(launch.choose(plan.launcher, self._mpi))
-        self._id = secrets.token_hex(6)
-        self._store = Store(File(plan.out or default_name()), resume=plan.resume)
-        self._entries = self._failures = self._steps = 0
-        self._done = self._store.done(plan) if plan.resume else set()
-        if self._done:
+        self._recorder = Recorder(plan, observe)
+        self._steps = 0
+        if self._recorder.resumed:
             self._same_as_before()
 
     def all_steps(self, paths: list[Path]) -> ExitCode:
         """Measures path after path; whatever breaks costs its own path only."""
         lib = core().lib
         clock = {"cost_s": lib.ws_clock_cost(), "resolution_s": lib.ws_clock_resolution()}
-        self._write(record.run(self._id, self._plan, sys.argv, self._found.devices, clock))
+        self._recorder.begin(sys.argv, self._found.devices, clock)
         status = "interrupted"
         try:
             for index, path in enumerate(paths):
@@ -130,41 +125,33 @@ class Run:
         except KeyboardInterrupt:
             pass
         finally:
-            try:
-                self._write(record.end(self._id, status, self._entries, self._failures))
-            finally:
-                self._store.close()
-        if status == "interrupted":
-            return ExitCode.INTERRUPTED
-        if not self._entries and not self._done:
-            return ExitCode.UNAVAILABLE if not self._failures else ExitCode.FAILED_ENTRY
-        return ExitCode.FAILED_ENTRY if self._failures else ExitCode.OK
+            code = self._recorder.end(status)
+        return code
 
     def _same_as_before(self) -> None:
         """Figures of another MPI or another machine do not belong into one table. Raises WirespeedError."""
         here = (self._mpi.vendor, self._mpi.version, os.uname().nodename)
-        for run, step in zip(self._store.before.runs[-1:], self._own_steps()[-1:], strict=False):
-            there = (step["mpi"]["vendor"], step["mpi"]["version"], run["environment"]["host"])
+        for run, step in zip(self._recorder.before.runs[-1:], self._own_steps()[-1:], strict=False):
+            there = (step.mpi.vendor, step.mpi.version, run.environment.host) if step.mpi else here
             other = mpi.NAMES.get(there[0], there[0])
             if there != here:
-                self._store.close()
+                self._recorder.close()
                 raise WirespeedError(
                     f"--resume: the file was measured on {there[2]} with {other} {there[1]}, this is "
                     f"{here[2]} with {self._mpi.title}; use the same (--mpi) or name another file (--out)"
                 )
 
-    def _own_steps(self) -> list[Event]:
+    def _own_steps(self) -> list[StepRecord]:
         """Earlier steps of paths that no other MPI may have taken over."""
         aware = {path.name for path in all_paths() if path.gpu_aware_mpi}
-        return [step for step in self._store.before.steps if step["path"] not in aware]
+        return [step for step in self._recorder.before.steps if step.path not in aware]
 
     def _one_path(self, path: Path) -> None:
         why = self._found.availability(path)
         if why:
-            self._fail(path, Outcome("unavailable", why), None)
+            self._recorder.fail(path, Outcome("unavailable", why), None)
             return
-        pattern = self._plan.pattern
-        sizes = tuple(s for s in self._plan.sizes if (pattern, path.name, s) not in self._done)
+        sizes = self._recorder.missing_sizes(path)
         if not sizes:
             return
         candidates = self._candidates(path)
@@ -176,7 +163,7 @@ class Run:
                 outcome.text = f"after all figures, while bytes were counted: {outcome.text}"
                 outcome.bytes = None
             if step.accepted or not path.gpu_aware_mpi:
-                self._fail(path, outcome, step.number if step.accepted else None)
+                self._recorder.fail(path, outcome, step.number if step.accepted else None)
                 return
             remedy = None
             if outcome.what == "unavailable":
@@ -187,7 +174,7 @@ class Run:
                 outcome = _no_device_pointers(library, outcome)
             if following:
                 remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
-            self._fail(path, outcome, None, remedy)
+            self._recorder.fail(path, outcome, None, remedy)
 
     def _started(self, path: Path, library: mpi.Mpi, sizes: tuple[int, ...]) -> tuple[_Step, Outcome]:
         """A job step; once more where its launcher failed in a way that passes."""
@@ -219,7 +206,7 @@ class Run:
         spec = StepSpec(
             plan=self._plan,
             path=path.name,
-            run=f"{self._id}-{step.number}",
+            run=f"{self._recorder.run}-{step.number}",
             step=step.number,
             expected=ExpectedJob(library.vendor, library.version, self._plan.ranks, str(library.library)),
             device=self._found.kind,
@@ -245,38 +232,25 @@ class Run:
             wrong = self._take(message, step) or wrong
         return watched.outcome if watched.outcome.what != "ok" else wrong or watched.outcome
 
-    def _take(self, message: Event, step: _Step) -> Outcome | None:
+    def _take(self, message: Message, step: _Step) -> Outcome | None:
         """Records one message of rank 0; a failure of the whole path comes back."""
         kind = message["kind"]
         if kind == "hello":
             step.hello = message
         elif kind == "accepted":
             step.accepted = True
-            self._write(step.record(self._id, message["details"]))
-        elif kind == "entry":
-            self._entries += 1
-            self._write({**message, "run": self._id})
-        elif kind in ("evidence", "wires"):
-            step.counting = True
-            self._write({**message, "run": self._id})
+            self._recorder.started(step.number, step.path, step.job(message["details"]))
+        elif kind in ("entry", "evidence", "wires"):
+            step.counting = kind != "entry"
+            self._recorder.take(message, step.number)
         elif kind == "failure":
             outcome = Outcome(message["what"], message["text"], message.get("rank"), bytes=message["bytes"])
             if message.get("fatal"):
                 return outcome
-            self._fail(step.path, outcome, step.number)
+            self._recorder.fail(step.path, outcome, step.number)
         elif kind in ("progress", "note"):
             self._observe(message)
         return None
-
-    def _fail(self, path: Path, outcome: Outcome, step: int | None, remedy: str | None = None) -> None:
-        if outcome.what != "unavailable":
-            self._failures += 1
-        self._write(record.failure(self._id, step, path, outcome, remedy))
-
-    def _write(self, line: Event) -> None:
-        """First into the file, then to whoever looks on: what was seen is never lost."""
-        self._store.append(line)
-        self._observe(line)
 
 
 @dataclass
@@ -292,14 +266,18 @@ class _Step:
     counting: bool = False
     """All figures are there."""
     variables: dict[str, str] = field(default_factory=dict)
-    hello: Event = field(default_factory=dict)
+    hello: Message = field(default_factory=dict)
 
-    def record(self, run: str, details: Event) -> Event:
-        library = {**self.hello["mpi"], "source": self.library.source}
-        ranks, seconds = self.hello["ranks"], self.hello["startup_s"]
-        return record.step(
-            run, self.number, self.path, library, self.launcher, self.variables, ranks, seconds, details
-        )
+    def job(self, details: Message) -> Message:
+        """What its record says of the ranks and of what they loaded."""
+        return {
+            "mpi": {**self.hello["mpi"], "source": self.library.source},
+            "launcher": self.launcher,
+            "variables": self.variables,
+            "ranks": self.hello["ranks"],
+            "startup_s": self.hello["startup_s"],
+            "details": details,
+        }
 
 
 def _no_device_pointers(library: mpi.Mpi, outcome: Outcome) -> Outcome:

@@ -32,7 +32,7 @@ class Plan:
     ranks: int = 2
     options: tuple[tuple[str, Any], ...] = ()
     """The pattern's own: ("window", 64), ..."""
-    beside: str | None = None
+    background: str | None = None
     """Another pattern that runs at the same time: PATTERN:PATH:SIZE."""
     mpi: str | None = None
     """An MPI's prefix or its mpiexec; None: the machine's own, else a wheel's."""

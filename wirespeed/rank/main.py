@@ -84,7 +84,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         )
     tell = messages.send if comm.rank == 0 else _tell_nobody
     runner = PathRunner(opened, comm, device, watchdog, spec.plan, tell)
-    runner.run(spec.path, spec.step, spec.sizes)
+    runner.run(spec.path, spec.sizes)
     watchdog.stage("end", 0, 30.0)
     if comm.rank == 0:
         messages.send({"kind": "done"})

@@ -20,7 +20,6 @@ from wirespeed.rank.payload_check import PayloadMismatch
 from wirespeed.rank.size_run import SizeRun
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.wire_counting import WireCounting
-from wirespeed.results import record
 
 Tell = Callable[[Message], None]
 
@@ -58,7 +57,7 @@ class PathRunner:
             fault=test.get("fault"),
         )
 
-    def run(self, name: str, step: int, sizes: Sequence[int]) -> None:
+    def run(self, name: str, sizes: Sequence[int]) -> None:
         """Collective. Measures the path at every size; failures are told, not raised.
 
         A path that may not work at all is tried first; "accepted" is told once it has moved bytes.
@@ -78,7 +77,7 @@ class PathRunner:
             return
         buffers = Buffers(self._context, transport, path.memory)
         try:
-            _OpenPath(self._context, self._watchdog, path, transport, buffers, step).run(sizes)
+            _OpenPath(self._context, self._watchdog, path, transport, buffers).run(sizes)
         except BaseException:
             # What fails on this rank alone must not wait for the others.
             buffers.abandon()
@@ -115,9 +114,8 @@ class _OpenPath:
         path: Path,
         transport: Any,
         buffers: Buffers,
-        step: int,
     ) -> None:
-        self._context, self._watchdog, self._path, self._step = context, watchdog, path, step
+        self._context, self._watchdog, self._path = context, watchdog, path
         self._transport, self._buffers = transport, buffers
 
     def run(self, sizes: Sequence[int]) -> None:
@@ -132,7 +130,7 @@ class _OpenPath:
         self._measure(sizes)
         # Counting comes after all figures, so that none of them can suffer from it. What another pattern
         # moves at the same time would be counted as ours. Inside a launcher each rank reads its own options.
-        if context.comm.share(context.plan.evidence and not context.plan.beside):
+        if context.comm.share(context.plan.evidence and not context.plan.background):
             self._count(sizes)
 
     def _try(self, sizes: Sequence[int]) -> bool:
@@ -150,8 +148,7 @@ class _OpenPath:
         needs = self._needs(sizes)
         for index, size in enumerate(sizes):
             try:
-                progress = {"kind": "progress", "path": self._path.name, "bytes": size}
-                self._context.tell({**progress, "index": index, "of": len(sizes)})
+                self._context.tell(self._position(sizes, index))
                 self._size_run(sizes, needs, index).measure()
             except (Unusable, PayloadMismatch) as error:
                 self._failure(error, size)
@@ -162,7 +159,7 @@ class _OpenPath:
         try:
             if not counting.able:
                 return
-            self._context.tell({**record.wires(self._path.name, counting.wires()), "step": self._step})
+            self._context.tell({"kind": "wires", "path": self._path.name, "wires": counting.wires()})
             needs = self._needs(sizes)
             for index, size in enumerate(sizes):
                 try:
@@ -185,8 +182,13 @@ class _OpenPath:
         self._watchdog.stage(self._path.name, size, patience)
         held = self._buffers.hold(needs[index], needs, partial(self._allocating, size))
         self._watchdog.stage(self._path.name, size, patience)
-        place = (index, len(sizes))
-        return SizeRun(self._context, self._path, self._transport, held, size, self._step, place)
+        position = self._position(sizes, index)
+        return SizeRun(self._context, self._path, self._transport, held, size, position)
+
+    def _position(self, sizes: Sequence[int], index: int) -> Message:
+        """How far the path is, as a progress message."""
+        place = {"path": self._path.name, "bytes": sizes[index], "index": index, "of": len(sizes)}
+        return {"kind": "progress", **place}
 
     def _allocating(self, size: int, most: int) -> None:
         """The watchdog waits as long as this many bytes may take."""

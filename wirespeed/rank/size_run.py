@@ -13,7 +13,6 @@ from wirespeed.rank.program import Program
 from wirespeed.rank.sampler import LONG_ITERATION_SECONDS, PhaseSamples, Sampler
 from wirespeed.rank.teams import TeamFigure, TeamSamples
 from wirespeed.rank.wire_counting import WireCounting
-from wirespeed.results import record
 
 
 class SizeRun:
@@ -26,11 +25,10 @@ class SizeRun:
         transport: Any,
         buffers: Any,
         size: int,
-        step: int,
-        place: tuple[int, int],
+        position: Message,
     ) -> None:
-        """`place`: (index, number) of this size among all."""
-        self._context, self._path, self._size, self._step, self._place = context, path, size, step, place
+        """`position`: what a progress message says of this size among all."""
+        self._context, self._path, self._size, self._position = context, path, size, position
         self._transport, self._buffers = transport, buffers
         self._payload = PayloadCheck(context.core, context.comm, context.device, path.memory, path.into)
         self._phases = context.pattern.phases(context.shape)
@@ -54,7 +52,7 @@ class SizeRun:
                 # A program is new to a library at first; what it sets up then crosses wires, too.
                 seconds = self._context.comm.maximum(min(program.run(1)[0] for _ in range(2)))
             if found := counting.evidence(program, seconds):
-                self._context.tell({**found, "step": self._step})
+                self._context.tell(found)
 
     def measure(self) -> None:
         """Measures every phase; rank 0 tells the entry."""
@@ -100,38 +98,29 @@ class SizeRun:
             self._slowest = sampled, team.summary_of(sampled.samples, leader)
 
     def _progress(self, samples: int, precision: float | None, elapsed: float) -> None:
-        index, total = self._place
-        self._context.tell(
-            {
-                "kind": "progress",
-                "path": self._path.name,
-                "bytes": self._size,
-                "index": index,
-                "of": total,
-                "phase": self._phase,
-                "phases": self._phases,
-                "samples": samples,
-                "precision": precision,
-                "elapsed_s": elapsed,
-            }
-        )
+        phase = {"phase": self._phase, "phases": self._phases}
+        state = {"samples": samples, "precision": precision, "elapsed_s": elapsed}
+        self._context.tell({**self._position, **phase, **state})
 
     def _entry(self) -> Message:
         assert self._slowest
         sampled, summary = self._slowest
         several = len(self._teams) > 1
-        return record.entry(
-            run="",  # whoever writes the file knows it
-            step=self._step,
-            pattern=self._context.pattern.name,
-            path=self._path,
-            size=self._size,
-            figure=self._context.pattern.figure(self._context.shape, self._size),
-            summary=summary,
-            rounds_per_sample=sampled.iterations_per_sample,
-            stopped=sampled.stopped,
-            checked={"rounds": self._payload.iterations, "bytes": self._payload.bytes},
-            details=sampled.details,
-            members=[figure.to_dict() for figure in self._teams] if several else [],
-            elapsed_s=time.monotonic() - self._began,
-        )
+        figure = self._context.pattern.figure(self._context.shape, self._size)
+        return {
+            "kind": "entry",
+            "pattern": self._context.pattern.name,
+            "path": self._path.name,
+            "memory": self._path.memory,
+            "bytes": self._size,
+            "definition": figure.definition,
+            "bandwidth_bytes": figure.bytes,
+            "derived": [{"name": one.name, "unit": one.unit, "amount": one.amount} for one in figure.derived],
+            **summary,
+            "iterations_per_sample": sampled.iterations_per_sample,
+            "stopped": sampled.stopped,
+            "checked": {"iterations": self._payload.iterations, "bytes": self._payload.bytes},
+            "details": sampled.details,
+            "teams": [team.to_dict() for team in self._teams] if several else [],
+            "elapsed_s": time.monotonic() - self._began,
+        }

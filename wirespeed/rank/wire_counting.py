@@ -17,7 +17,6 @@ from wirespeed.rank.context import RankContext
 from wirespeed.rank.expected_traffic import ExpectedTraffic, Location, sent_by
 from wirespeed.rank.memory_bandwidth import memory_rates
 from wirespeed.rank.program import Program
-from wirespeed.results import record
 
 MOST_RANKS = 1024
 """With more ranks, rank 0 would have to hold too much about the others."""
@@ -223,18 +222,22 @@ class WireCounting:
         payload = counts.iterations * expected.total
         verdict = identify_wire(claim, usable, counts.copies, payload)
         uncertainties = {kind: share.uncertainty for kind, share in shares(usable).items()}
-        message = record.evidence(
-            self._context.pattern.name,
-            path.name,
-            size,
-            verdict,
-            counts.iterations,
-            payload,
-            uncertainties,
-            usable,
-            counts.copies,
-            self._unread,
-        )
+        message = {
+            "kind": "evidence",
+            "pattern": self._context.pattern.name,
+            "path": path.name,
+            "bytes": size,
+            "verdict": verdict.verdict,
+            "text": verdict.text,
+            "suspicious": verdict.suspicious,
+            "shares": dict(verdict.shares),
+            "uncertainties": uncertainties,
+            "iterations": counts.iterations,
+            "payload_bytes": payload,
+            "wires": [wire.to_dict() for wire in usable],
+            "copies": counts.copies,
+            "unread_sources": self._unread,
+        }
         return message, more_would_help(verdict, uncertainties, ATTEMPTS[1] / ATTEMPTS[0])
 
     def _counted(self, delta: WireDelta, iterations: int, expected: ExpectedTraffic) -> Counted:

@@ -18,11 +18,6 @@ def text(value: Any, longest: int = LONGEST) -> str:
     return line if len(line) <= longest else f"{line[: longest - 3]}..."
 
 
-def texts(values: Any) -> list[str]:
-    """Each of a list's values as text; nothing of what is no list."""
-    return [text(value) for value in values] if isinstance(values, list) else []
-
-
 def number(value: Any) -> float | None:
     """A finite number in six significant figures, or None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -36,13 +31,3 @@ def count(value: Any) -> int:
     """A whole number from 0 on that a browser holds exactly; 0 for anything else."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     return value if whole and 0 <= value <= MOST_EXACT else 0
-
-
-def record(value: Any) -> dict[str, Any]:
-    """A record, or an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def records(values: Any) -> list[dict[str, Any]]:
-    """The records of a list."""
-    return [one for one in values if isinstance(one, dict)] if isinstance(values, list) else []

@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+import msgspec
+
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.results.record import SCHEMA, Record
+from wirespeed.results.lenient import Unusable, fitted
+from wirespeed.results.model import (
+    KINDS,
+    SCHEMA,
+    Doctor,
+    End,
+    Entry,
+    Evidence,
+    Failure,
+    Head,
+    Record,
+    StepRecord,
+    Wires,
+)
 
 if TYPE_CHECKING:
     from numpy import ndarray
@@ -18,36 +34,53 @@ if TYPE_CHECKING:
 LONGEST_LINE = 64 << 20
 START = b'{"kind":"run",'
 """How a result file begins, even one that was cut off in its first line."""
-
-_TEXT, _WHOLE, _NUMBER, _OBJECT = (str,), (int,), (int, float), (dict,)
-_NEEDED: dict[str, dict[str, tuple[type, ...]]] = {
-    "run": {"run": _TEXT},
-    "step": {"run": _TEXT, "step": _WHOLE, "path": _TEXT},
-    "entry": {"run": _TEXT, "pattern": _TEXT, "path": _TEXT, "bytes": _WHOLE, "seconds": _OBJECT},
-    "failure": {"run": _TEXT, "path": _TEXT, "what": _TEXT},
-    "evidence": {"run": _TEXT, "path": _TEXT, "bytes": _WHOLE, "verdict": _TEXT, "text": _TEXT},
-    "wires": {"run": _TEXT, "path": _TEXT},
-    "end": {"run": _TEXT},
-}
-"""Without these, a record says nothing. The whole truth is in schema.json."""
+_DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
+_ESCAPED = re.compile(r'\\[^"\\/]')
+"""A text with a control character, perhaps."""
+_LONG = re.compile(r"[\s:,[-]\d{19}")
+"""A whole number that may be too large."""
 
 
 @dataclass
 class Results:
-    """A result file's records, in the order written."""
+    """A result file's records (wirespeed/results/model.py), in the order written."""
 
     file: str
-    runs: list[Record] = field(default_factory=list)
-    steps: list[Record] = field(default_factory=list)
-    entries: list[Record] = field(default_factory=list)
-    failures: list[Record] = field(default_factory=list)
-    evidence: list[Record] = field(default_factory=list)
-    wires: list[Record] = field(default_factory=list)
-    ends: list[Record] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
-    """All of the above together."""
     warnings: list[str] = field(default_factory=list)
     """One line for each that was left out, or may be misunderstood."""
+
+    @property
+    def runs(self) -> list[Head]:
+        return [one for one in self.records if isinstance(one, Head)]
+
+    @property
+    def steps(self) -> list[StepRecord]:
+        return [one for one in self.records if isinstance(one, StepRecord)]
+
+    @property
+    def entries(self) -> list[Entry]:
+        return [one for one in self.records if isinstance(one, Entry)]
+
+    @property
+    def failures(self) -> list[Failure]:
+        return [one for one in self.records if isinstance(one, Failure)]
+
+    @property
+    def evidence(self) -> list[Evidence]:
+        return [one for one in self.records if isinstance(one, Evidence)]
+
+    @property
+    def wires(self) -> list[Wires]:
+        return [one for one in self.records if isinstance(one, Wires)]
+
+    @property
+    def doctors(self) -> list[Doctor]:
+        return [one for one in self.records if isinstance(one, Doctor)]
+
+    @property
+    def ends(self) -> list[End]:
+        return [one for one in self.records if isinstance(one, End)]
 
     def table(self) -> dict[str, ndarray[Any, Any]]:
         """The entries as numpy arrays, one a column, units in the names; docs/results.md lists them."""
@@ -61,59 +94,75 @@ class Results:
 
         return to_frame(self.entries)
 
-    def add(self, record: Record, line: int) -> None:
-        """Takes what a line held; kinds unknown to this version are passed over."""
-        kind = record.get("kind")
-        needed = _NEEDED.get(kind) if isinstance(kind, str) else {"kind": _TEXT}
-        if needed is None:
+    def add_line(self, line: bytes, number: int) -> None:
+        """Takes one line of the file. Raises WirespeedError for one of an older version."""
+        if not line.strip():
             return
-        for name, types in needed.items():
-            if not _is(record.get(name), types):
-                self._left_out(line, f"{kind or 'a record'} without a proper '{name}'")
-                return
-        if kind == "entry" and record["bytes"] < 0:
-            self._left_out(line, "entry with a size below zero")
+        try:
+            record = decoded(line)
+        except (Unusable, RecursionError) as error:
+            torn = "cut off" if not line.endswith(b"\n") else "damaged"
+            self._left_out(number, str(error) or torn)
             return
-        if kind == "entry" and not _is(record["seconds"].get("median"), _NUMBER):
-            self._left_out(line, "entry without a median time")
-            return
-        schema = record.get("schema")
-        if kind == "run" and isinstance(schema, int) and schema > SCHEMA:
+        if isinstance(record, Head):
+            self._check_schema(record.schema, number)
+        if isinstance(record, Entry) and not record.possible:
+            self._left_out(number, "entry with a time that cannot be")
+        elif record is not None:
+            self.records.append(record)
+
+    def _check_schema(self, schema: int, line: int) -> None:
+        if schema < SCHEMA:
+            raise cannot(
+                f"{shown(self.file)}: written by an older wirespeed (schema {schema}); this version reads "
+                f"schema {SCHEMA}"
+            )
+        if schema > SCHEMA:
             self.warnings.append(
                 f"line {line}: written by a newer wirespeed (schema {schema}, known here: {SCHEMA}); "
                 "read as far as it goes"
             )
-        lists = {"run": self.runs, "step": self.steps, "entry": self.entries, "failure": self.failures}
-        lists |= {"evidence": self.evidence, "wires": self.wires}
-        lists.get(str(kind), self.ends).append(record)
-        self.records.append(record)
-
-    def add_line(self, line: bytes, number: int) -> None:
-        """Takes one line of the file."""
-        if not line.strip():
-            return
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            torn = "cut off" if not line.endswith(b"\n") else "damaged"
-            self._left_out(number, torn)
-            return
-        if isinstance(record, dict):
-            self.add(record, number)
-        else:
-            self._left_out(number, "not a record")
 
     def _left_out(self, line: int, why: str) -> None:
         self.warnings.append(f"line {line}: {why}, left out")
 
 
-def _is(value: Any, types: tuple[type, ...]) -> bool:
-    """isinstance, but true and false are no numbers."""
-    return isinstance(value, types) and not isinstance(value, bool)
+def decoded(line: bytes) -> Record | None:
+    """A line's record; None for kinds unknown to this version.
+
+    Raises Unusable with the reason, without one where it is no JSON.
+    """
+    try:
+        text = line.decode()
+        if text.rstrip("\r\n").isprintable() and not (_ESCAPED.search(text) or _LONG.search(text)):
+            return _DECODER.decode(text)
+    except (UnicodeDecodeError, msgspec.MsgspecError, WirespeedError, RecursionError):
+        pass
+    try:
+        value = json.loads(line)
+    except ValueError:
+        raise Unusable from None
+    return record_of(value)
+
+
+def record_of(value: Any) -> Record | None:
+    """The record in what json.loads gave; None for kinds unknown to this version. Raises Unusable."""
+    if not isinstance(value, dict):
+        raise Unusable("not a record")
+    kind = value.get("kind")
+    if not isinstance(kind, str):
+        raise Unusable(f"{kind or 'a record'} without a proper 'kind'")
+    if kind not in KINDS:
+        return None
+    try:
+        record: Record = fitted(KINDS[kind], value)
+    except Unusable as error:
+        raise Unusable(f"{kind} without a proper '{error}'") from None
+    return record
 
 
 def read(file: str | os.PathLike[str]) -> Results:
-    """Reads a result file. Raises WirespeedError when it cannot be read, or is none."""
+    """Reads a result file. Raises WirespeedError if it cannot be read, is none, or is of an older schema."""
     results = Results(os.fspath(file))
     try:
         with Path(file).open("rb") as stream:

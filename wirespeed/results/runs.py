@@ -1,192 +1,39 @@
-"""The records of a result file, sorted into runs that a report can ask questions."""
+"""Runs: the records of a result file that belong together, which a report can ask questions."""
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from wirespeed.limits.ceilings import Ceiling, Used, ceiling, facts_of
-from wirespeed.results.validate import fit
+from msgspec import to_builtins
+
+from wirespeed.job.messages import Message
+from wirespeed.limits.ceilings import Ceiling, Used, ceiling
+from wirespeed.results.model import (
+    End,
+    Entry,
+    Evidence,
+    Failure,
+    Head,
+    Record,
+    RunRecord,
+    StepRecord,
+    Wires,
+)
+from wirespeed.results.parts import Wire
 
 if TYPE_CHECKING:
     from wirespeed.patterns import Pattern
 
-Record = dict[str, Any]
+__all__ = ["CONDITIONS", "NO_STEP", "Entry", "Evidence", "Failure", "Record", "Run", "collect", "joined"]
+
 CONDITIONS = (
-    *(
-        "pattern",
-        "options",
-        "beside",
-        "stopping",
-        "device",
-        "between",
-        "ranks",
-        "mpi",
-        "launcher",
-        "hosts",
-        "test",
-    ),
+    *("pattern", "options", "background", "stopping", "device", "between"),
+    *("ranks", "mpi", "launcher", "hosts", "test"),
 )
 AS_FAST = 1.25
-SHORTEST = 1e-15
-"""Seconds: no clock tells less, and rates stay finite."""
-RECORDED = ("run", "step", "entry", "wires", "evidence", "failure", "end")
-
-
-@dataclass(frozen=True)
-class Member:
-    """One team's figure: a pair's, a group's, a rank's."""
-
-    name: str
-    seconds: float
-    low: float
-    high: float
-
-    @staticmethod
-    def from_record(record: Record) -> Member:
-        seconds = record["seconds"]
-        median = float(seconds["median"])
-        low, high = _optional(seconds.get("low")), _optional(seconds.get("high"))
-        return Member(
-            str(record["name"]), median, median if low is None else low, median if high is None else high
-        )
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One path at one size."""
-
-    path: str
-    bytes: int
-    seconds: float
-    low: float
-    high: float
-    precision: float | None
-    """None: too few batches for an interval."""
-    samples: int
-    stopped: str
-    definition: str = ""
-    memory: str = ""
-    minimum: float | None = None
-    p99: float | None = None
-    details: Record = field(default_factory=dict, hash=False)
-    """What the transport chose for this size."""
-    pattern: str = ""
-    moved: int | None = None
-    """Bytes whose rate is meant; None: those of one message."""
-    derived: tuple[tuple[str, str, float], ...] = ()
-    """(name, unit, value in that unit) of other figures of the same samples."""
-    members: tuple[Member, ...] = ()
-    """Each team's figure, where there are several."""
-
-    @property
-    def home(self) -> str:
-        """Where the data lie. Only paths between alike memories are rivals."""
-        return "CPU" if self.memory in ("pageable", "pinned") else "GPU"
-
-    @property
-    def rate(self) -> float:
-        """Bytes per second."""
-        return self.amount / self.seconds
-
-    @property
-    def amount(self) -> int:
-        """Bytes whose rate is meant."""
-        return self.bytes if self.moved is None else self.moved
-
-    @staticmethod
-    def from_record(record: Record) -> Entry:
-        """Raises KeyError, TypeError or ValueError when the record is not one that can be shown."""
-        seconds = record["seconds"]
-        median = float(seconds["median"])
-        low, high = _optional(seconds.get("low")) or median, _optional(seconds.get("high")) or median
-        if not all(math.isfinite(value) and value > SHORTEST for value in (median, low, high)):
-            raise ValueError("a time that cannot be")
-        return Entry(
-            path=str(record["path"]),
-            bytes=int(record["bytes"]),
-            seconds=median,
-            low=low,
-            high=high,
-            precision=_optional(record.get("precision")),
-            samples=int(record.get("samples", 0)),
-            stopped=str(record.get("stopped", "")),
-            definition=str(record.get("definition", "")),
-            memory=str(record.get("memory", "")),
-            minimum=_optional(seconds.get("min")),
-            p99=_optional(seconds.get("p99")),
-            details=_object(record.get("details")),
-            pattern=str(record.get("pattern", "")),
-            moved=None if record.get("moved") is None else int(record["moved"]),
-            derived=tuple(
-                (str(one["name"]), str(one["unit"]), float(one["median"]))
-                for one in record.get("derived") or ()
-                if one.get("median") is not None
-            ),
-            members=tuple(map(Member.from_record, record.get("members") or ())),
-        )
-
-
-def _optional(value: Any) -> float | None:
-    return None if value is None else float(value)
-
-
-def _object(value: Any) -> Record:
-    return value if isinstance(value, dict) else {}
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A path, or one size of it, that gave no figure."""
-
-    path: str
-    bytes: int | None
-    what: str
-    text: str
-    remedy: str | None
-
-    @property
-    def whole_path(self) -> bool:
-        """Does it leave nothing of the path to measure?"""
-        return self.bytes is None or self.what == "unavailable"
-
-    @staticmethod
-    def from_record(record: Record) -> Failure:
-        size = record.get("bytes")
-        return Failure(
-            path=str(record["path"]),
-            bytes=None if size is None else int(size),
-            what=str(record["what"]),
-            text=str(record.get("text") or ""),
-            remedy=record.get("remedy") or None,
-        )
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Which wires carried the bytes of one path at one size."""
-
-    path: str
-    bytes: int
-    verdict: str
-    text: str
-    suspicious: str | None = None
-    record: Record = field(default_factory=dict, hash=False)
-    """All that was counted."""
-
-    @staticmethod
-    def from_record(record: Record) -> Evidence:
-        return Evidence(
-            path=str(record["path"]),
-            bytes=int(record["bytes"]),
-            verdict=str(record["verdict"]),
-            text=str(record["text"]),
-            suspicious=record.get("suspicious") or None,
-            record=record,
-        )
+NO_STEP = StepRecord(run="", step=0, path="")
 
 
 @dataclass
@@ -194,16 +41,14 @@ class Run:
     """One run of the command, as far as its records go."""
 
     name: str = ""
-    head: Record = field(default_factory=dict)
-    steps: list[Record] = field(default_factory=list)
-    end: Record | None = None
+    head: Head = field(default_factory=lambda: Head(run=""))
+    steps: list[StepRecord] = field(default_factory=list)
+    end: End | None = None
     entries: dict[tuple[str, int], Entry] = field(default_factory=dict)
     evidence: dict[tuple[str, int], Evidence] = field(default_factory=dict)
-    wires: list[Record] = field(default_factory=list)
+    wires: list[Wires] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
-    odd: int = 0
-    """Records that could not be shown."""
 
     @property
     def way(self) -> str:
@@ -220,7 +65,7 @@ class Run:
     def _pattern(self) -> Pattern | None:
         from wirespeed.patterns import all_patterns
 
-        return all_patterns().get(str(_object(self.head.get("plan")).get("pattern")))
+        return all_patterns().get(self.head.plan.pattern)
 
     @property
     def given_options(self) -> list[str]:
@@ -231,9 +76,14 @@ class Run:
         return [words[name] if value is True else f"{words[name]} {value}" for name, value in chosen.items()]
 
     @property
-    def beside(self) -> str | None:
+    def background(self) -> str | None:
         """The pattern that ran at the same time."""
-        return _object(self.head.get("plan")).get("beside")
+        return self.head.plan.background
+
+    @property
+    def conditions(self) -> tuple[Any, ...]:
+        """What of a plan its figures depend on."""
+        return tuple(getattr(self.head.plan, name) for name in CONDITIONS)
 
     @property
     def published(self) -> bool:
@@ -246,53 +96,51 @@ class Run:
         return bool(self._pattern and self._pattern.by_host)
 
     @property
-    def options(self) -> Record:
+    def options(self) -> dict[str, Any]:
         """The pattern's own options."""
-        return dict(_object(self.head.get("plan")).get("options") or ())
+        return dict(self.head.plan.options)
 
     def ceiling(self, path: str) -> Ceiling | None:
         """What the wires under this path can carry, as far as they are known."""
         counted = [self.evidence[key] for key in sorted(self.evidence) if key[0] == path]
-        told = [one.record for one in counted if one.verdict != "unknown"]
+        told = [one for one in counted if one.verdict != "unknown"]
         used = Used(
-            pattern=str(_object(self.head.get("plan")).get("pattern")),
-            step=self.step(path),
+            pattern=self.head.plan.pattern,
+            step=to_builtins(self.step(path)),
             width=int(self.options.get("group") or 1),
-            wires=facts_of(self.wires, path),
-            evidence=told[-1] if told else {},
+            wires=to_builtins(self.wires_of(path)),
+            evidence=to_builtins(told[-1]) if told else {},
         )
         return ceiling(used)
 
+    def ceiling_through_host(self, path: str) -> Ceiling | None:
+        """The most that a way through host memory could carry between the path's GPUs; None between hosts."""
+        step = {**to_builtins(self.step(path)), "transport": "pipelined"}
+        return ceiling(Used("pingpong", step, wires=to_builtins(self.wires_of(path))))
+
+    def wires_of(self, path: str) -> list[Wire]:
+        """What the drivers of all hosts say of the wires that the path's ranks can use."""
+        return next((one.wires for one in reversed(self.wires) if one.path == path), [])
+
     def add(self, record: Record) -> None:
-        """Takes one record; the last entry of a path and size counts."""
-        kind = record.get("kind")
-        if kind not in RECORDED:
-            return
-        fitted = fit(record)
-        self.records.append(fitted or record)
-        if fitted is None:
-            self.odd += 1
-            return
-        record = fitted
-        try:
-            if kind == "run":
+        """Takes one record; the last entry of a path and size counts. The doctor's are no part of a run."""
+        match record:
+            case Head():
                 self.head = record
-            elif kind == "step":
+            case StepRecord():
                 self.steps.append(record)
-            elif kind == "end":
+            case End():
                 self.end = record
-            elif kind == "entry":
-                entry = Entry.from_record(record)
-                self.entries[entry.path, entry.bytes] = entry
-            elif kind == "evidence":
-                proof = Evidence.from_record(record)
-                self.evidence[proof.path, proof.bytes] = proof
-            elif kind == "wires":
+            case Entry():
+                if record.possible:
+                    self.entries[record.path, record.bytes] = record
+            case Evidence():
+                self.evidence[record.path, record.bytes] = record
+            case Wires():
                 self.wires.append(record)
-            else:
-                self.failures.append(Failure.from_record(record))
-        except (KeyError, TypeError, ValueError, AttributeError):
-            self.odd += 1
+            case Failure():
+                self.failures.append(record)
+        self.records.append(record)
 
     @property
     def paths(self) -> list[str]:
@@ -321,14 +169,13 @@ class Run:
                 return failure
         return None
 
-    def step(self, path: str) -> Record:
-        """The job step that the path's figures come from; empty if the file does not say."""
-        return next((step for step in reversed(self.steps) if step.get("path") == path), {})
+    def step(self, path: str) -> StepRecord:
+        """The job step that the path's figures come from; an empty one if the file does not say."""
+        return next((step for step in reversed(self.steps) if step.path == path), NO_STEP)
 
     def named(self, path: str) -> bool:
         """Was the path asked for by its own name, rather than for being there?"""
-        paths = _object(self.head.get("plan")).get("paths")
-        return isinstance(paths, list) and path in paths
+        return path in self.head.plan.paths
 
     @property
     def contested(self) -> list[str]:
@@ -353,23 +200,24 @@ class Run:
 
     @property
     def wanted_precision(self) -> float | None:
-        return self._stopping().get("precision")
+        return self.head.plan.stopping.precision if self.head.plan.pattern else None
 
     @property
     def max_time(self) -> float | None:
-        return self._stopping().get("max_time")
+        return self.head.plan.stopping.max_time if self.head.plan.pattern else None
 
-    def _stopping(self) -> Record:
-        return _object(_object(self.head.get("plan")).get("stopping"))
+    @property
+    def interrupted(self) -> bool:
+        """Was it ended before all was measured?"""
+        return self.end is None or self.end.status == "interrupted"
 
 
-def collect(records: Iterable[Record]) -> list[Run]:
-    """The runs in a file's records, in the order in which they appear."""
+def collect(records: Iterable[Record | Message]) -> list[Run]:
+    """The runs in a file's records, in the order in which they appear; what is no record is passed over."""
     runs: dict[str, Run] = {}
     for record in records:
-        if record.get("kind") in RECORDED:
-            name = str(record.get("run", ""))
-            runs.setdefault(name, Run(name)).add(record)
+        if isinstance(record, RunRecord):
+            runs.setdefault(record.run, Run(record.run)).add(record)
     return list(runs.values())
 
 
@@ -378,14 +226,8 @@ def joined(runs: list[Run]) -> Run:
     last = runs[-1]
     whole = Run(last.name)
     for run in runs:
-        if run is last or _conditions(run) == _conditions(last):
+        if run is last or run.conditions == last.conditions:
             for record in run.records:
                 whole.add(record)
     whole.head, whole.end = last.head, last.end
     return whole
-
-
-def _conditions(run: Run) -> str:
-    """What of a plan its figures depend on."""
-    plan = _object(run.head.get("plan"))
-    return json.dumps([plan.get(name) for name in CONDITIONS], sort_keys=True, default=str)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import json
-import math
 import os
 import stat
 import threading
 import time
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from wirespeed.job.plan import Plan
+from wirespeed.results.model import Event
 from wirespeed.results.reading import Results, cannot, read, shown, why
-from wirespeed.results.record import Record
 
 __all__ = ["Results", "Store", "default_name", "read"]
 
@@ -88,17 +88,14 @@ class Store:
         else:
             self._write(b"\n")
 
-    def append(self, record: Record) -> None:
+    def append(self, record: Event) -> None:
         """Adds one line. Raises WirespeedError when it cannot; the file then ends with the line before."""
-        try:
-            text = json.dumps(record, separators=(",", ":"), allow_nan=False, default=str)
-        except ValueError:
-            text = json.dumps(_finite(record), separators=(",", ":"), default=str)
+        line = msgspec.json.encode(record) + b"\n"
         with self._lock:
             if self._file < 0:
                 raise cannot(f"cannot write {shown(self.path)}: it is closed")
             try:
-                self._write(text.encode() + b"\n")
+                self._write(line)
                 if time.monotonic() - self._synced >= SYNC_S:
                     self._sync()
             except OSError as error:
@@ -134,13 +131,9 @@ class Store:
 
     def done(self, plan: Plan) -> set[tuple[str, str, int]]:
         """(pattern, path, bytes) of the entries that the file already held for such a plan."""
-        wanted = _figures(plan.to_dict())
-        same = {run["run"] for run in self.before.runs if _figures(run.get("plan")) == wanted}
-        return {
-            (entry["pattern"], entry["path"], entry["bytes"])
-            for entry in self.before.entries
-            if entry["run"] in same
-        }
+        wanted = _figures(plan)
+        same = {run.run for run in self.before.runs if _figures(run.plan) == wanted}
+        return {(one.pattern, one.path, one.bytes) for one in self.before.entries if one.run in same}
 
     def close(self) -> None:
         """Forces everything to the disk. A new file that got no line goes away."""
@@ -199,20 +192,7 @@ def _last_line(file: int, size: int) -> int:
     return 0
 
 
-def _finite(value: Any) -> Any:
-    """JSON has no infinity and no "not a number": nothing is known then."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return value
-
-
-def _figures(plan: Any) -> Any:
-    """The parts of a plan that its figures depend on; what an older file does not name has its default."""
-    if not isinstance(plan, dict):
-        return None
-    whole = {**Plan().to_dict(), **plan}
-    return json.loads(json.dumps({key: item for key, item in whole.items() if key not in _NO_FIGURE}))
+def _figures(plan: Plan) -> bytes:
+    """The parts of a plan that its figures depend on, as one text."""
+    usual = Plan()
+    return msgspec.json.encode(replace(plan, **{name: getattr(usual, name) for name in _NO_FIGURE}))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wirespeed.cli.common.options import Reporting
 from wirespeed.cli.common.streams import distrust_terminals, note
@@ -13,9 +13,8 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
 
 if TYPE_CHECKING:
+    from wirespeed.results.model import Event, Head
     from wirespeed.results.runs import Run
-
-Record = dict[str, Any]
 
 
 @dataclass
@@ -25,7 +24,7 @@ class Measured:
     plan: Plan
     code: ExitCode
     file: str
-    records: list[Record] = field(default_factory=list)
+    records: list[Event] = field(default_factory=list)
     """Those of the whole file; empty in a rank that has nothing to say."""
 
     @property
@@ -42,7 +41,7 @@ class Measured:
         reporting.print([joined(runs)] if self.plan.resume and reporting.format != "json" else runs)
 
 
-def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> Measured:
+def measure_plan(plan: Plan, begin: Callable[[Head], None] | None = None) -> Measured:
     """Measures, showing progress on stderr; `begin` gets the run's own record before anything is shown.
 
     Ctrl-C keeps what was measured until then.
@@ -50,6 +49,7 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
     from wirespeed.frontend import background_load, session
     from wirespeed.job.path_selection import is_pattern
     from wirespeed.report.terminal.progress import make_progress
+    from wirespeed.results.model import Head
 
     distrust_terminals()
     if plan.out is None:
@@ -63,11 +63,11 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
     named = () if any(map(is_pattern, plan.paths)) else plan.paths
     with make_progress(named, len(plan.sizes)) as progress:
 
-        def observe(event: Record) -> None:
+        def observe(event: Event) -> None:
             if not measured.records:
                 measured.records += before
             measured.records.append(event)
-            if begin and event.get("kind") == "run":
+            if begin and isinstance(event, Head):
                 begin(event)
             progress(event)
 
@@ -77,14 +77,14 @@ def measure_plan(plan: Plan, begin: Callable[[Record], None] | None = None) -> M
     return measured
 
 
-def _earlier(plan: Plan) -> list[Record]:
+def _earlier(plan: Plan) -> list[Event]:
     """Records of the file that --resume goes on with."""
     if plan.resume and plan.out is not None:
         from wirespeed.results.store import read
 
         # It may not exist yet, or not be a result file: whoever writes to it will say so.
         with suppress(WirespeedError):
-            return read(plan.out).records
+            return [*read(plan.out).records]
     return []
 
 
@@ -117,8 +117,8 @@ def _print_contention(measured: Measured) -> None:
     from wirespeed.report.terminal.contention import print_ratios
     from wirespeed.report.terminal.run_summary import make_console
 
-    beside = measured.plan.beside
-    crowded = [run for run in measured.runs if run.beside == beside and run.entries]
-    alone = [run for run in measured.runs if not run.beside and run.entries]
-    if beside and alone and crowded:
-        print_ratios(make_console(), alone[-1], crowded[-1], beside)
+    background = measured.plan.background
+    crowded = [run for run in measured.runs if run.background == background and run.entries]
+    alone = [run for run in measured.runs if not run.background and run.entries]
+    if background and alone and crowded:
+        print_ratios(make_console(), alone[-1], crowded[-1], background)

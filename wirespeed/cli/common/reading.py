@@ -19,10 +19,7 @@ def read_runs(name: str) -> list[Run]:
     from wirespeed.results.store import read
 
     results = read(name)
-    warnings = list(results.warnings)
-    runs = collect(results.records)
-    if odd := sum(run.odd for run in runs):
-        warnings.append(f"{odd} record{'s' if odd > 1 else ''} that this version cannot show, left out")
+    warnings, runs = results.warnings, collect(results.records)
     warn_of(name, warnings)
     if not runs:
         raise _none(f"{name} holds no run of wirespeed")

@@ -11,7 +11,7 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,9 @@ from wirespeed.cli.common.options import flag, measuring, option, plan_of, where
 from wirespeed.cli.common.streams import distrust_terminals, note
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
+
+if TYPE_CHECKING:
+    from wirespeed.results.model import Event
 
 SIZES = "8,64K,16M"
 """A latency, a message in the middle, a bandwidth."""
@@ -80,12 +83,12 @@ def command(every: float, count: int | None, first: int, fail: bool, **given: An
 def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
     """One repetition: measured, stored line by line, compared."""
     from wirespeed.frontend import session
-    from wirespeed.results.runs import RECORDED, Run
+    from wirespeed.results.runs import Run
 
     repetition = Run()
 
-    def observe(event: dict[str, Any]) -> None:
-        if event.get("kind") in RECORDED:
+    def observe(event: Event) -> None:
+        if not isinstance(event, dict):
             store.append(event)
             repetition.add(event)
 

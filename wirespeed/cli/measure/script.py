@@ -175,7 +175,7 @@ def _measurement(pattern: Pattern, words: Sequence[str]) -> Plan:
     given = command_of(pattern).make_context(f"wirespeed {pattern.name}", list(words)).params
     for reporting in ("style", "against"):
         del given[reporting]
-    if given.pop("beside"):
+    if given.pop("background"):
         raise WirespeedError("--with starts a job of its own: it does not go into a script")
     plan, *further = plans(pattern, given)
     if further:

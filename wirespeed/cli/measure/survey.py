@@ -21,6 +21,7 @@ from wirespeed.units import format_size, parse_sizes
 
 if TYPE_CHECKING:
     from wirespeed.frontend.machine import Machine
+    from wirespeed.results.model import Head
 
 SIZES = "8,64,512,4K,32K,256K,2M,16M,128M,1G"
 """Ten sizes show the shape of every curve."""
@@ -48,8 +49,8 @@ def command(style: str, against: str | None, **given: Any) -> ExitCode:
     machine = look(plan)
     console = make_console(sys.stdout if how.format == "table" else sys.stderr)
 
-    def begin(record: dict[str, Any]) -> None:
-        print_machine(console, record, machine)
+    def begin(head: Head) -> None:
+        print_machine(console, head, machine)
         if len(plan.sizes) < wanted:
             note(
                 f"Sizes up to {format_size(plan.sizes[-1])} only: larger ones need more memory than is free."

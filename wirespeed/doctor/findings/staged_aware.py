@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Cost, Finding
-from wirespeed.doctor.parts import listed, part
 from wirespeed.doctor.tables import switches_of
 from wirespeed.limits import rates
+from wirespeed.results.parts import LoadedMpi
 from wirespeed.results.runs import Run
 from wirespeed.units import format_rate, format_size
 
@@ -45,10 +45,10 @@ def _counted(run: Run) -> tuple[str, ...] | None:
 def _rated(run: Run) -> tuple[str, ...] | None:
     """What its best rate shows, where there are links besides PCIe: () and None as for the counters."""
     entries = [entry for entry in run.of_path("aware") if entry.bytes >= LEAST]
-    devices = [part(rank, "device") for rank in listed(run.step("aware"), "ranks")]
-    names = {str(device.get("name")) for device in devices}
-    shared = len({str(device.get("id")) for device in devices}) < len(devices)
-    if not entries or len(names) != 1 or shared:
+    ranks = run.step("aware").ranks
+    names = {rank.device.name if rank.device else "" for rank in ranks}
+    devices = {rank.device.id if rank.device else "" for rank in ranks}
+    if not entries or len(names) != 1 or len(devices) < len(ranks):
         return None
     name = names.pop()
     links, slot = rates.gpu_links(name), rates.slot_of(name)
@@ -65,13 +65,13 @@ def _rated(run: Run) -> tuple[str, ...] | None:
 
 
 def _finding(facts: Facts, run: Run, seen: tuple[str, ...]) -> Finding:
-    mpi = part(run.step("aware"), "mpi")
-    known = switches_of(str(mpi.get("vendor")))
+    mpi = run.step("aware").mpi or LoadedMpi()
+    known = switches_of(mpi.vendor)
     off = " ".join(f"{name}={value}" for name, value in known.get("direct_off", {}).items())
     where = "tried now" if run is facts.trial else facts.file
     return Finding(
         "mpi-stages",
-        f"{known.get('name', 'MPI')} {mpi.get('version') or ''}".strip()
+        f"{known.get('name', 'MPI')} {mpi.version}".strip()
         + " takes device pointers, but copies through the host",
         Cost.HIGH,
         (f"{where}: {seen[0]}", *seen[1:]),

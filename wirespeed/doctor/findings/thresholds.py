@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Conditions, Cost, Finding, Trial
-from wirespeed.doctor.parts import part
 from wirespeed.doctor.tables import TableRow, exports, table
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_seconds, format_size
@@ -82,10 +81,10 @@ def library_of(run: Run, path: str) -> str:
     if path == "nccl":
         return "nccl"
     step = run.step(path)
-    variables = part(step, "variables")
+    variables = step.variables
     if variables.get("OMPI_MCA_pml") == "ucx" or variables.get("MPIR_CVAR_CH4_NETMOD") == "ucx":
         return "ucx"
-    vendor = str(part(step, "mpi").get("vendor", ""))
+    vendor = step.mpi.vendor if step.mpi else ""
     return {"openmpi": "ob1", "mpich": "mpich", "mvapich": "mvapich", "cray": "mpich"}.get(vendor, "")
 
 

@@ -44,15 +44,13 @@ def _check(one: Requirement, runs: Sequence[Run]) -> list[Finding]:
 
 
 def _fits(one: Requirement, run: Run) -> bool:
-    plan = run.head.get("plan")
-    plan = plan if isinstance(plan, dict) else {}
     # An option that an older file does not have was as it is by default.
     chosen = {option.key: option.default for option in find_pattern(one.pattern).options} | run.options
     return (
         pattern(run) == one.pattern
-        and one.ranks in (None, plan.get("ranks"))
+        and one.ranks in (None, run.head.plan.ranks)
         and all(chosen.get(name) == value for name, value in one.options.items())
-        and not run.beside
+        and not run.background
     )
 
 

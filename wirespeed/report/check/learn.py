@@ -25,7 +25,7 @@ _WORD = ((40, "T"), (30, "G"), (20, "M"), (10, "K"))
 
 def learn(runs: Sequence[Run], names: Sequence[str]) -> str:
     """The text of the file; what it asks for, the runs that it comes from reach."""
-    measured = [run for run in runs if run.entries and not run.beside]
+    measured = [run for run in runs if run.entries and not run.background]
     return "".join(f"{line}\n" for line in [*_head(measured, names), *_entries(measured)])
 
 
@@ -47,10 +47,10 @@ def _head(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
 
 
 def _entries(runs: Sequence[Run]) -> Iterator[str]:
-    curves: dict[tuple[str, int | None, str, str], dict[int, list[tuple[Run, Entry]]]] = {}
+    curves: dict[tuple[str, int, str, str], dict[int, list[tuple[Run, Entry]]]] = {}
     varied = _varied(runs)
     for run in runs:
-        ranks = run.head.get("plan", {}).get("ranks")
+        ranks = run.head.plan.ranks
         for path in run.paths:
             for entry in run.of_path(path):
                 key = (pattern(run, entry), ranks, _options(run, varied), path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from wirespeed.errors import WirespeedError
 from wirespeed.report.compare.environment import Difference, differences
@@ -76,8 +76,8 @@ def published(system: Reference, runs: Sequence[Run]) -> list[Run]:
     """The system's figures as runs, one for each set of conditions in `runs` with published figures."""
     found: dict[str, Run] = {}
     for run in runs:
-        plan = run.head.get("plan") or {}
-        if not run.published or run.beside or plan.get("ranks", 2) != 2:
+        plan = run.head.plan
+        if not run.published or run.background or plan.ranks not in (0, 2):
             continue
         twin = found.setdefault(str(plan), Run(system.name, head=run.head))
         for path in run.paths:
@@ -89,7 +89,7 @@ def published(system: Reference, runs: Sequence[Run]) -> list[Run]:
 
 def _published(entry: Entry, seconds: float) -> Entry:
     """The published figure of this entry: only its median is known, so whatever contradicts it goes."""
-    return replace(entry, seconds=seconds, low=seconds, high=seconds, precision=0.0, members=(), derived=())
+    return entry.with_time(seconds, seconds, seconds, 0.0)
 
 
 def _listed(keys: Sequence[Key]) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from wirespeed.report.compare.matching import HOW
 from wirespeed.report.facts.machine import cpu_line, device_title, devices_lines, mpi_title
 from wirespeed.report.grouping import grouped
-from wirespeed.results.coerce import record, records
-from wirespeed.results.runs import Record, Run
+from wirespeed.results.model import StepRecord
+from wirespeed.results.parts import Environment, Rank
+from wirespeed.results.runs import Run
 
 OF_ONE_JOB = re.compile(
     r"^(PMIX|PRTE)_|^(SLURM|FLUX|PALS)_.*(ID|NAME|PID|PORT|HOST|ADDR|TIME|URI|DIR|LIST)$"
@@ -48,8 +49,8 @@ def differences(old: Sequence[Run], new: Sequence[Run]) -> list[Difference]:
 
     A variable or a package that only one side has is a difference; anything else has to be on both sides.
     """
-    common = {str(step.get("path")) for run in old for step in run.steps}
-    common &= {str(step.get("path")) for run in new for step in run.steps}
+    common = {step.path for run in old for step in run.steps}
+    common &= {step.path for run in new for step in run.steps}
     olds, news = _facts(old, common), _facts(new, common)
     changed = []
     for fact in dict.fromkeys([*olds, *news]):
@@ -75,59 +76,54 @@ def _facts(runs: Iterable[Run], paths: Collection[str]) -> dict[Fact, str]:
 
 
 def _of_run(run: Run) -> Iterator[tuple[Fact, str]]:
-    environment, plan = record(run.head.get("environment")), record(run.head.get("plan"))
+    environment, plan = run.head.environment, run.head.plan.to_dict()
     yield from _of_machine(environment)
-    yield from _variables(environment, "")
-    for name, value in record(environment.get("packages")).items():
-        yield ("package", name, ""), str(value)
+    yield from _variables(environment.variables, "")
+    for name, value in environment.packages.items():
+        yield ("package", name, ""), value
     for name in HOW:
-        if name in plan:
-            yield ("asked", f"asked for: {name.replace('_', ' ')}", ""), _words(plan[name])
-    if run.head.get("wirespeed"):
-        yield ("wirespeed", "wirespeed", ""), str(run.head["wirespeed"])
+        yield ("asked", f"asked for: {name.replace('_', ' ')}", ""), _words(plan[name])
+    if run.head.wirespeed:
+        yield ("wirespeed", "wirespeed", ""), run.head.wirespeed
     for step in run.steps:
-        yield from _of_step(step, str(step.get("path")))
+        yield from _of_step(step, step.path)
 
 
-def _variables(found: Record, path: str) -> Iterator[tuple[Fact, str]]:
-    for name, value in record(found.get("variables")).items():
+def _variables(variables: Mapping[str, str], path: str) -> Iterator[tuple[Fact, str]]:
+    for name, value in variables.items():
         if not OF_ONE_JOB.search(name):
-            yield ("variable", name, path), str(value)
+            yield ("variable", name, path), value
 
 
-def _of_machine(environment: Record) -> Iterator[tuple[Fact, str]]:
-    for name in ("host", "kernel"):
-        if environment.get(name):
-            yield (name, name, ""), str(environment[name])
-    if environment.get("cpu"):
-        yield ("CPU", "CPU", ""), cpu_line({"cpu": environment["cpu"]})
-    devices = records(environment.get("devices"))
-    if "devices" in environment:
-        yield ("GPU", "GPUs", ""), "; ".join(devices_lines(devices)) or "none"
-    for device in devices:
-        if device.get("driver"):
-            yield ("driver", "driver", ""), str(device["driver"])
+def _of_machine(environment: Environment) -> Iterator[tuple[Fact, str]]:
+    for name, value in (("host", environment.host), ("kernel", environment.kernel)):
+        if value:
+            yield (name, name, ""), value
+    if environment.cpu.model:
+        yield ("CPU", "CPU", ""), cpu_line(environment.cpu)
+    yield ("GPU", "GPUs", ""), "; ".join(devices_lines(environment.devices)) or "none"
+    for driver in dict.fromkeys(one.driver for one in environment.devices if one.driver):
+        yield ("driver", "driver", ""), driver
 
 
-def _of_step(step: Record, path: str) -> Iterator[tuple[Fact, str]]:
-    if isinstance(step.get("mpi"), dict):
-        yield ("MPI", "MPI", path), mpi_title(step["mpi"])
-    if step.get("launcher"):
-        yield ("MPI", "launcher", path), str(step["launcher"])
-    yield from _variables(step, path)
-    for name, value in record(step.get("details")).items():
+def _of_step(step: StepRecord, path: str) -> Iterator[tuple[Fact, str]]:
+    if step.mpi:
+        yield ("MPI", "MPI", path), mpi_title(step.mpi)
+    if step.launcher:
+        yield ("MPI", "launcher", path), step.launcher
+    yield from _variables(step.variables, path)
+    for name, value in step.details.items():
         if isinstance(value, (str, int)):
             yield ("asked", f"chosen: {name}", path), str(value)
-    for rank in records(step.get("ranks")):
-        yield ("rank", f"rank {rank.get('rank')}", path), _placement(rank)
+    for rank in step.ranks:
+        yield ("rank", f"rank {rank.rank}", path), _placement(rank)
 
 
-def _placement(rank: Record) -> str:
+def _placement(rank: Rank) -> str:
     """Host, processors and which GPU."""
-    words = [f"on {rank.get('host')}", f"CPUs {rank.get('cpus')}"]
-    device = rank.get("device")
-    if isinstance(device, dict):
-        words.append(f"{device_title(device)} ({device.get('id')})")
+    words = [f"on {rank.host}", f"CPUs {rank.cpus}"]
+    if rank.device:
+        words.append(f"{device_title(rank.device)} ({rank.device.id})")
     return ", ".join(words)
 
 

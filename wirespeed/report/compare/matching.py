@@ -8,10 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wirespeed.results.coerce import record
 from wirespeed.results.runs import CONDITIONS, Entry, Failure, Run
 
-WHAT = ("pattern", "options", "beside", "ranks", "test")
+WHAT = ("pattern", "options", "background", "ranks", "test")
 """Conditions that have to be equal for two figures to measure the same thing."""
 HOW = tuple(name for name in CONDITIONS if name not in WHAT)
 """Conditions that may themselves be compared: another MPI, other hosts, another pair of GPUs."""
@@ -89,7 +88,7 @@ def match(old: Sequence[Run], new: Sequence[Run]) -> Matched:
 def _figures(runs: Iterable[Run]) -> dict[Key, dict[str, LaunchFigures]]:
     found: dict[Key, dict[str, LaunchFigures]] = defaultdict(lambda: defaultdict(LaunchFigures))
     for run in runs:
-        plan = record(run.head.get("plan"))
+        plan = run.head.plan.to_dict()
         how = _text({name: plan.get(name) for name in HOW})
         for entry in run.entries.values():
             key = _key(run, plan, entry.pattern, entry.path, entry.bytes)
@@ -108,12 +107,12 @@ def _sizes(plan: dict[str, Any], failure: Failure) -> list[int]:
     """Sizes that a failure leaves without a figure: one, or all that were asked for."""
     if not failure.whole_path and failure.bytes is not None:
         return [failure.bytes]
-    return [size for size in plan.get("sizes") or () if isinstance(size, int)]
+    return list(plan["sizes"])
 
 
 def _key(run: Run, plan: dict[str, Any], pattern: str, path: str, size: int) -> Key:
     pattern = pattern or str(plan.get("pattern") or "")
-    words = [*run.given_options, *([f"while running {run.beside}"] if run.beside else [])]
+    words = [*run.given_options, *([f"while running {run.background}"] if run.background else [])]
     if plan.get("ranks") not in (None, 0, 2):
         words.append(f"{plan['ranks']} rank{'s' if plan['ranks'] != 1 else ''}")
     # Only options that differ from the defaults: older files do not have every option.

@@ -15,6 +15,7 @@ from wirespeed.report.doctor.findings import print_findings
 from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.facts.machine import cpu_line
 from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.results.parts import Cpu
 from wirespeed.units import format_size
 
 SAFE = ("export ", "unset ", "ulimit ")
@@ -24,7 +25,7 @@ SAFE = ("export ", "unset ", "ulimit ")
 def print_result(console: Console, result: Result) -> None:
     """Everything, top to bottom."""
     facts = result.facts
-    say(console, Text.assemble((facts.host, "bold"), f": {cpu_line({'cpu': facts.cpu})}; {facts.kernel}"))
+    say(console, Text.assemble((facts.host, "bold"), f": {cpu_line(Cpu(**facts.cpu))}; {facts.kernel}"))
     console.print()
     draw(console, facts)
     console.print()

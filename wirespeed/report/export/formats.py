@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import IO
+
+import msgspec
 
 from wirespeed.report.export.osu import to_osu
 from wirespeed.report.export.prometheus import to_prometheus
 from wirespeed.report.export.reframe import to_reframe
 from wirespeed.report.export.tutorial import tutorial
-from wirespeed.results.runs import Run
+from wirespeed.results.runs import Entry, Run
 
 Writer = Callable[[Sequence[Run], IO[str], "str | None"], None]
 
@@ -26,22 +27,22 @@ def _table(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
             console.print()
             console.rule(style="dim")
         print_run(console, run)
-        if run.beside and number and runs[number - 1].entries:
-            print_ratios(console, runs[number - 1], run, run.beside)
+        if run.background and number and runs[number - 1].entries:
+            print_ratios(console, runs[number - 1], run, run.background)
         if against and run.published:
             print_against(console, run, load_system(against))
 
 
 def _json(runs: Sequence[Run]) -> str:
     records = [record for run in runs for record in run.records]
-    lines = ",\n".join(json.dumps(record, ensure_ascii=False) for record in records)
+    lines = ",\n".join(msgspec.json.encode(record).decode() for record in records)
     return f"[\n{lines}\n]\n" if lines else "[]\n"
 
 
 def _csv(runs: Sequence[Run]) -> str:
     from wirespeed.results.export import to_csv
 
-    return to_csv([record for run in runs for record in run.records if record.get("kind") == "entry"])
+    return to_csv([record for run in runs for record in run.records if isinstance(record, Entry)])
 
 
 def _text(text_of: Callable[[Sequence[Run]], str]) -> Writer:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wirespeed.results.coerce import record
 from wirespeed.results.runs import Entry, Failure, Run
 
 USUAL_RANKS = 2
@@ -35,28 +34,27 @@ def failures(runs: Sequence[Run]) -> Iterator[tuple[Run, Failure]]:
 
 def host(run: Run) -> str:
     """The host that the run was started on."""
-    return str(record(run.head.get("environment")).get("host") or "")
+    return run.head.environment.host
 
 
 def pattern(run: Run, entry: Entry | None = None) -> str:
     """The pattern's name, from the entry or from the plan."""
-    return (entry.pattern if entry else "") or str(record(run.head.get("plan")).get("pattern") or "")
+    return (entry.pattern if entry else "") or run.head.plan.pattern
 
 
 def conditions(run: Run) -> str:
     """Conditions that differ from the defaults, as one word without blanks: 'group=4,ranks=8'."""
     from wirespeed.patterns import all_patterns
 
-    plan = record(run.head.get("plan"))
-    kind = all_patterns().get(str(plan.get("pattern")))
+    plan = run.head.plan
+    kind = all_patterns().get(plan.pattern)
     usual = {one.key: one.default for one in kind.options} if kind else {}
     found = {name: value for name, value in run.options.items() if value != usual.get(name)}
-    if plan.get("ranks") not in (None, 0, USUAL_RANKS):
-        found["ranks"] = plan["ranks"]
-    for name in ("between", "mpi", "hosts", "beside"):
-        if plan.get(name):
-            value = plan[name]
-            found[name] = "+".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+    if plan.ranks not in (0, USUAL_RANKS):
+        found["ranks"] = plan.ranks
+    for name in ("between", "mpi", "hosts", "background"):
+        if value := getattr(plan, name):
+            found[name] = "+".join(map(str, value)) if isinstance(value, tuple) else value
     return ",".join(f"{name}={'_'.join(str(value).split())}" for name, value in found.items())
 
 

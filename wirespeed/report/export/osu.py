@@ -41,7 +41,7 @@ def _row(row: tuple[int, float]) -> str:
 def _title(run: Run, entry: Entry) -> str:
     """'# wirespeed pingpong, path host (pageable memory), Open MPI 5.0.11: one way: half of a round trip'."""
     parts = [f"wirespeed {labels.pattern(run, entry)}", f"path {entry.path} ({entry.memory} memory)"]
-    if mpi := run.step(entry.path).get("mpi"):
+    if mpi := run.step(entry.path).mpi:
         parts.append(mpi_title(mpi))
     if conditions := labels.conditions(run):
         parts.append(conditions)

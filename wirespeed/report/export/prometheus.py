@@ -19,9 +19,9 @@ Labels = tuple[tuple[str, str], ...]
 def _when(run: Run) -> dict[tuple[str, int], float]:
     """When each figure was measured, as its record says; Unix time."""
     found = {}
-    for record in run.records:
-        with suppress(KeyError, ValueError):
-            found[record["path"], record["bytes"]] = datetime.fromisoformat(str(record["at"])).timestamp()
+    for entry in run.entries.values():
+        with suppress(ValueError):
+            found[entry.path, entry.bytes] = datetime.fromisoformat(entry.at).timestamp()
     return found
 
 

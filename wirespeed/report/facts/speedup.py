@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wirespeed.results.runs import Record, Run
+from wirespeed.results.runs import Run
 from wirespeed.statistics.samples import ratio_interval
 
 SWITCHES = {
@@ -73,17 +73,17 @@ def incomparable(run: Run) -> list[tuple[str, str]]:
 def switches(run: Run, path: str) -> dict[str, str]:
     """The variables that make this path another than its counterpart."""
     step = run.step(path)
-    own, other = _variables(step), run.step(str(step.get("without")))
-    if not other:
-        return {name: value for name, value in own.items() if name in SWITCHES}
-    return {name: value for name, value in own.items() if _variables(other).get(name) != value}
+    other = run.step(step.without or "")
+    if not other.path:
+        return {name: value for name, value in step.variables.items() if name in SWITCHES}
+    return {name: value for name, value in step.variables.items() if other.variables.get(name) != value}
 
 
 def _all_pairs(run: Run) -> list[tuple[Pair, str | None]]:
     found = []
     for without in run.paths:
-        path = run.step(without).get("without")
-        if isinstance(path, str) and path in run.paths:
+        path = run.step(without).without
+        if path in run.paths:
             names = switches(run, without)
             what = next((SWITCHES[name] for name in names if name in SWITCHES), UNKNOWN)
             found.append((Pair(path, without, what), _why_not(run, path, without)))
@@ -92,8 +92,8 @@ def _all_pairs(run: Run) -> list[tuple[Pair, str | None]]:
 
 def _why_not(run: Run, path: str, without: str) -> str | None:
     """Why the two differ by more than the switch, or not at all."""
-    one, other = (_mpi(run.step(name)) for name in (path, without))
-    if one != other:
+    one, other = (run.step(name).mpi for name in (path, without))
+    if (one and (one.vendor, one.version)) != (other and (other.vendor, other.version)):
         return f"measured with another MPI than {path}: their ratio would say nothing"
     set_for_all = inherited(run)
     changed = {
@@ -106,15 +106,4 @@ def _why_not(run: Run, path: str, without: str) -> str | None:
 
 def inherited(run: Run) -> dict[str, str]:
     """The environment in which the run was started: its variables were set for every path."""
-    environment = run.head.get("environment")
-    return _variables(environment) if isinstance(environment, dict) else {}
-
-
-def _variables(record: Record) -> dict[str, str]:
-    found = record.get("variables")
-    return found if isinstance(found, dict) else {}
-
-
-def _mpi(step: Record) -> tuple[str, str]:
-    mpi = step.get("mpi")
-    return (str(mpi.get("vendor")), str(mpi.get("version"))) if isinstance(mpi, dict) else ("", "")
+    return run.head.environment.variables

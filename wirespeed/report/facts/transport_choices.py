@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
 from wirespeed.report.facts.speedup import incomparable, inherited, switches
-from wirespeed.results.runs import Record, Run
+from wirespeed.results.runs import Run
 from wirespeed.units import format_size
 
 LONGEST = 60
@@ -30,7 +31,7 @@ def choices(run: Run) -> list[tuple[str, str]]:
         parts = [
             _switched(run, path, told=path in odd),
             odd.get(path, ""),
-            of_step(step.get("details")),
+            of_step(step.details),
             of_sizes(run, path),
         ]
         if text := "; ".join(part for part in parts if part):
@@ -40,7 +41,7 @@ def choices(run: Run) -> list[tuple[str, str]]:
 
 def _switched(run: Run, path: str, *, told: bool) -> str:
     """'aware with UCX_TLS=^cuda_ipc', and what aware ran with where the user has set that variable."""
-    other = run.step(path).get("without")
+    other = run.step(path).without
     if not other:
         return ""
     changed = switches(run, path)
@@ -53,10 +54,8 @@ def _settings(variables: dict[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in variables.items())
 
 
-def of_step(details: Any) -> str:
+def of_step(details: Mapping[str, Any]) -> str:
     """'version 2.27.7, via P2P/CUMEM' of what a transport says once for a path, as far as it is in words."""
-    if not isinstance(details, dict):
-        return ""
     told = [(name, _words(value)) for name, value in details.items() if name not in OBVIOUS]
     return ", ".join(f"{_label(name)} {text}" for name, text in told if text)
 
@@ -89,7 +88,7 @@ def of_sizes(run: Run, path: str) -> str:
     return "; ".join(parts)
 
 
-def _choice(name: str, details: Record) -> str:
+def _choice(name: str, details: Mapping[str, Any]) -> str:
     """Words and sizes are choices; counts follow from them."""
     value = details.get(name)
     if isinstance(value, int) and (name.endswith(_BYTES) or name in _SIZES):

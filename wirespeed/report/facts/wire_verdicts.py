@@ -10,6 +10,7 @@ from rich.text import Text
 
 from wirespeed.limits.ceilings import Ceiling, impossible
 from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.results.parts import Copied
 from wirespeed.results.runs import Entry, Evidence, Run
 from wirespeed.units import format_rate, format_size
 
@@ -79,19 +80,19 @@ def copy_lines(run: Run) -> list[str]:
     parts = []
     for path in run.paths:
         found = of_path(run, path)
-        ranks = (found[-1].record.get("copies") or []) if found else []
-        rounds = int(found[-1].record.get("rounds") or 0) if found else 0
-        if not ranks or not rounds or not any(len(one) > 1 for one in ranks):
+        if not found or not found[-1].iterations:
+            continue
+        ranks, iterations = found[-1].copies, found[-1].iterations
+        if not any(getattr(one, kind).count for one in ranks for kind in COPIES):
             continue
         told = []
         for kind, words_ in COPIES.items():
-            counts = [one.get(kind, {}) for one in ranks]
-            busiest = max(counts, key=lambda one: int(one.get("count", 0)))
-            most = int(busiest.get("count", 0)) / rounds
+            busiest: Copied = max((getattr(one, kind) for one in ranks), key=lambda one: one.count)
+            most = busiest.count / iterations
             # A few more than none are set-up.
             if most >= 0.5:
                 number = f"{most:.0f}" if most >= 9.5 else f"{most:.2g}"
-                each = int(busiest.get("bytes", 0)) / int(busiest["count"])
+                each = busiest.bytes / busiest.count
                 # What a GPU is told, and what it answers, are copies, too.
                 small = f" of {each:.0f} B" if each < SMALL_COPY < found[-1].bytes else ""
                 told.append(f"{number}{small} {words_}")
@@ -120,16 +121,15 @@ def suspicions(run: Run) -> list[tuple[str, bool]]:
 
 def misnamed(run: Run) -> list[str]:
     """What --link named, and no wire here is called."""
-    plan = run.head.get("plan")
-    given = [str(link[0]) for link in (plan.get("links") or () if isinstance(plan, dict) else ())]
-    wires = [wire for record in run.wires for wire in record.get("wires") or ()]
+    given = [name for name, _ in run.head.plan.links]
+    wires = [wire for record in run.wires for wire in record.wires]
     if not given or not wires:
         return []
-    names = {str(wire["name"]).split(" port ")[0] for wire in wires} | {str(wire["kind"]) for wire in wires}
+    names = {wire.name.split(" port ")[0] for wire in wires} | {wire.kind for wire in wires}
     return [
         f"--link {name}: no wire here is called so; there are: {', '.join(sorted(names))}"
         for name in dict.fromkeys(given)
-        if name not in names | {str(wire["name"]) for wire in wires}
+        if name not in names | {wire.name for wire in wires}
     ]
 
 

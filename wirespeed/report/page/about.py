@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from wirespeed.report.facts.machine import cpu_line, devices_lines, placement, title
 from wirespeed.report.facts.transport_choices import choices
-from wirespeed.report.page.sources import Measured, environment_of
+from wirespeed.report.page.sources import Measured
 from wirespeed.report.terminal.legend import legend
 from wirespeed.report.terminal.size_table import Layout
-from wirespeed.results.coerce import count, number, record, records, text, texts
-from wirespeed.results.runs import Run
+from wirespeed.results.coerce import text
+from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
 
 
@@ -33,38 +33,37 @@ def about(sets: Sequence[Measured]) -> list[About]:
 
 def facts(one: Measured) -> list[tuple[str, str]]:
     """Host, processors, versions, command: what there is of them."""
-    run, environment = one.run, environment_of(one.run)
-    packages = record(environment.get("packages"))
+    run, environment = one.run, one.run.head.environment
     found = [
         ("Run", title(run)),
         ("File", one.file),
-        ("Command", " ".join(texts(run.head.get("command")))),
+        ("Command", " ".join(run.head.command)),
         ("Ranks", "; ".join(placement(run))),
-        ("CPU", cpu_line(environment)),
-        ("GPU", "; ".join(devices_lines(records(environment.get("devices")))) or "none"),
+        ("CPU", cpu_line(environment.cpu, environment.memory_bytes)),
+        ("GPU", "; ".join(devices_lines(environment.devices)) or "none"),
         ("Driver", _drivers(run)),
-        ("Kernel", environment.get("kernel")),
-        ("wirespeed", run.head.get("wirespeed")),
-        ("Python", environment.get("python")),
-        ("Packages", ", ".join(f"{name} {version}" for name, version in packages.items())),
+        ("Kernel", environment.kernel),
+        ("wirespeed", run.head.wirespeed),
+        ("Python", environment.python),
+        ("Packages", ", ".join(f"{name} {version}" for name, version in environment.packages.items())),
         ("MPI", _mpis(run)),
     ]
     return [(name, text(value)) for name, value in found if value]
 
 
 def _drivers(run: Run) -> str:
-    devices = records(environment_of(run).get("devices"))
-    return ", ".join(dict.fromkeys(str(device["driver"]) for device in devices if device.get("driver")))
+    devices = run.head.environment.devices
+    return ", ".join(dict.fromkeys(device.driver for device in devices if device.driver))
 
 
 def _mpis(run: Run) -> str:
-    libraries = [str(record(step.get("mpi")).get("library") or "") for step in run.steps]
+    libraries = [step.mpi.library for step in run.steps if step.mpi]
     return ", ".join(filter(None, dict.fromkeys(libraries)))
 
 
 def variables(run: Run) -> list[tuple[str, str]]:
     """Environment variables that can change a figure."""
-    found = record(environment_of(run).get("variables"))
+    found = run.head.environment.variables
     return [(text(name), text(value)) for name, value in sorted(found.items())]
 
 
@@ -73,16 +72,13 @@ def method(run: Run) -> list[str]:
     if not run.entries:
         return []
     lines = legend(run, Layout([], spread=True))
-    checked = [record(entry.get("checked")) for entry in run.records if entry.get("kind") == "entry"]
-    rounds, size = (sum(count(one.get(name)) for one in checked) for name in ("rounds", "bytes"))
-    if rounds:
-        lines.append(f"payload checked in {rounds} untimed rounds, every byte: {_bytes(size)} in all")
-    clock = record(run.head.get("clock"))
-    cost, step = number(clock.get("cost_s")), number(clock.get("resolution_s"))
-    if cost is not None and step is not None:
-        lines.append(
-            f"clock: one reading takes {1e9 * cost:.0f} ns, its smallest step is {1e9 * step:.0f} ns"
-        )
+    checked = [entry.checked for entry in run.records if isinstance(entry, Entry)]
+    iterations, size = (sum(getattr(one, name) for one in checked) for name in ("iterations", "bytes"))
+    if iterations:
+        lines.append(f"payload checked in {iterations} untimed iterations, every byte: {_bytes(size)} in all")
+    if clock := run.head.clock:
+        cost, step = 1e9 * clock.cost_s, 1e9 * clock.resolution_s
+        lines.append(f"clock: one reading takes {cost:.0f} ns, its smallest step is {step:.0f} ns")
     lines += [f"{paths}: {line}" for paths, line in choices(run)]
     return [text(line, 600) for line in lines]
 

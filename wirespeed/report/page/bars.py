@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from wirespeed.report.page.sources import Measured
 from wirespeed.report.terminal.copy_table import ALONE, TOGETHER, slowest
@@ -80,10 +79,9 @@ def _sides(run: Run) -> tuple[list[str], list[str]]:
     return [path for path in run.paths if path not in inside], inside
 
 
-def _place(run: Run, path: str) -> tuple[Any, Any]:
+def _place(run: Run, path: str) -> tuple[str, str]:
     step = run.step(path)
-    memory = step.get("memory")
-    return memory, step.get("into") or memory
+    return step.memory, step.into or step.memory
 
 
 def _copies(run: Run, paths: Sequence[str]) -> list[Bar]:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wirespeed.limits.ceilings import facts_of
 from wirespeed.report.facts.wire_verdicts import of_path
 from wirespeed.report.page.sources import Measured
-from wirespeed.results.coerce import count, number, record, records, text
-from wirespeed.results.runs import Record, Run
+from wirespeed.results.coerce import count, number, text
+from wirespeed.results.parts import Copied, Copies, CountedWire, Rank, Wire
+from wirespeed.results.runs import Run
 from wirespeed.units import format_size
 
 COPIES = (
@@ -44,22 +44,18 @@ def rows(run: Run) -> list[Row]:
     """A line for each path, in table order."""
     last = [found[-1] for path in run.paths if (found := of_path(run, path))]
     return [
-        Row(text(one.path), one.bytes, text(one.verdict), text(one.text), copies(one.record)) for one in last
+        Row(text(one.path), one.bytes, text(one.verdict), text(one.text), copies(one.copies)) for one in last
     ]
 
 
-def copies(evidence: Record) -> str:
+def copies(ranks: Sequence[Copies]) -> str:
     """'each of 2 ranks: 50 host to device (50 MiB)': what the ranks' drivers saw, alike ranks together."""
     alike: dict[str, list[int]] = {}
-    for rank in records(evidence.get("copies")):
-        kinds = [(name, record(rank.get(key))) for key, name in COPIES]
-        told = [
-            f"{count(kind.get('count'))} {name} ({format_size(count(kind.get('bytes')))})"
-            for name, kind in kinds
-            if count(kind.get("count"))
-        ]
-        alike.setdefault(", ".join(told) or "no copies", []).append(count(rank.get("rank")))
-    return "; ".join(f"{_who(ranks, alone=len(alike) == 1)}: {words}" for words, ranks in alike.items())
+    for rank in ranks:
+        kinds: list[tuple[str, Copied]] = [(name, getattr(rank, key)) for key, name in COPIES]
+        told = [f"{kind.count} {name} ({format_size(kind.bytes)})" for name, kind in kinds if kind.count]
+        alike.setdefault(", ".join(told) or "no copies", []).append(rank.rank)
+    return "; ".join(f"{_who(who, alone=len(alike) == 1)}: {words}" for words, who in alike.items())
 
 
 def _who(ranks: Sequence[int], *, alone: bool) -> str:
@@ -83,10 +79,10 @@ def _drawing(one: Measured) -> dict[str, Any]:
     for path in one.run.paths:
         for evidence in of_path(one.run, path):
             carried = {}
-            for wire in records(evidence.record.get("wires")):
+            for wire in evidence.wires:
                 place = wires.setdefault(_key(wire), len(wires))
-                counted = [count(wire.get(name)) for name in ("sent", "received", "background")]
-                carried[place] = [place, *counted, _share(wire, evidence.record)]
+                counted = [count(one) for one in (wire.sent, wire.received, wire.background)]
+                carried[place] = [place, *counted, _share(wire, evidence.payload_bytes)]
             cases.append(
                 {
                     "path": text(path),
@@ -106,39 +102,33 @@ def _drawing(one: Measured) -> dict[str, Any]:
     return {"set": one.number, "wires": named, "ranks": _ranks(one.run), "cases": cases}
 
 
-def _key(wire: Record) -> tuple[str, str, str]:
-    return text(wire.get("kind")), text(wire.get("host")), text(wire.get("name"))
+def _key(wire: Wire | CountedWire) -> tuple[str, str, str]:
+    return text(wire.kind), text(wire.host), text(wire.name)
 
 
-def _share(wire: Record, evidence: Record) -> float:
+def _share(wire: CountedWire, payload: int) -> float:
     """What the wire carried, of what it would have carried if all had passed it."""
     shares = [0.0]
-    for way in ("sent", "received"):
-        due = count(wire.get(f"expected_{way}")) or count(evidence.get("payload"))
+    for counted, expected in ((wire.sent, wire.expected_sent), (wire.received, wire.expected_received)):
+        due = expected or payload
         # The background is that of both directions; at worst all of it is in this one.
-        moved = max(0, count(wire.get(way)) - count(wire.get("background")))
-        shares.append(moved / due if due else 0.0)
+        shares.append(max(0, counted - wire.background) / due if due else 0.0)
     return number(max(shares)) or 0.0
 
 
 def _rates(run: Run) -> dict[tuple[str, str, str], float | None]:
     """What each wire can carry, in bytes per second one way, where its driver says so."""
-    return {_key(wire): number(wire.get("rate")) for path in run.paths for wire in facts_of(run.wires, path)}
+    return {_key(wire): number(wire.rate) for path in run.paths for wire in run.wires_of(path)}
 
 
 def _ranks(run: Run) -> list[dict[str, Any]]:
     """Where ranks stood, as the last job step that says so has it."""
     for step in reversed(run.steps):
-        if ranks := records(step.get("ranks")):
-            return [_place(rank) for rank in ranks[:MOST_RANKS]]
+        if step.ranks:
+            return [_place(rank) for rank in step.ranks[:MOST_RANKS]]
     return []
 
 
-def _place(rank: Record) -> dict[str, Any]:
-    device = record(rank.get("device"))
-    index = None if device.get("kind") == "host" else device.get("index")
-    return {
-        "rank": count(rank.get("rank")),
-        "host": text(rank.get("host")),
-        "device": index if isinstance(index, int) else None,
-    }
+def _place(rank: Rank) -> dict[str, Any]:
+    index = rank.device.index if rank.device and rank.device.kind != "host" else None
+    return {"rank": count(rank.rank), "host": text(rank.host), "device": index}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from wirespeed.doctor.finding import Cost, Finding, Improvement, measured_cost
 from wirespeed.doctor.measured import worth_of
 from wirespeed.report.facts import figures
 from wirespeed.report.page.sources import Source
-from wirespeed.results.coerce import record, records, text
+from wirespeed.results.coerce import text
+from wirespeed.results.parts import RecordedFinding
 from wirespeed.units import format_size
 
 COSTS = {
@@ -40,16 +40,16 @@ def findings(sources: Sequence[Source]) -> list[Found]:
     return [_found(one) for source in sources for one in source.findings]
 
 
-def _found(said: dict[str, Any]) -> Found:
-    worth = worth_of(record(said.get("worth")))
-    cost = _cost(text(said.get("cost") or ""), worth)
+def _found(said: RecordedFinding) -> Found:
+    worth = worth_of(said.worth)
+    cost = _cost(text(said.cost), worth)
     # What was tried and did not help is nothing to do.
     useless = worth.verdict in ("worse", "same")
     return Found(
-        title=text(said.get("title") or "finding"),
+        title=text(said.title or "finding"),
         cost=COSTS.get(cost, cost),
-        evidence=_lines(said.get("evidence")),
-        remedy=[] if useless else [*_lines(said.get("remedy")), *_options(said)],
+        evidence=_lines(said.evidence),
+        remedy=[] if useless else [*_lines(said.remedy), *_options(said)],
         worth=_worth(worth),
     )
 
@@ -60,20 +60,17 @@ def _cost(cost: str, worth: Improvement) -> str:
     return measured_cost(Finding("", "", known, worth=worth)).value if known else cost
 
 
-def _options(said: dict[str, Any]) -> list[str]:
+def _options(said: RecordedFinding) -> list[str]:
     """Remedies of which one may help, with what came of each."""
     lines = []
-    for one in records(said.get("options")):
-        outcome = text(one.get("outcome") or "")
-        lines.append(f"# or: {text(one.get('title') or '')}{f' ({outcome})' if outcome else ''}")
-        lines += _lines(one.get("lines"))
+    for one in said.options:
+        lines.append(f"# or: {text(one.title)}{f' ({text(one.outcome)})' if one.outcome else ''}")
+        lines += _lines(one.lines)
     return lines
 
 
-def _lines(said: Any) -> list[str]:
-    """A text or a list of texts."""
-    given = said if isinstance(said, list) else [said]
-    return [line for one in given if one is not None and (line := text(one, 1000))]
+def _lines(said: Sequence[str]) -> list[str]:
+    return [line for one in said if (line := text(one, 1000))]
 
 
 def _worth(worth: Improvement) -> str:

@@ -17,10 +17,10 @@ from wirespeed.report.page.bars import bars
 from wirespeed.report.page.curves import charts, limits, prices
 from wirespeed.report.page.findings import findings
 from wirespeed.report.page.matrix import matrices
-from wirespeed.report.page.sources import Measured, Source, environment_of, host_of, measured
+from wirespeed.report.page.sources import Measured, Source, host_of, measured
 from wirespeed.report.page.styles import DARK, LIGHT, styles
 from wirespeed.report.page.verdict import verdicts
-from wirespeed.results.coerce import records, text
+from wirespeed.results.coerce import text
 from wirespeed.units import format_rate, format_seconds, format_size
 
 SCRIPTS = ("base", "scales", "lines", "legend", "curves", "prices", "matrix", "wires", "tables", "start")
@@ -102,8 +102,11 @@ def _machines(sets: Sequence[Measured]) -> list[tuple[str, str]]:
     """(host, its GPUs and CPU), each host once."""
     found: dict[str, str] = {}
     for one in sets:
-        environment = environment_of(one.run)
-        parts = [*devices_lines(records(environment.get("devices"))), cpu_line(environment)]
+        environment = one.run.head.environment
+        parts = [
+            *devices_lines(environment.devices),
+            cpu_line(environment.cpu, environment.memory_bytes),
+        ]
         found.setdefault(host_of(one.run), text("; ".join(parts)))
     return [*found.items()][:MOST_MACHINES]
 

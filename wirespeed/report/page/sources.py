@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from wirespeed.doctor.measured import findings_in
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.results.coerce import record, text, texts
-from wirespeed.results.runs import CONDITIONS, Record, Run, collect, joined
+from wirespeed.results.coerce import text
+from wirespeed.results.parts import RecordedFinding
+from wirespeed.results.runs import Run, collect, joined
 from wirespeed.results.store import read
 
 
@@ -22,7 +20,7 @@ class Source:
     file: str
     runs: list[Run] = field(default_factory=list)
     """A run and those that resumed it are one."""
-    findings: list[Record] = field(default_factory=list)
+    findings: list[RecordedFinding] = field(default_factory=list)
     """What the doctor found, where the file has it."""
     warnings: list[str] = field(default_factory=list)
     """A line for each part that was left out."""
@@ -68,29 +66,19 @@ def read_sources(files: Sequence[str]) -> tuple[list[Source], list[str]]:
 
 
 def _read(file: str) -> Source:
-    try:
-        results = read(file)
-    except WirespeedError:
-        if findings := findings_in(file):
-            return Source(file, findings=findings)
-        raise
-    runs = collect(results.records)
-    source = Source(file, _resumed(runs), findings_in(file), list(results.warnings))
-    if not runs and not source.findings:
+    results = read(file)
+    findings = results.doctors[-1].findings if results.doctors else []
+    source = Source(file, _resumed(collect(results.records)), findings, results.warnings)
+    if not source.runs and not findings:
         raise WirespeedError(f"{file} holds no run of wirespeed", ExitCode.CANNOT_WRITE)
-    if odd := sum(run.odd for run in runs):
-        source.warnings.append(
-            f"{odd} record{'s' if odd > 1 else ''} that this version cannot show, left out"
-        )
     return source
 
 
 def _resumed(runs: Iterable[Run]) -> list[Run]:
     """A run that went on with another one's plan, and measured only what that one lacked, belongs to it."""
-    parts: list[tuple[str, list[Run]]] = []
+    parts: list[tuple[object, list[Run]]] = []
     for run in runs:
-        plan = plan_of(run) or {"run": run.name}
-        key = json.dumps([host_of(run), [plan.get(name) for name in (*CONDITIONS, "run")]], default=str)
+        key = (host_of(run), run.conditions, "" if run.head.plan.pattern else run.name)
         for other, group in parts:
             if other == key and not any(part.entries.keys() & run.entries.keys() for part in group):
                 group.append(run)
@@ -118,7 +106,7 @@ def _labels(pairs: Sequence[tuple[str, Run]]) -> list[str]:
         lambda file, run: Path(file).stem,
         lambda file, run: ranks_of(run),
         lambda file, run: ", ".join(run.given_options),
-        lambda file, run: f"beside {run.beside}" if run.beside else "",
+        lambda file, run: f"while running {run.background}" if run.background else "",
         lambda file, run: test_of(run),
     )
     labels = [""] * len(pairs)
@@ -138,34 +126,22 @@ def _labels(pairs: Sequence[tuple[str, Run]]) -> list[str]:
     return unique
 
 
-def plan_of(run: Run) -> Record:
-    """The run's plan, or an empty one."""
-    return record(run.head.get("plan"))
-
-
-def environment_of(run: Run) -> Record:
-    """Where the run was started, or an empty record."""
-    return record(run.head.get("environment"))
-
-
 def host_of(run: Run) -> str:
     """The host on which the run was started."""
-    return text(environment_of(run).get("host") or "unknown host")
+    return text(run.head.environment.host or "unknown host")
 
 
 def pattern_of(run: Run) -> str:
     """The pattern, from the plan, else from the entries."""
-    name = plan_of(run).get("pattern")
+    name = run.head.plan.pattern
     return text(name or next((entry.pattern for entry in run.entries.values()), "") or "run")
 
 
 def ranks_of(run: Run) -> str:
     """'8 ranks'."""
-    ranks = plan_of(run).get("ranks")
-    return f"{ranks} ranks" if isinstance(ranks, int) else ""
+    return f"{run.head.plan.ranks} ranks" if run.head.plan.ranks else ""
 
 
 def test_of(run: Run) -> str:
     """What a study fixed that a transport else chooses by itself: 'protocol LL, blocks 1'."""
-    pairs: Any = plan_of(run).get("test")
-    return ", ".join(" ".join(texts(pair)) for pair in pairs) if isinstance(pairs, list) else ""
+    return ", ".join(text(" ".join(pair)) for pair in run.head.plan.test)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wirespeed.limits import Ceiling, Used, ceiling
-from wirespeed.limits.ceilings import facts_of, impossible
+from wirespeed.limits import Ceiling
+from wirespeed.limits.ceilings import impossible
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.machine import mpi_title
@@ -54,7 +54,7 @@ def verdicts(sets: Sequence[Measured], sources: Sequence[Source]) -> list[tuple[
 
 
 def _ranks(run: Run) -> int:
-    return max((len(record.get("ranks") or ()) for record in map(run.step, run.paths)), default=0)
+    return max((len(run.step(path).ranks) for path in run.paths), default=0)
 
 
 def of_run(run: Run) -> Iterator[Verdict]:
@@ -86,13 +86,13 @@ def _aware(run: Run) -> Iterator[Verdict]:
     if not entries:
         return
     last = entries[-1]
-    mpi = run.step(AWARE).get("mpi")
-    name = text(mpi_title(mpi)) if isinstance(mpi, dict) else "MPI"
+    mpi = run.step(AWARE).mpi
+    name = text(mpi_title(mpi)) if mpi else "MPI"
     limit = run.ceiling(AWARE)
     sentence = f"{name} takes device pointers: {_figure(last, limit)}"
     level = GOOD
     seen = run.evidence.get((AWARE, last.bytes))
-    through = _through_host(run, AWARE)
+    through = run.ceiling_through_host(AWARE)
     if impossible(share(last, limit) or 0):
         level = NOTE
     elif seen is not None and seen.verdict != "unknown":
@@ -114,12 +114,6 @@ def _aware(run: Run) -> Iterator[Verdict]:
     if staged:
         times = figures.ratio(staged.seconds / last.seconds)
         yield Verdict(NOTE, f"At {format_size(last.bytes)} aware is {times} times as fast as staged.")
-
-
-def _through_host(run: Run, path: str) -> Ceiling | None:
-    """The most that a way through host memory could carry between the path's GPUs; None between hosts."""
-    step = {**run.step(path), "transport": "pipelined"}
-    return ceiling(Used("pingpong", step, wires=facts_of(run.wires, path)))
 
 
 def _figure(entry: Entry, limit: Ceiling | None) -> str:
@@ -197,14 +191,13 @@ def _failed(run: Run) -> Iterator[Verdict]:
         if style != "dim":
             level = NOTE if line not in lacking else BAD if style == "red" else WARNING
             yield Verdict(level, text(f"{head}: {words_}."))
-    if run.end is None or run.end.get("status") == "interrupted":
+    if run.interrupted:
         yield Verdict(WARNING, "This run was ended before all was measured.")
 
 
 def _unsure(run: Run) -> Iterator[Verdict]:
     wide = [entry for entry in run.entries.values() if marked(entry)]
-    wanted = run.wanted_precision
-    if wide and isinstance(wanted, (int, float)):
+    if wide and (wanted := run.wanted_precision):
         count = f"{len(wide)} of {len(run.entries)} figures"
         yield Verdict(
             NOTE,

@@ -12,7 +12,6 @@ from rich.text import Text
 from wirespeed.report.export.labels import host, pattern
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say
-from wirespeed.results.coerce import record, records
 from wirespeed.results.runs import Run
 from wirespeed.systems.limits import Limit, between_two, of_figure, out_of_group, out_of_node, staged, to_host
 from wirespeed.systems.model import System
@@ -92,8 +91,8 @@ def reached_here(runs: Sequence[Run], file: str) -> list[Reached]:
         best = max((e for e in run.of_path(path) if e.amount), key=lambda e: e.rate, default=None)
         if best is None:
             continue
-        limit, ranks = run.ceiling(path), run.step(path).get("ranks")
-        count, group = len(ranks) if isinstance(ranks, list) else 0, int(run.options.get("group") or 0)
+        limit, count = run.ceiling(path), len(run.step(path).ranks)
+        group = int(run.options.get("group") or 0)
         what = (pattern(run) or best.pattern, path, group, count, best.bytes, best.rate)
         rate, equation = (limit.rate, limit.equation) if limit else (None, "")
         rows.append(Reached(_where(run), *what, rate, equation, file))
@@ -102,7 +101,7 @@ def reached_here(runs: Sequence[Run], file: str) -> list[Reached]:
 
 def _where(run: Run) -> str:
     """'2 x NVIDIA H200', or the host's name where there are no GPUs."""
-    names = [str(one.get("name")) for one in records(record(run.head.get("environment")).get("devices"))]
+    names = [one.name for one in run.head.environment.devices]
     return ", ".join(f"{names.count(name)} x {name}" for name in dict.fromkeys(names)) or host(run) or "?"
 
 

@@ -43,7 +43,7 @@ def print_ratios(console: Console, alone: Run, crowded: Run, other: str) -> None
 
 def _both_on_gpus(run: Run, other: str) -> bool:
     """Whether both patterns give a GPU of this run something to do."""
-    devices = [rank.get("device") for path in run.paths for rank in run.step(path).get("ranks") or ()]
+    devices = [rank.device for path in run.paths for rank in run.step(path).ranks]
     name = other.split(":")[1] if ":" in other else ""
     found = next((path for path in all_paths() if path.name == name), None)
     return any(devices) and found is not None and (found.needs_device or found.memory == "device")

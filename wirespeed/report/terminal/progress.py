@@ -15,10 +15,12 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from wirespeed.job.messages import Message
 from wirespeed.report.facts import figures
 from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.run_summary import make_console
-from wirespeed.results.runs import Entry, Failure, Record
+from wirespeed.results.model import Event
+from wirespeed.results.runs import Entry, Failure
 from wirespeed.units import format_rate, format_seconds, format_size
 
 Clock = Callable[[], float]
@@ -38,21 +40,18 @@ class Progress:
         self._console = console
         self._width = 6
 
-    def __call__(self, event: Record) -> None:
-        kind = event.get("kind")
-        try:
-            if kind == "entry":
-                self.entry(Entry.from_record(event))
-            elif kind == "failure":
-                self.failure(Failure.from_record(event))
-            elif kind == "note":
-                self.note(str(event.get("text", "")))
-            elif kind == "step-start":
-                self.step(str(event["path"]), int(event["steps_total"]))
-            elif kind == "progress":
+    def __call__(self, event: Event) -> None:
+        match event:
+            case Entry():
+                self.entry(event)
+            case Failure():
+                self.failure(event)
+            case {"kind": "note", "text": text}:
+                self.note(str(text))
+            case {"kind": "step-start", "path": path, "steps_total": steps}:
+                self.step(str(path), int(steps))
+            case dict() if event["kind"] == "progress":
                 self.progress(str(event["path"]), event)
-        except (KeyError, TypeError, ValueError):
-            self.note("(an event that this version cannot show)")
 
     def entry(self, entry: Entry) -> None:
         """'host    64 KiB   8.52 us   7.69 GB/s  ±0.4 %  120 samples'."""
@@ -74,7 +73,7 @@ class Progress:
     def step(self, path: str, steps: int) -> None:
         """A path begins, one of so many."""
 
-    def progress(self, path: str, event: Record) -> None:
+    def progress(self, path: str, event: Message) -> None:
         """A path goes on."""
 
     def close(self) -> None:
@@ -137,7 +136,7 @@ class LiveProgress(Progress):
             refresh_per_second=REFRESHES,
         )
 
-    def __call__(self, event: Record) -> None:
+    def __call__(self, event: Event) -> None:
         if self._started is None:
             self._started = self._clock()
             self._live.start()
@@ -157,13 +156,13 @@ class LiveProgress(Progress):
             row.active = False
         self._row(path).active, self._row(path).latest = True, Text("starting", style="dim")
 
-    def progress(self, path: str, event: Record) -> None:
+    def progress(self, path: str, event: Message) -> None:
         """Shows the size that is being measured, its samples, and how precise they are."""
         row = self._row(path)
         row.active, row.done, row.of = True, int(event["index"]), max(1, int(event["of"]))
         row.now = f"now {format_size(int(event['bytes']))}"
-        if int(event.get("parts") or 1) > 1:
-            row.now += f", {int(event.get('part') or 0) + 1} of {event['parts']}"
+        if int(event.get("phases") or 1) > 1:
+            row.now += f", {int(event.get('part') or 0) + 1} of {event['phases']}"
         if samples := event.get("samples"):
             row.now += f", {samples} samples"
         if (precision := event.get("precision")) is not None:

@@ -50,7 +50,7 @@ def print_run(console: Console, run: Run) -> None:
     if run.entries:
         _print_figures(console, run)
     print_failures(console, run)
-    if run.end is None or run.end.get("status") == "interrupted":
+    if run.interrupted:
         console.print(Text("This run was ended before all was measured.", style="yellow"))
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from wirespeed.report.terminal.wrapped_line import say_all
-from wirespeed.results.runs import Entry, Member, Run
+from wirespeed.results.parts import TeamFigure
+from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics.samples import middle
 from wirespeed.units import format_rate, format_seconds, format_size
 
@@ -41,15 +42,15 @@ def describe(entry: Entry) -> str:
 
 
 def _median(entry: Entry) -> float:
-    return middle(sorted(team.seconds for team in entry.members))
+    return middle(sorted(team.seconds for team in entry.teams))
 
 
-def _figure(entry: Entry, team: Member) -> str:
+def _figure(entry: Entry, team: TeamFigure) -> str:
     rate = f" ({format_rate(entry.amount / team.seconds)} GB/s)" if entry.amount else ""
     return f"{team.name}: {format_seconds(team.seconds)}{rate}"
 
 
-def by_pair(teams: Sequence[Member]) -> dict[tuple[int, int], Member]:
+def by_pair(teams: Sequence[TeamFigure]) -> dict[tuple[int, int], TeamFigure]:
     """Teams whose names are two ranks, as in 0-3."""
     found = {}
     for team in teams:

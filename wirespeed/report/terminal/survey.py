@@ -16,7 +16,8 @@ from wirespeed.report.facts.markers import marked
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say, say_all
-from wirespeed.results.runs import Record, Run
+from wirespeed.results.model import Head
+from wirespeed.results.runs import Run
 from wirespeed.units import format_size
 
 if TYPE_CHECKING:
@@ -35,11 +36,11 @@ class Suggestion:
     why: str
 
 
-def print_machine(console: Console, head: Record, machine: Machine | None) -> None:
+def print_machine(console: Console, head: Head, machine: Machine | None) -> None:
     """CPU, GPUs, MPI: a line each. `head` is the run's own record."""
-    environment = head.get("environment") or {}
-    lines = [("CPU", cpu_line(environment))]
-    devices = devices_lines(environment.get("devices") or [])
+    environment = head.environment
+    lines = [("CPU", cpu_line(environment.cpu, environment.memory_bytes))]
+    devices = devices_lines(environment.devices)
     if not devices:
         reasons = machine.why_no_gpu if machine else {}
         devices = ["none" + "".join(f"; {kind}: {why}" for kind, why in reasons.items())]

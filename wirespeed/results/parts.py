@@ -1,0 +1,301 @@
+"""What the records of a result file consist of. Members and leniency: see model.py."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta, Struct, field
+
+LARGEST = (1 << 63) - 1
+"""No count and no time is larger."""
+
+
+def said(text: str) -> Meta:
+    """A member's description in the schema."""
+    return Meta(description=text)
+
+
+def one_of(*words: str) -> Meta:
+    """What is written; a reader takes any text."""
+    return Meta(extra_json_schema={"enum": list(words)})
+
+
+Whole = Annotated[int, Meta(ge=0, le=LARGEST)]
+Amount = Annotated[float, Meta(ge=0, lt=LARGEST)]
+Rate = Annotated[float, Meta(gt=0, lt=LARGEST)]
+Fact = Annotated[int, Meta(gt=0, le=LARGEST)]
+Share = Annotated[float, Meta(gt=-LARGEST, lt=LARGEST)]
+Texts = dict[str, str]
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """Members that are written even where they are not known."""
+
+
+class Sparse(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Members that are written where they are known."""
+
+
+class Device(Part, frozen=True, kw_only=True):
+    """A GPU, as its driver names it."""
+
+    kind: str = ""
+    index: int | None = None
+    name: str = ""
+    id: str = ""
+    pci: str | None = None
+    architecture: str | None = None
+    driver: str | None = None
+    bytes: Whole | None = None
+
+
+class Cpu(Part, frozen=True, kw_only=True):
+    """The processors of a host; null: the kernel does not say."""
+
+    model: str = ""
+    sockets: Whole | None = None
+    cores: Whole | None = None
+    threads: Whole | None = None
+    numa_nodes: Whole | None = None
+
+
+class Environment(Part, frozen=True, kw_only=True):
+    """Where the run was started."""
+
+    host: str = ""
+    kernel: str = ""
+    cpu: Cpu = field(default_factory=Cpu)
+    memory_bytes: Whole | None = None
+    devices: list[Device] = []
+    python: str = ""
+    packages: Texts = {}
+    variables: Texts = {}
+
+
+class Clock(Part, frozen=True, kw_only=True):
+    """The clock that samples are taken with."""
+
+    cost_s: Annotated[Amount, said("One reading of the clock.")]
+    resolution_s: Annotated[Amount, said("The smallest step of the clock.")]
+
+
+class LoadedMpi(Part, frozen=True, kw_only=True):
+    """The MPI that the ranks loaded."""
+
+    vendor: str = ""
+    version: str = ""
+    string: Annotated[str, said("What the library says of itself.")] = ""
+    library: Annotated[str, said("The file loaded.")] = ""
+    source: Annotated[str, said("wheel, machine, launcher, ...")] = ""
+
+
+class Rank(Part, frozen=True, kw_only=True):
+    """Where a rank stood."""
+
+    rank: Whole = 0
+    host: str = ""
+    pid: int = 0
+    cpus: Annotated[str, said("Where it may run, as in 0-7,16.")] = ""
+    device: Annotated[Device | None, said("null: the host's own memory only.")] = None
+
+
+class Interval(Part, frozen=True, kw_only=True):
+    """Seconds, by the definition, for one message."""
+
+    median: Annotated[Amount, said("Of all samples.")]
+    low: Annotated[
+        Amount | None, said("Lower end of the interval of the median; null: too few batches for one.")
+    ] = None
+    high: Annotated[Amount | None, said("Upper end.")] = None
+    min: Amount | None = None
+
+
+class Times(Interval, frozen=True, kw_only=True):
+    """Seconds, by the definition, for one message."""
+
+    max: Amount | None = None
+    p99: Amount | None = None
+    mean: Amount | None = None
+
+
+class Rates(Part, frozen=True, kw_only=True):
+    """Bytes over the time. 1 GB/s is 1e9 of these."""
+
+    median: Amount | None = None
+    low: Amount | None = None
+    high: Amount | None = None
+
+
+class Derived(Part, frozen=True, kw_only=True):
+    """Another figure of the same samples."""
+
+    name: str
+    unit: Annotated[str, one_of("GB/s", "messages/s", "s")]
+    amount: Annotated[Amount, said("Bytes or messages over the time; a factor of it with unit s.")] = 0
+    median: Annotated[Amount | None, said("In the unit.")] = None
+
+
+class Timed:
+    """What has a median time with an interval; without one the interval's ends are the median."""
+
+    __slots__ = ()
+    if TYPE_CHECKING:
+        times: Interval
+
+    @property
+    def seconds(self) -> float:
+        """The median."""
+        return self.times.median
+
+    @property
+    def low(self) -> float:
+        return self.times.low or self.seconds
+
+    @property
+    def high(self) -> float:
+        return self.times.high or self.seconds
+
+
+class TeamFigure(Part, Timed, frozen=True, kw_only=True):
+    """One team's figure: a pair's, a group's, a rank's."""
+
+    name: Annotated[str, said("group 3, 0-5, rank 2 alone, ...")]
+    first: Annotated[Whole, said("Its first rank.")] = 0
+    ranks: Annotated[Whole, said("How many.")] = 1
+    times: Interval = field(name="seconds")
+
+
+class Histogram(Part, frozen=True, kw_only=True):
+    """All samples in log-spaced bins: counts[i] of them lie from unit_s * base^(first + i) up to the next."""
+
+    base: Annotated[float, Meta(gt=1, lt=LARGEST)]
+    unit_s: Rate
+    first: int
+    counts: tuple[Whole, ...]
+
+
+class Checked(Part, frozen=True, kw_only=True):
+    """Untimed iterations whose every byte was compared, and how many bytes that were."""
+
+    iterations: Whole = 0
+    bytes: Whole = 0
+
+
+class Stack(Part, frozen=True, kw_only=True):
+    """Where a rank was."""
+
+    rank: Whole = 0
+    host: str = ""
+    pid: int | None = None
+    state: str | None = None
+    call: str | None = None
+    peer: int | None = None
+    native: list[str] | None = None
+    python: list[str] | None = None
+
+
+class Wire(Sparse, frozen=True, kw_only=True):
+    """What a driver says of a wire that ranks can use."""
+
+    host: str
+    kind: Annotated[
+        str, said("nvlink, xgmi, pcie, infiniband, roce, network, loopback; memory: of the host, measured.")
+    ]
+    name: str
+    device: Annotated[str | None, said("The GPU at its end.")] = None
+    rate: Annotated[Rate | None, said("Bytes per second, one way; missing: nobody says.")] = None
+    stated: Annotated[bool, said("true: --link said the rate.")] = False
+    said: Annotated[str | None, said("The rate in the driver's words.")] = None
+    links: Annotated[Fact | None, said("How many are bundled.")] = None
+    ends: Annotated[dict[str, int], said("Links to each other GPU, by its PCI address.")] = {}
+    generation: Annotated[Fact | None, said("Of PCIe.")] = None
+    width: Annotated[Fact | None, said("Lanes of PCIe.")] = None
+    mtu: Annotated[Fact | None, said("Bytes of a packet.")] = None
+    slower: Annotated[str | None, said("Which of `rates` is `rate`.")] = None
+    rates: Annotated[dict[str, Rate], said("Of memory: bytes per second by what one core does.")] = {}
+
+
+class CountedWire(Part, frozen=True, kw_only=True):
+    """What a wire's counters rose by, in bytes."""
+
+    kind: str
+    name: str
+    host: str
+    device: str | None = None
+    sent: Annotated[Whole, said("Background included.")]
+    received: Whole
+    background: Annotated[
+        Whole,
+        said("Of sent and received together: what passed in the same time without us, measured before."),
+    ] = 0
+    granularity: Whole = 0
+    expected_sent: Whole
+    expected_received: Whole = 0
+    links: Annotated[list[tuple[Whole, Whole]], said("[sent, received] of each link of a bundle.")] = []
+
+
+class Copied(Part, frozen=True, kw_only=True):
+    """Copies of one kind."""
+
+    count: Whole = 0
+    bytes: Whole = 0
+
+
+NO_COPIES = Copied()
+
+
+class Copies(Sparse, frozen=True, kw_only=True):
+    """What the driver of a rank's GPU copied."""
+
+    rank: Whole
+    host_to_device: Copied = NO_COPIES
+    device_to_host: Copied = NO_COPIES
+    on_device: Copied = NO_COPIES
+    peer: Copied = NO_COPIES
+
+
+class WorthPoint(Part, frozen=True, kw_only=True):
+    """One size before and after a remedy, in seconds; `ratio`: how many times as long before it."""
+
+    bytes: Whole = 0
+    before: Amount | None = None
+    after: Amount | None = None
+    ratio: Rate
+    low: Share | None = None
+    high: Share | None = None
+
+
+class RecordedWorth(Part, frozen=True, kw_only=True):
+    """What a remedy was worth."""
+
+    what: str = ""
+    points: list[WorthPoint] = []
+    measured: Annotated[str, said("The file that has the figures; empty: tried by the doctor.")] = ""
+    before: str = ""
+    after: str = ""
+
+
+class RecordedOption(Part, frozen=True, kw_only=True):
+    """One of several remedies, of which one may help."""
+
+    title: str = ""
+    setting: dict[str, Any] = {}
+    lines: list[str] = []
+    instead: str = ""
+    source: str = ""
+    outcome: str = ""
+    seconds: Amount | None = None
+
+
+class RecordedFinding(Part, frozen=True, kw_only=True):
+    """What is wrong, how it is known, what to do."""
+
+    key: str = ""
+    title: str = "finding"
+    cost: str = ""
+    evidence: list[str] = []
+    remedy: Annotated[list[str], said("Lines for a shell.")] = []
+    worth: RecordedWorth | None = None
+    options: list[RecordedOption] = []
+    source: str = ""
+    suggestion: bool = False

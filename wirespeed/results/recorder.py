@@ -1,0 +1,176 @@
+"""What is measured becomes records: into the result file first, then to whoever looks on."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path as File
+from typing import Any, TypeVar
+
+from wirespeed._version import __version__
+from wirespeed.errors import ExitCode
+from wirespeed.job.messages import Message
+from wirespeed.job.outcome import Outcome
+from wirespeed.job.plan import Plan
+from wirespeed.paths import Path
+from wirespeed.results.environment import environment, shareable
+from wirespeed.results.lenient import fitted
+from wirespeed.results.model import KINDS, End, Entry, Event, Failure, Head, Record, StepRecord
+from wirespeed.results.store import Store, default_name
+
+Observer = Callable[[Event], None]
+Kind = TypeVar("Kind")
+
+
+class Recorder:
+    """One run: its result file, and what went into it."""
+
+    def __init__(self, plan: Plan, observe: Observer) -> None:
+        """Opens the file. Raises WirespeedError when it cannot be written."""
+        self._plan, self._observe = plan, observe
+        self.run = secrets.token_hex(6)
+        self._store = Store(File(plan.out or default_name()), resume=plan.resume)
+        self.before = self._store.before
+        """What the file held, on resume."""
+        self._done = self._store.done(plan) if plan.resume else set()
+        self._entries = self._failures = 0
+
+    @property
+    def resumed(self) -> bool:
+        """Does the file hold figures of this very plan?"""
+        return bool(self._done)
+
+    def missing_sizes(self, path: Path) -> tuple[int, ...]:
+        """Those of the plan that the file has no figure of."""
+        pattern = self._plan.pattern
+        return tuple(size for size in self._plan.sizes if (pattern, path.name, size) not in self._done)
+
+    def begin(self, command: Sequence[str], devices: Iterable[Message], clock: Mapping[str, float]) -> None:
+        """The run's first record."""
+        self.write(head(self.run, self._plan, command, devices, clock))
+
+    def started(self, number: int, path: Path, job: Mapping[str, Any]) -> None:
+        """A job step whose path moves bytes; `job`: the other members of its record."""
+        self.write(step(self.run, number, path, job))
+
+    def take(self, message: Message, number: int) -> None:
+        """A figure, its wires or its evidence, as rank 0 of job step `number` tells it."""
+        if message["kind"] == "entry":
+            self._entries += 1
+            self.write(entry(self.run, number, message))
+        else:
+            place = {"run": self.run, "step": number, "at": now()}
+            self.write(_made(KINDS[message["kind"]], {**message, **place}))
+
+    def fail(self, path: Path, outcome: Outcome, number: int | None, remedy: str | None = None) -> None:
+        """A path, or one size of it, that gave no figure."""
+        self._failures += outcome.what != "unavailable"
+        self.write(failure(self.run, path, outcome, number, remedy))
+
+    def end(self, status: str) -> ExitCode:
+        """Writes the last record and closes the file; what became of the run."""
+        try:
+            self.write(
+                End(run=self.run, ended=now(), status=status, entries=self._entries, failures=self._failures)
+            )
+        finally:
+            self._store.close()
+        if status == "interrupted":
+            return ExitCode.INTERRUPTED
+        if self._failures:
+            return ExitCode.FAILED_ENTRY
+        return ExitCode.OK if self._entries or self._done else ExitCode.UNAVAILABLE
+
+    def close(self) -> None:
+        """Without a last record; a file that got no line goes away."""
+        self._store.close()
+
+    def write(self, record: Record) -> None:
+        """First into the file, then to whoever looks on: what was seen is never lost."""
+        self._store.append(record)
+        self._observe(record)
+
+
+def now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+
+
+def head(
+    run: str, plan: Plan, command: Sequence[str], devices: Iterable[Message], clock: Mapping[str, float]
+) -> Head:
+    """The first record of a run. `command`: sys.argv; `clock`: cost_s and resolution_s."""
+    words = [File(word).name.replace("__main__.py", "wirespeed") for word in command[:1]]
+    return _made(
+        Head,
+        {
+            "wirespeed": __version__,
+            "run": run,
+            "started": now(),
+            "command": [*words, *command[1:]],
+            "plan": plan.to_dict(),
+            "environment": environment(devices),
+            "clock": clock,
+        },
+    )
+
+
+def step(run: str, number: int, path: Path, job: Mapping[str, Any]) -> StepRecord:
+    """A path's job step. `job`: mpi, launcher, variables, ranks, startup_s and details."""
+    return _made(
+        StepRecord,
+        {
+            **job,
+            "run": run,
+            "step": number,
+            "path": path.name,
+            "transport": path.transport,
+            "memory": path.memory,
+            "into": path.into or path.memory,
+            "variables": shareable(job["variables"]),
+            "without": path.without or None,
+        },
+    )
+
+
+def failure(run: str, path: Path, outcome: Outcome, number: int | None, remedy: str | None = None) -> Failure:
+    """A path, or one size of it, that gave no figure."""
+    text = " ".join(outcome.text.split())
+    place = {"run": run, "step": number, "path": path.name, "remedy": remedy, "at": now()}
+    return _made(Failure, {**vars(outcome), **place, "text": text})
+
+
+def entry(run: str, number: int, message: Message) -> Entry:
+    """A rank's figure, with what follows from its times."""
+    seconds, counted = message["seconds"], message["bandwidth_bytes"]
+    members = {
+        **message,
+        "run": run,
+        "step": number,
+        "at": now(),
+        "bytes_per_second": {
+            "median": _rate(counted, seconds["median"]),
+            "low": _rate(counted, seconds["high"]),
+            "high": _rate(counted, seconds["low"]),
+        },
+        "derived": [{**one, "median": _value(one, seconds["median"])} for one in message["derived"]],
+        "iterations": message["samples"] * message["iterations_per_sample"],
+    }
+    return _made(Entry, members)
+
+
+def _rate(amount: float, seconds: float | None) -> float | None:
+    return amount / seconds if seconds else None
+
+
+def _value(one: Mapping[str, Any], seconds: float | None) -> float | None:
+    """In its unit: GB/s, messages/s or s."""
+    if one["unit"] == "s":
+        return None if seconds is None else seconds * float(one["amount"])
+    rate = _rate(one["amount"], seconds)
+    return rate / 1e9 if rate is not None and one["unit"] == "GB/s" else rate
+
+
+def _made(kind: type[Kind], members: Mapping[str, Any]) -> Kind:
+    record: Kind = fitted(kind, members)
+    return record
