@@ -199,4 +199,4 @@ def test_beside_another_pattern_a_copy_is_that_of_all_ranks(tmp_path: Path) -> N
     done = wirespeed(*words, "--test", "headline=1", *FAST, out=tmp_path / "r.jsonl")
     assert done.code == 0, done.err
     first = next(entry for entry in done.entries if entry["pattern"] == "copy")
-    assert [member["name"] for member in first["members"]] == ["rank 0 with all", "rank 1 with all"]
+    assert [member["name"] for member in first["teams"]] == ["rank 0 with all", "rank 1 with all"]

@@ -125,7 +125,10 @@ class LiveProgress(Progress):
                 refresh_per_second=REFRESHES,
             )
             self._live.start()
-        self._take(event)
+        try:
+            self._take(event)
+        except (KeyError, TypeError, ValueError):
+            self._console.print("(an event that this version cannot show)")
 
     def close(self) -> None:
         if self._live is not None:
@@ -140,13 +143,13 @@ class LiveProgress(Progress):
 
     def _take(self, event: Event) -> None:
         match event:
-            case dict() if event["kind"] == "step-start":
+            case dict() if event.get("kind") == "step-start":
                 self._steps = max(1, int(event["steps_total"]))
                 for other in self._rows.values():
                     other.active = False
                 row = self._row(str(event["path"]))
                 row.active, row.latest = True, Text("starting", style="dim")
-            case dict() if event["kind"] == "progress":
+            case dict() if event.get("kind") == "progress":
                 row = self._row(str(event["path"]))
                 row.active = True
                 row.done, row.of = int(event["index"]), max(1, int(event["of"]))
