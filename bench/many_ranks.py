@@ -40,7 +40,7 @@ def main() -> None:
                 sys.exit(f"{command[0]}: exit code {done.returncode}: {done.stderr.strip()}")
             entries = [json.loads(line) for line in out.read_text().splitlines()]
             (entry,) = [entry for entry in entries if entry["kind"] == "entry"]
-            teams = len(entry["members"]) or 1
+            teams = len(entry["teams"]) or 1
             slowest = entry["seconds"]["median"]
             print(
                 f"{' '.join(command):40} {arguments.ranks} ranks: {took:6.1f} s, {teams} teams, "

@@ -37,7 +37,7 @@ def test_a_round_takes_all_its_steps(path: str, tmp_path: Path) -> None:
     declared = STEPS * STEP_S[path]
     # A sleep never ends early.
     assert entry["seconds"]["min"] >= declared
-    assert entry["rounds_per_sample"] == 1 and entry["samples"] >= 3
+    assert entry["iterations_per_sample"] == 1 and entry["samples"] >= 3
     (step,) = entry["derived"]
     assert step["name"] == "a step" and step["median"] == pytest.approx(entry["seconds"]["median"] / STEPS)
     load.claim(entry["seconds"]["median"] <= 1.25 * declared, (declared, entry["seconds"]))
@@ -48,7 +48,7 @@ def test_a_sample_of_several_rounds_is_the_time_of_one(tmp_path: Path) -> None:
     loops = 6
     entry = ring("ipc-write", tmp_path, "--loops", str(loops))
     declared = STEPS * STEP_S["ipc-write"]
-    assert (entry["rounds"], entry["samples"]) == (loops, 1)
+    assert (entry["iterations"], entry["samples"]) == (loops, 1)
     assert entry["seconds"]["median"] >= declared
     # All rounds lie within the time that the size took, however busy the machine was.
     assert loops * entry["seconds"]["median"] <= entry["elapsed_s"]

@@ -51,13 +51,13 @@ def test_copies_of_one_rank_and_of_two(tmp_path: Path) -> None:
     copies = [entry for entry in done.entries if entry["pattern"] == "copy"]
     assert {entry["path"] for entry in copies} == set(rates)
     for entry in copies:
-        assert [member["name"] for member in entry["members"]] == [
+        assert [member["name"] for member in entry["teams"]] == [
             *(f"rank {rank} alone" for rank in range(2)),
             *(f"rank {rank} with all" for rank in range(2)),
         ]
         # Each of the two emulated devices has its own copy engines: alone or not is all the same to it.
-        for member in entry["members"]:
-            found = entry["moved"] / member["seconds"]["median"]
+        for member in entry["teams"]:
+            found = entry["bandwidth_bytes"] / member["seconds"]["median"]
             is_true(load, found, rates[entry["path"]])
     # MPI from pageable and from pinned memory stands in the same file.
     assert {entry["path"] for entry in done.entries if entry["pattern"] == "pingpong"} == {
@@ -92,7 +92,7 @@ def test_another_pattern_at_the_same_time(tmp_path: Path) -> None:
     )
     assert done.code == 0, done.err
     runs = [record for record in done.records if record["kind"] == "run"]
-    assert [run["plan"]["beside"] for run in runs] == [None, "stream:host:64K"]
+    assert [run["plan"]["background"] for run in runs] == [None, "stream:host:64K"]
     assert len(done.entries) == 2
     words = "beside stream:host:64K: how many times longer it takes than alone"
     assert words in done.out

@@ -44,10 +44,10 @@ def test_the_bytes_counted_are_those_sent(mpi: InstalledMpi, tmp_path: Path) -> 
     """Protects the counts themselves: so many copies of so many bytes, on each rank."""
     done = measured(mpi, tmp_path / "r.jsonl", "pingpong", "--paths", "staged,ipc-read", "--sizes", "1M")
     for one in done.of("evidence"):
-        each = {"count": one["rounds"], "bytes": one["rounds"] << 20}
+        each = {"count": one["iterations"], "bytes": one["iterations"] << 20}
         kinds = ("peer",) if one["path"] == "ipc-read" else ("device_to_host", "host_to_device")
         assert one["copies"] == [{"rank": rank, **dict.fromkeys(kinds, each)} for rank in (0, 1)]
-        assert one["payload"] == 2 * each["bytes"]
+        assert one["payload_bytes"] == 2 * each["bytes"]
 
 
 @one_mpi
@@ -57,7 +57,7 @@ def test_a_ring_with_and_without_device_pointers(mpi: InstalledMpi, tmp_path: Pa
         mpi, tmp_path / "r.jsonl", "ring", "--ranks", "4", "--paths", "staged,ipc-read", "--sizes", "256K"
     )
     staged, direct = done.of("evidence")
-    per_round = {one["copies"][0]["device_to_host"]["count"] / one["rounds"] for one in (staged,)}
+    per_round = {one["copies"][0]["device_to_host"]["count"] / one["iterations"] for one in (staged,)}
     assert per_round == {4.0} and staged["verdict"] == "staged"
     assert "staged 4 to the host, 4 from the host; ipc-read 4 to a peer" in " ".join(done.out.split())
     assert all(set(one) == {"rank", "peer"} for one in direct["copies"]) and direct["verdict"] == "direct"
@@ -93,7 +93,7 @@ def test_tcp_on_one_host_is_not_taken_for_shared_memory(mpi: InstalledMpi, tmp_p
     done = measured(mpi, tmp_path / "r.jsonl", "pingpong", "--paths", "host", "--sizes", "256K", **without)
     (one,) = done.of("evidence")
     (wire,) = [wire for wire in one["wires"] if wire["kind"] == "loopback"]
-    share = wire["sent"] / one["payload"]
+    share = wire["sent"] / one["payload_bytes"]
     assert one["verdict"] != "shared memory" and share >= 1.0, one
     if share >= 1.05 and others_talk():
         pytest.skip("others talk over the loopback interface, too")

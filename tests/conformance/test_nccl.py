@@ -86,8 +86,8 @@ def test_every_byte_arrives(measure: Measure, device: str, mpi: str) -> None:
     expected = [(path, size) for path in BOTH for size in sizes]
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == expected
     for entry in done.entries:
-        assert entry["checked"]["rounds"] >= 1
-        assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
+        assert entry["checked"]["iterations"] >= 1
+        assert entry["checked"]["bytes"] == entry["checked"]["iterations"] * entry["bytes"]
         empty = entry["details"].get("empty_messages")
         assert empty == ("sent as 1 byte" if entry["bytes"] == 0 else None)
 
@@ -137,7 +137,7 @@ def test_the_stream_s_own_stamps_are_true(measure: Measure, enqueue: str) -> Non
     done = measure("nccl-stream", "256K", *options, device="cuda")
     assert done.code == 0, done.err + done.out
     (entry,) = done.entries
-    assert (entry["samples"], entry["rounds_per_sample"]) == (1, loops)
+    assert (entry["samples"], entry["iterations_per_sample"]) == (1, loops)
     total = 2 * loops * entry["seconds"]["median"]
     assert total <= entry["elapsed_s"]
     # Moving the bytes alone cannot be done at more than 200 GB/s by a CPU that copies them twice.

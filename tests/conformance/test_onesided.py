@@ -40,7 +40,9 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     expected = [(path, size) for path in HOST for size in sizes.values()]
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == expected
     for entry in done.entries:
-        assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"] or not entry["bytes"]
+        assert (
+            entry["checked"]["bytes"] == entry["checked"]["iterations"] * entry["bytes"] or not entry["bytes"]
+        )
         assert entry["details"]["ready_notice"] == (entry["path"] == "rma-host-get")
 
 

@@ -36,9 +36,9 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     for entry in done.entries:
         # Rounds of more than 50 ms are checked before the samples only, others after them, too.
         short = 2 * entry["seconds"]["max"] < LONG_ITERATION_SECONDS
-        assert entry["checked"]["rounds"] >= (2 if short else 1)
+        assert entry["checked"]["iterations"] >= (2 if short else 1)
         # Rank 0 checks what came back to it; rank 1 does the same for its own part.
-        assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
+        assert entry["checked"]["bytes"] == entry["checked"]["iterations"] * entry["bytes"]
 
 
 @pytest.mark.parametrize(("mpi", "offset"), [("openmpi", "1"), ("impi", "3")], indirect=["mpi"])

@@ -58,8 +58,8 @@ def entries_by_path(done: Done, sizes: dict[str, int], paths: tuple[str, ...]) -
         assert [entry["bytes"] for entry in entries] == list(sizes.values())
         for entry in entries:
             # Rounds that took more than 50 ms, on a busy machine, are checked before the samples only.
-            assert entry["checked"]["rounds"] >= 1
-            assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
+            assert entry["checked"]["iterations"] >= 1
+            assert entry["checked"]["bytes"] == entry["checked"]["iterations"] * entry["bytes"]
             assert entry["seconds"]["min"] > 0
     return found
 
@@ -184,7 +184,7 @@ def test_one_buffer_for_both_ways(tmp_path: Path) -> None:
     words = ("--loops", "5", "--sizes", ",".join(FEW))
     done = pingpong(tmp_path / "r.jsonl", ",".join(PATHS), *words)
     found = entries_by_path(done, FEW, PATHS)
-    assert all(entry["rounds"] == 5 and entry["stopped"] == "fixed" for entry in done.entries)
+    assert all(entry["iterations"] == 5 and entry["stopped"] == "fixed" for entry in done.entries)
     assert {entry["details"]["protocol"] for entry in found["gpu"]} <= {"LL", "stores"}
 
 

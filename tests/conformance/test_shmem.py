@@ -40,8 +40,8 @@ def test_every_byte_arrives(mpi: InstalledMpi, shmem: dict[str, str], tmp_path: 
     assert done.code == 0, done.err
     assert [entry["bytes"] for entry in done.entries] == list(sizes.values())
     for entry in done.entries:
-        assert entry["checked"]["rounds"] >= 1
-        assert entry["checked"]["bytes"] == entry["checked"]["rounds"] * entry["bytes"]
+        assert entry["checked"]["iterations"] >= 1
+        assert entry["checked"]["bytes"] == entry["checked"]["iterations"] * entry["bytes"]
         assert entry["details"] == {"ready_notice": False, "direct": True}
     (step,) = done.of("step")
     assert step["details"] == {"library": "NVSHMEM 3.0.0"}

@@ -51,10 +51,10 @@ def test_a_shaped_link(shaped: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None
     (evidence,), (entry,) = done.of("evidence"), done.entries
     assert evidence["verdict"] == "network" and evidence["text"].startswith("over eth0 (10")
     wires = {wire["host"]: wire for wire in evidence["wires"] if wire["name"] == "eth0"}
-    assert wires["n1"]["expected_sent"] == wires["n2"]["expected_received"] == evidence["payload"]
+    assert wires["n1"]["expected_sent"] == wires["n2"]["expected_received"] == evidence["payload_bytes"]
     # Segments are cut, and given most of their headers, after they were counted here.
-    assert 1 <= wires["n1"]["sent"] / evidence["payload"] < 1.02
-    assert 1 <= wires["n2"]["received"] / evidence["payload"] < 1.02
+    assert 1 <= wires["n1"]["sent"] / evidence["payload_bytes"] < 1.02
+    assert 1 <= wires["n2"]["received"] / evidence["payload_bytes"] < 1.02
     share = entry["bytes_per_second"]["median"] / (RATE * 1448 / 1514)
     assert share < 1.02
     shown = " ".join(done.out.split())

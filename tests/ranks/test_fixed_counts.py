@@ -22,7 +22,7 @@ def test_the_tutorials_line(tmp_path: Path) -> None:
     found = LINE.findall(done.out)
     assert [int(size) for size, _, _ in found] == [8, 1 << 20]
     for (size, seconds, rate), entry in zip(found, done.entries, strict=True):
-        assert entry["rounds"] == 50 and entry["seconds"]["low"] is None
+        assert entry["iterations"] == 50 and entry["seconds"]["low"] is None
         assert abs(float(seconds) - entry["seconds"]["median"]) < 1e-9
         assert abs(float(rate) - int(size) / 2**30 / entry["seconds"]["median"]) < 1e-6
     shown = wirespeed("show", tmp_path / "r.jsonl")

@@ -42,7 +42,13 @@ def write(
         {"kind": "run", "plan": whole, "environment": {"host": "n1", "variables": {}, **(environment or {})}},
         *(steps if steps is not None else [step(path) for path in paths]),
         *(
-            entry(path, size, (1e-6 + size * 1e-12) * slower * (1 + dice.gauss(0, jitter)), 0.002)
+            entry(
+                path,
+                size,
+                (1e-6 + size * 1e-12) * slower * (1 + dice.gauss(0, jitter)),
+                0.002,
+                pattern=whole["pattern"],
+            )
             for path in paths
             for size in sizes
         ),
@@ -50,9 +56,7 @@ def write(
         {"kind": "end", "status": "complete"},
     ]
     file.parent.mkdir(exist_ok=True)
-    file.write_text(
-        "".join(json.dumps({"pattern": whole["pattern"], **record, "run": name}) + "\n" for record in records)
-    )
+    file.write_text("".join(json.dumps({**record, "run": name}) + "\n" for record in records))
     return file
 
 

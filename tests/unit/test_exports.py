@@ -200,7 +200,7 @@ class TestReframe:
             "a",
             {"pattern": "stream", "options": [["window", 16], ["both_ways", True]], "between": [2, 3]},
             [
-                entry("host", 8, 1e-6, definition="a window of 16", pattern="stream", moved=128),
+                entry("host", 8, 1e-6, definition="a window of 16", pattern="stream", bandwidth_bytes=128),
                 failure("aware", 8, "crash", "signal 11"),
             ],
         )

@@ -22,6 +22,7 @@ from wirespeed.report.systems import published_curves
 from wirespeed.report.terminal import progress
 from wirespeed.report.terminal.paths import PathState, print_paths
 from wirespeed.report.terminal.survey import next_steps
+from wirespeed.results.model import Event
 from wirespeed.results.runs import Run, collect
 from wirespeed.systems import FOLDER
 
@@ -107,12 +108,13 @@ class TestReference:
 class TestProgress:
     def test_plain_lines(self) -> None:
         stream = io.StringIO()
+        lacking = failure("aware", None, "unavailable", "no GPU", "buy one")
         with progress.make_progress((), 2, stream) as view:
             assert stream.getvalue() == ""
             view({"kind": "step-start", "path": "host", "steps_done": 0, "steps_total": 1})
             view({"kind": "progress", "path": "host", "bytes": 65536, "index": 0, "of": 2})
-            view(entry("host", 65536, 8.52e-6))
-            view(failure("aware", None, "unavailable", "no GPU", "buy one"))
+            for event in as_read([entry("host", 65536, 8.52e-6), lacking]):
+                view(event)
             view({"kind": "note", "text": "a word"})
         assert stream.getvalue().splitlines() == [
             "host      64 KiB   8.52 us    7.69 GB/s   ±0.4 %  120 samples",
@@ -120,7 +122,7 @@ class TestProgress:
             "a word",
         ]
 
-    def live(self, width: int, events: Sequence[dict[str, Any]]) -> tuple[str, float | None, str]:
+    def live(self, width: int, events: Sequence[Event]) -> tuple[str, float | None, str]:
         now = [0.0]
         screen = console(width, force_terminal=True)
         view = progress.LiveProgress(screen, ("host", "aware"), 10, clock=lambda: now[0])
@@ -139,7 +141,7 @@ class TestProgress:
             width,
             [
                 {"kind": "step-start", "path": "host", "steps_done": 0, "steps_total": 2},
-                entry("host", 65536, 8.52e-6),
+                *as_read([entry("host", 65536, 8.52e-6)]),
                 {
                     "kind": "progress",
                     "path": "host",
@@ -165,7 +167,7 @@ class TestProgress:
             80,
             [
                 {"kind": "step-start", "path": "aware", "steps_done": 0, "steps_total": 2},
-                failure("aware", None, "unavailable", "crashed"),
+                *as_read([failure("aware", None, "unavailable", "crashed")]),
                 {"kind": "progress", "path": "host", "bytes": 8, "index": 10, "of": 10},
             ],
         )
@@ -173,7 +175,7 @@ class TestProgress:
         assert left == 0
 
     def test_strange_events_do_no_harm(self) -> None:
-        self.live(80, [{"kind": "progress"}, {"kind": "entry"}, {"kind": "what"}, {}])
+        self.live(80, [{"kind": "progress"}, {"kind": "step-start"}, {"kind": "what"}, {}])
 
     def test_nothing_is_drawn_before_the_first_event(self) -> None:
         assert self.live(80, [])[2] == ""

@@ -24,7 +24,7 @@ def proof(path: str, size: int, verdict: str, text: str, **more: Any) -> dict[st
         "bytes": size,
         "verdict": verdict,
         "text": text,
-        "rounds": 10,
+        "iterations": 10,
         "copies": [],
         **more,
     }

@@ -117,7 +117,7 @@ def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:
 
 def _each_node(pattern: Pattern, plan: Plan) -> list[Plan]:
     """The plan again for each NUMA node, if an option asks for that and was not given."""
-    from wirespeed.results.record import cpu
+    from wirespeed.results.environment import cpu
 
     own = dict(plan.options)
     wanted = [one.key for one in pattern.options if one.each_node and own[one.key] is None]

@@ -160,6 +160,9 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     elapsed_s: Annotated[Amount | None, said("Spent on this entry in all.")] = None
     at: Moment = ""
 
+    def __hash__(self) -> int:
+        return hash((self.run, self.path, self.bytes, self.at))
+
     @property
     def possible(self) -> bool:
         """Is this a time that can be reckoned with?"""

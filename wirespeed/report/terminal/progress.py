@@ -41,17 +41,20 @@ class Progress:
         self._width = 6
 
     def __call__(self, event: Event) -> None:
-        match event:
-            case Entry():
-                self.entry(event)
-            case Failure():
-                self.failure(event)
-            case {"kind": "note", "text": text}:
-                self.note(str(text))
-            case {"kind": "step-start", "path": path, "steps_total": steps}:
-                self.step(str(path), int(steps))
-            case dict() if event["kind"] == "progress":
-                self.progress(str(event["path"]), event)
+        try:
+            match event:
+                case Entry():
+                    self.entry(event)
+                case Failure():
+                    self.failure(event)
+                case {"kind": "note", "text": text}:
+                    self.note(str(text))
+                case {"kind": "step-start", "path": path, "steps_total": steps}:
+                    self.step(str(path), int(steps))
+                case dict() if event.get("kind") == "progress":
+                    self.progress(str(event["path"]), event)
+        except (KeyError, TypeError, ValueError):
+            self.note("(an event that this version cannot show)")
 
     def entry(self, entry: Entry) -> None:
         """'host    64 KiB   8.52 us   7.69 GB/s  ±0.4 %  120 samples'."""
@@ -162,7 +165,7 @@ class LiveProgress(Progress):
         row.active, row.done, row.of = True, int(event["index"]), max(1, int(event["of"]))
         row.now = f"now {format_size(int(event['bytes']))}"
         if int(event.get("phases") or 1) > 1:
-            row.now += f", {int(event.get('part') or 0) + 1} of {event['phases']}"
+            row.now += f", {int(event.get('phase') or 0) + 1} of {event['phases']}"
         if samples := event.get("samples"):
             row.now += f", {samples} samples"
         if (precision := event.get("precision")) is not None:
