@@ -41,7 +41,7 @@ def test_a_launcher_that_fails_in_passing_is_started_once_more(
     wrapper = prefix / "bin" / "mpiexec"
     wrapper.write_text(
         f"""#!/bin/sh
-        case "$*" in *entry*) ;; *) exec {mpi.mpiexec} "$@" ;; esac
+        case "$*" in */wirespeed/rank*) ;; *) exec {mpi.mpiexec} "$@" ;; esac
         echo >>{tmp_path}/starts
         [ $(wc -l <{tmp_path}/starts) -gt {failures} ] && exec {mpi.mpiexec} "$@"
         echo "The PMIx server's listener thread failed to start. We cannot"
