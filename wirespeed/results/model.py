@@ -2,14 +2,13 @@
 
 A member without a default is needed: a record that lacks it says nothing. Where another member is not as
 described its default stands. Of a list or an object each good item is used; a tuple is used whole or not at
-all. `field(name=...)`: the member has another name in the file.
+all. `field(name=...)`: the member has another name in the file. The notes under members are the schema's.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Any, get_args
 
-import msgspec
 from msgspec import UNSET, Meta, UnsetType, field, structs
 
 from wirespeed.job.messages import Message
@@ -37,28 +36,20 @@ from wirespeed.results.parts import (
     Whole,
     Wire,
     one_of,
-    said,
 )
 
 SCHEMA = 2
 SHORTEST = 1e-15
 """Seconds: no clock tells less, and rates stay finite."""
-RunId = Annotated[
-    str,
-    Meta(
-        description="Names the run; every line of it carries this.",
-        extra_json_schema={"pattern": "^[0-9a-f]{12}$"},
-    ),
-]
-Moment = Annotated[
-    str, Meta(description="ISO 8601, with its offset from UTC.", extra_json_schema={"format": "date-time"})
-]
+Moment = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
+"""ISO 8601, with its offset from UTC."""
 
 
 class RunRecord(Part, frozen=True, kw_only=True, tag_field="kind"):
     """A line of a run."""
 
-    run: RunId
+    run: Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]{12}$"})]
+    """Names the run; every line of it carries this."""
 
 
 VERDICTS = (
@@ -74,14 +65,17 @@ def _unknown_plan() -> Plan:
 class Head(RunRecord, frozen=True, kw_only=True, tag="run"):
     """Begins a run: what was asked for, and where."""
 
-    schema: Annotated[
-        int, Meta(description="Version of this schema.", extra_json_schema={"const": SCHEMA})
-    ] = SCHEMA
-    converted: Annotated[str | UnsetType, said("What a file of an older version was converted from.")] = UNSET
-    wirespeed: Annotated[str, said("Version of the program.")] = ""
+    schema: Annotated[int, Meta(extra_json_schema={"const": SCHEMA})] = SCHEMA
+    """Version of this schema."""
+    converted: str | UnsetType = UNSET
+    """What a file of an older version was converted from."""
+    wirespeed: str = ""
+    """Version of the program."""
     started: Moment = ""
-    command: Annotated[list[str], said("The command line.")] = []
-    plan: Annotated[Plan, said("Every option, as understood.")] = field(default_factory=_unknown_plan)
+    command: list[str] = []
+    """The command line."""
+    plan: Plan = field(default_factory=_unknown_plan)
+    """Every option, as understood."""
     environment: Environment = field(default_factory=Environment)
     clock: Clock | None = None
 
@@ -98,21 +92,25 @@ class End(RunRecord, frozen=True, kw_only=True, tag="end"):
 class StepRecord(RunRecord, frozen=True, kw_only=True, tag="step"):
     """Begins one path: which MPI, which ranks, where."""
 
-    step: Annotated[Whole, said("Counts from 0 within the run.")]
+    step: Whole
+    """Counts from 0 within the run."""
     path: str
     transport: str = ""
     memory: str = ""
-    into: Annotated[str, said("Where the receive buffer lies; missing: in the same memory.")] = ""
-    mpi: Annotated[LoadedMpi | None, said("null: without MPI.")] = None
+    into: str = ""
+    """Where the receive buffer lies; missing: in the same memory."""
+    mpi: LoadedMpi | None = None
+    """null: without MPI."""
     launcher: str = ""
-    variables: Annotated[Texts, said("Set for this step.")] = {}
+    variables: Texts = {}
+    """Set for this step."""
     ranks: tuple[Rank, ...] = ()
-    startup_s: Annotated[Amount, said("From the first instruction of rank 0 until all had joined.")] = 0.0
-    details: Annotated[dict[str, Any], said("What the transport chose.")] = {}
-    without: Annotated[
-        str | None,
-        said("The path that this one is with something switched off, by variables; null: none."),
-    ] = None
+    startup_s: Amount = 0.0
+    """From the first instruction of rank 0 until all had joined."""
+    details: dict[str, Any] = {}
+    """What the transport chose."""
+    without: str | None = None
+    """The path that this one is with something switched off, by variables; null: none."""
 
 
 class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
@@ -122,42 +120,33 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     pattern: str
     path: str
     memory: str = ""
-    bytes: Annotated[Whole, said("Size of one message.")]
-    definition: Annotated[str, said("What the time is the time of, and which bytes its rate counts.")] = ""
-    bandwidth_bytes: Annotated[
-        Whole | None, said("Bytes used for the bandwidth; null: those of one message.")
-    ] = None
+    bytes: Whole
+    """Size of one message."""
+    definition: str = ""
+    """What the time is the time of, and which bytes its rate counts."""
+    bandwidth_bytes: Whole | None = None
+    """Bytes used for the bandwidth; null: those of one message."""
     times: Times = field(name="seconds")
     bytes_per_second: Rates = field(default_factory=Rates)
     derived_figures: list[Derived] = field(name="derived", default_factory=list)
-    confidence: Annotated[Annotated[float, Meta(gt=0, lt=1)] | None, said("Of the interval.")] = None
-    precision: Annotated[
-        Amount | None,
-        said("Half the interval's width as a share of the median; null without an interval."),
-    ] = None
+    confidence: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    """Of the interval."""
+    precision: Amount | None = None
+    """Half the interval's width as a share of the median; null without an interval."""
     samples: Whole = 0
     batches: Whole = 0
     iterations_per_sample: Whole = 0
     iterations: Whole = 0
-    stopped: Annotated[
-        str,
-        one_of("precision", "max-time", "fixed"),
-        said(
-            "precision: as precise as asked for; max-time: the time was over first; fixed: a fixed count of "
-            "iterations."
-        ),
-    ] = ""
+    stopped: Annotated[str, one_of("precision", "max-time", "fixed")] = ""
+    """precision: as precise as asked for; max-time: the time was over first; fixed: a fixed count."""
     histogram: Histogram | None = None
     checked: Checked = field(default_factory=Checked)
-    details: Annotated[dict[str, Any], said("What the transport chose for this size.")] = {}
-    teams: Annotated[
-        list[TeamFigure],
-        said(
-            "Where teams of ranks were measured at once or one after the other: the figure of each. The "
-            "entry's own is that of the slowest."
-        ),
-    ] = []
-    elapsed_s: Annotated[Amount | None, said("Spent on this entry in all.")] = None
+    details: dict[str, Any] = {}
+    """What the transport chose for this size."""
+    teams: list[TeamFigure] = []
+    """The figure of each team, where there are several; the entry's own is that of the slowest."""
+    elapsed_s: Amount | None = None
+    """Spent on this entry in all."""
     at: Moment = ""
 
     def __hash__(self) -> int:
@@ -212,18 +201,26 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
 class Failure(RunRecord, frozen=True, kw_only=True, tag="failure"):
     """A path, or one size of it, that gave no figure."""
 
-    step: Annotated[Whole | None, said("null: there was none.")] = None
+    step: Whole | None = None
+    """null: there was none."""
     path: str
-    bytes: Annotated[Whole | None, said("null: the whole path.")] = None
+    bytes: Whole | None = None
+    """null: the whole path."""
     what: Annotated[str, one_of("unavailable", "crash", "hang", "death", "mismatch", "error", "interrupted")]
-    text: Annotated[str, said("One line.")] = ""
-    remedy: Annotated[str | None, said("What would help.")] = None
-    rank: Annotated[int | None, said("Whose fault it was, where known.")] = None
+    text: str = ""
+    """One line."""
+    remedy: str | None = None
+    """What would help."""
+    rank: int | None = None
+    """Whose fault it was, where known."""
     host: str | None = None
-    call: Annotated[str | None, said("The MPI or GPU call it sat in.")] = None
+    call: str | None = None
+    """The MPI or GPU call it sat in."""
     iteration: int | None = None
-    stacks: Annotated[list[Stack], said("Where each rank was.")] = []
-    log: Annotated[list[str], said("The last lines of the launcher's output.")] = []
+    stacks: list[Stack] = []
+    """Where each rank was."""
+    log: list[str] = []
+    """The last lines of the launcher's output."""
     at: Moment = ""
 
     @property
@@ -247,26 +244,27 @@ class Evidence(RunRecord, frozen=True, kw_only=True, tag="evidence"):
     step: Whole = 0
     pattern: str = ""
     path: str
-    bytes: Annotated[Whole, said("Size of one message.")]
+    bytes: Whole
+    """Size of one message."""
     verdict: Annotated[str, one_of(*VERDICTS)]
-    text: Annotated[str, said("The verdict in words.")]
-    suspicious: Annotated[str | None, said("What the path promises and its wires deny.")] = None
-    shares: Annotated[
-        dict[str, Share],
-        said(
-            "Of each kind of wire: what it carried, as a share of the payload that had to pass it if nothing "
-            "else did; of both directions the lesser."
-        ),
-    ] = {}
-    uncertainties: Annotated[
-        dict[str, Share],
-        said("Of each kind of wire: the share that its counters' steps and other traffic leave open."),
-    ] = {}
-    iterations: Annotated[Whole, said("Iterations counted.")] = 0
-    payload_bytes: Annotated[Whole, said("Bytes that all ranks sent in them.")] = 0
+    text: str
+    """The verdict in words."""
+    suspicious: str | None = None
+    """What the path promises and its wires deny."""
+    shares: dict[str, Share] = {}
+    """Of each kind of wire: what it carried, as a share of the payload that had to pass it if nothing else
+    did; of both directions the lesser."""
+    uncertainties: dict[str, Share] = {}
+    """Of each kind of wire: the share that its counters' steps and other traffic leave open."""
+    iterations: Whole = 0
+    """Iterations counted."""
+    payload_bytes: Whole = 0
+    """Bytes that all ranks sent in them."""
     wires: list[CountedWire] = []
-    copies: Annotated[list[Copies], said("Of each rank; empty where nobody counts.")] = []
-    unread_sources: Annotated[list[str], said("Counters that did not answer, and why.")] = []
+    copies: list[Copies] = []
+    """Of each rank; empty where nobody counts."""
+    unread_sources: list[str] = []
+    """Counters that did not answer, and why."""
     at: Moment = ""
 
 
@@ -274,32 +272,14 @@ class Doctor(Part, frozen=True, kw_only=True, tag_field="kind", tag="doctor"):
     """What `wirespeed doctor --out` found."""
 
     at: Moment = ""
-    facts: Annotated[dict[str, Any], said("Of the machine.")] = {}
+    facts: dict[str, Any] = {}
+    """Of the machine."""
     findings: list[RecordedFinding] = []
-    fastest: Annotated[list[dict[str, Any]], said("Which path is best at which size.")] = []
+    fastest: list[dict[str, Any]] = []
+    """Which path is best at which size."""
 
 
 Record = Head | StepRecord | Entry | Wires | Evidence | Failure | Doctor | End
 Event = Record | Message
 """A record, or what is of interest at the moment alone: progress, notes, the start of a step."""
 KINDS: dict[str, type[Any]] = {str(one.__struct_config__.tag): one for one in get_args(Record)}
-
-
-def schema() -> dict[str, Any]:
-    """The JSON Schema (2020-12) of a line."""
-    refs, parts = msgspec.json.schema_components(KINDS.values(), ref_template="#/$defs/{name}")
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:wirespeed:result:{SCHEMA}",
-        "title": "A line of a wirespeed result file",
-        "description": "A result file is JSON Lines: every line is one of these objects. A file may hold "
-        "several runs. Readers pass over kinds and members that they do not know.",
-        "type": "object",
-        "required": ["kind"],
-        "properties": {"kind": {"type": "string"}},
-        "allOf": [
-            {"if": {"properties": {"kind": {"const": kind}}, "required": ["kind"]}, "then": ref}
-            for kind, ref in zip(KINDS, refs, strict=True)
-        ],
-        "$defs": parts,
-    }

@@ -10,11 +10,6 @@ LARGEST = (1 << 63) - 1
 """No count and no time is larger."""
 
 
-def said(text: str) -> Meta:
-    """A member's description in the schema."""
-    return Meta(description=text)
-
-
 def one_of(*words: str) -> Meta:
     """What is written; a reader takes any text."""
     return Meta(extra_json_schema={"enum": list(words)})
@@ -75,8 +70,10 @@ class Environment(Part, frozen=True, kw_only=True):
 class Clock(Part, frozen=True, kw_only=True):
     """The clock that samples are taken with."""
 
-    cost_s: Annotated[Amount, said("One reading of the clock.")]
-    resolution_s: Annotated[Amount, said("The smallest step of the clock.")]
+    cost_s: Amount
+    """One reading of the clock."""
+    resolution_s: Amount
+    """The smallest step of the clock."""
 
 
 class LoadedMpi(Part, frozen=True, kw_only=True):
@@ -84,9 +81,12 @@ class LoadedMpi(Part, frozen=True, kw_only=True):
 
     vendor: str = ""
     version: str = ""
-    string: Annotated[str, said("What the library says of itself.")] = ""
-    library: Annotated[str, said("The file loaded.")] = ""
-    source: Annotated[str, said("wheel, machine, launcher, ...")] = ""
+    string: str = ""
+    """What the library says of itself."""
+    library: str = ""
+    """The file loaded."""
+    source: str = ""
+    """wheel, machine, launcher, ..."""
 
 
 class Rank(Part, frozen=True, kw_only=True):
@@ -95,18 +95,21 @@ class Rank(Part, frozen=True, kw_only=True):
     rank: Whole = 0
     host: str = ""
     pid: int = 0
-    cpus: Annotated[str, said("Where it may run, as in 0-7,16.")] = ""
-    device: Annotated[Device | None, said("null: the host's own memory only.")] = None
+    cpus: str = ""
+    """Where it may run, as in 0-7,16."""
+    device: Device | None = None
+    """null: the host's own memory only."""
 
 
 class Interval(Part, frozen=True, kw_only=True):
     """Seconds, by the definition, for one message."""
 
-    median: Annotated[Amount, said("Of all samples.")]
-    low: Annotated[
-        Amount | None, said("Lower end of the interval of the median; null: too few batches for one.")
-    ] = None
-    high: Annotated[Amount | None, said("Upper end.")] = None
+    median: Amount
+    """Of all samples."""
+    low: Amount | None = None
+    """Lower end of the interval of the median; null: too few batches for one."""
+    high: Amount | None = None
+    """Upper end."""
     min: Amount | None = None
 
 
@@ -131,8 +134,10 @@ class Derived(Part, frozen=True, kw_only=True):
 
     name: str
     unit: Annotated[str, one_of("GB/s", "messages/s", "s")]
-    amount: Annotated[Amount, said("Bytes or messages over the time; a factor of it with unit s.")] = 0
-    median: Annotated[Amount | None, said("In the unit.")] = None
+    amount: Amount = 0
+    """Bytes or messages over the time; a factor of it with unit s."""
+    median: Amount | None = None
+    """In the unit."""
 
 
 class Timed:
@@ -159,9 +164,12 @@ class Timed:
 class TeamFigure(Part, Timed, frozen=True, kw_only=True):
     """One team's figure: a pair's, a group's, a rank's."""
 
-    name: Annotated[str, said("group 3, 0-5, rank 2 alone, ...")]
-    first: Annotated[Whole, said("Its first rank.")] = 0
-    ranks: Annotated[Whole, said("How many.")] = 1
+    name: str
+    """group 3, 0-5, rank 2 alone, ..."""
+    first: Whole = 0
+    """Its first rank."""
+    ranks: Whole = 1
+    """How many."""
     times: Interval = field(name="seconds")
 
 
@@ -198,21 +206,31 @@ class Wire(Sparse, frozen=True, kw_only=True):
     """What a driver says of a wire that ranks can use."""
 
     host: str
-    kind: Annotated[
-        str, said("nvlink, xgmi, pcie, infiniband, roce, network, loopback; memory: of the host, measured.")
-    ]
+    kind: str
+    """nvlink, xgmi, pcie, infiniband, roce, network, loopback; memory: of the host, measured."""
     name: str
-    device: Annotated[str | None, said("The GPU at its end.")] = None
-    rate: Annotated[Rate | None, said("Bytes per second, one way; missing: nobody says.")] = None
-    stated: Annotated[bool, said("true: --link said the rate.")] = False
-    said: Annotated[str | None, said("The rate in the driver's words.")] = None
-    links: Annotated[Fact | None, said("How many are bundled.")] = None
-    ends: Annotated[dict[str, int], said("Links to each other GPU, by its PCI address.")] = {}
-    generation: Annotated[Fact | None, said("Of PCIe.")] = None
-    width: Annotated[Fact | None, said("Lanes of PCIe.")] = None
-    mtu: Annotated[Fact | None, said("Bytes of a packet.")] = None
-    slower: Annotated[str | None, said("Which of `rates` is `rate`.")] = None
-    rates: Annotated[dict[str, Rate], said("Of memory: bytes per second by what one core does.")] = {}
+    device: str | None = None
+    """The GPU at its end."""
+    rate: Rate | None = None
+    """Bytes per second, one way; missing: nobody says."""
+    stated: bool = False
+    """true: --link said the rate."""
+    said: str | None = None
+    """The rate in the driver's words."""
+    links: Fact | None = None
+    """How many are bundled."""
+    ends: dict[str, int] = {}
+    """Links to each other GPU, by its PCI address."""
+    generation: Fact | None = None
+    """Of PCIe."""
+    width: Fact | None = None
+    """Lanes of PCIe."""
+    mtu: Fact | None = None
+    """Bytes of a packet."""
+    slower: str | None = None
+    """Which of `rates` is `rate`."""
+    rates: dict[str, Rate] = {}
+    """Of memory: bytes per second by what one core does."""
 
 
 class CountedWire(Part, frozen=True, kw_only=True):
@@ -222,16 +240,16 @@ class CountedWire(Part, frozen=True, kw_only=True):
     name: str
     host: str
     device: str | None = None
-    sent: Annotated[Whole, said("Background included.")]
+    sent: Whole
+    """Background included."""
     received: Whole
-    background: Annotated[
-        Whole,
-        said("Of sent and received together: what passed in the same time without us, measured before."),
-    ] = 0
+    background: Whole = 0
+    """Of sent and received together: what passed in the same time without us, measured before."""
     granularity: Whole = 0
     expected_sent: Whole
     expected_received: Whole = 0
-    links: Annotated[list[tuple[Whole, Whole]], said("[sent, received] of each link of a bundle.")] = []
+    links: list[tuple[Whole, Whole]] = []
+    """[sent, received] of each link of a bundle."""
 
 
 class Copied(Part, frozen=True, kw_only=True):
@@ -270,7 +288,8 @@ class RecordedWorth(Part, frozen=True, kw_only=True):
 
     what: str = ""
     points: list[WorthPoint] = []
-    measured: Annotated[str, said("The file that has the figures; empty: tried by the doctor.")] = ""
+    measured: str = ""
+    """The file that has the figures; empty: tried by the doctor."""
     before: str = ""
     after: str = ""
 
@@ -294,7 +313,8 @@ class RecordedFinding(Part, frozen=True, kw_only=True):
     title: str = "finding"
     cost: str = ""
     evidence: list[str] = []
-    remedy: Annotated[list[str], said("Lines for a shell.")] = []
+    remedy: list[str] = []
+    """Lines for a shell."""
     worth: RecordedWorth | None = None
     options: list[RecordedOption] = []
     source: str = ""
