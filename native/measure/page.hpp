@@ -1,5 +1,6 @@
 // A rank's status page: one file in shared memory that says where the rank is, readable by anyone
-// on the host while the rank spins, is stopped or is dead. The layout is read by wirespeed/job/status_page.py.
+// on the host while the rank spins, is stopped or is dead. The layout is read by
+// wirespeed/job/status_page.py.
 #pragma once
 
 #include <atomic>
