@@ -264,7 +264,7 @@ def _in_memory(used: Used) -> Ceiling | None:
         return Ceiling.of(stated, f"copies in memory = {stated.text}")
     rate = float(measured["rate"])
     text = f"one core {measured.get('slower', 'copying from memory to memory')} = {rate / 1e9:.1f} GB/s"
-    source = "measured here before the counted rounds, with buffers beyond the caches"
+    source = "measured here before the counted iterations, with buffers beyond the caches"
     return Ceiling(rate, text, source, "memory")
 
 
