@@ -166,8 +166,8 @@ class TestLimits:
         down, up = pcie(5, 16, to_device=False), pcie(5, 16, to_device=True)
         slot, both = to_host(dgx), staged(dgx)
         assert down and up and slot and both
-        assert slot.rate == down.value < up.value
-        assert both.rate == pytest.approx(down.value * up.value / (down.value + up.value))
+        assert slot.rate == down.rate < up.rate
+        assert both.rate == pytest.approx(down.rate * up.rate / (down.rate + up.rate))
 
     def test_fully_joined_by_links(self) -> None:
         """Perlmutter: 12 links a GPU, four to each of three others."""

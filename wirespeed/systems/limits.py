@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from wirespeed.limits.rates import Rate, device_links, pcie
+from wirespeed.limits.rates import Ceiling, device_links, pcie
 from wirespeed.systems.model import System
 
 STAGED = "1/b = 1/b_D2H + 1/b_H2D"
@@ -73,8 +73,8 @@ def to_host(system: System) -> Limit | None:
     copies = _copies(system)
     if copies is None:
         return None
-    slower = min(copies, key=lambda rate: rate.value)
-    return Limit(slower.value, slower.text, slower.source)
+    slower = min(copies, key=lambda copy: copy.rate)
+    return Limit(slower.rate, slower.equation, slower.source)
 
 
 def staged(system: System) -> Limit | None:
@@ -83,15 +83,15 @@ def staged(system: System) -> Limit | None:
     if copies is None:
         return None
     down, up = copies
-    rate = 1 / (1 / down.value + 1 / up.value)
-    return Limit(rate, f"{STAGED}: {_gb(down.value)} and {_gb(up.value)} = {_gb(rate)}", down.source)
+    rate = 1 / (1 / down.rate + 1 / up.rate)
+    return Limit(rate, f"{STAGED}: {_gb(down.rate)} and {_gb(up.rate)} = {_gb(rate)}", down.source)
 
 
-def _copies(system: System) -> tuple[Rate, Rate] | None:
+def _copies(system: System) -> tuple[Ceiling, Ceiling] | None:
     """From a GPU to its CPU, and back."""
     link = system.host_link
     if link and link.rate:
-        both = Rate(link.rate, f"{link.text}: {_gb(link.rate)}", link.source)
+        both = Ceiling(link.rate, f"{link.text}: {_gb(link.rate)}", link.source)
         return both, both
     known = _known_links(system)
     generation, _, width = (link.pcie if link else str(known["pcie"]) if known else "").partition(" x")
@@ -101,7 +101,7 @@ def _copies(system: System) -> tuple[Rate, Rate] | None:
     if down is None or up is None:
         return None
     source = f"{link.source}; {down.source}" if link else down.source
-    return Rate(down.value, down.text, source), Rate(up.value, up.text, source)
+    return replace(down, source=source), replace(up, source=source)
 
 
 def out_of_node(system: System) -> Limit | None:
