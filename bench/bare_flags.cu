@@ -30,14 +30,14 @@ __device__ unsigned long long nanoseconds() {
     return time;
 }
 
-__global__ void play(unsigned* mine, unsigned* theirs, unsigned first, unsigned rounds, bool leads,
-                     unsigned long long* took) {
+__global__ void play(unsigned* mine, unsigned* theirs, unsigned first, unsigned iterations,
+                     bool leads, unsigned long long* took) {
     const unsigned long long began = nanoseconds();
-    for (unsigned round = first; round < first + rounds; ++round) {
-        if (leads) store(theirs, round);
-        while (load(mine) != round) {
+    for (unsigned iteration = first; iteration < first + iterations; ++iteration) {
+        if (leads) store(theirs, iteration);
+        while (load(mine) != iteration) {
         }
-        if (!leads) store(theirs, round);
+        if (!leads) store(theirs, iteration);
     }
     *took = nanoseconds() - began;
 }
@@ -45,7 +45,7 @@ __global__ void play(unsigned* mine, unsigned* theirs, unsigned first, unsigned 
 }  // namespace
 
 int main(int argc, char** argv) {
-    const unsigned rounds = argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : 20000;
+    const unsigned iterations = argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : 20000;
     const int repeats = argc > 2 ? std::atoi(argv[2]) : 11;
     unsigned* words[2];
     unsigned long long* took[2];
@@ -61,16 +61,16 @@ int main(int argc, char** argv) {
     }
     std::vector<double> times;
     unsigned first = 1;
-    for (int repeat = 0; repeat <= repeats; ++repeat, first += rounds) {
+    for (int repeat = 0; repeat <= repeats; ++repeat, first += iterations) {
         for (int gpu = 0; gpu < 2; ++gpu) {
             check(cudaSetDevice(gpu), "cudaSetDevice");
-            play<<<1, 1, 0, streams[gpu]>>>(words[gpu], words[1 - gpu], first, rounds, gpu == 0,
+            play<<<1, 1, 0, streams[gpu]>>>(words[gpu], words[1 - gpu], first, iterations, gpu == 0,
                                             took[gpu]);
             check(cudaGetLastError(), "launch");
         }
         for (int gpu = 0; gpu < 2; ++gpu) check(cudaStreamSynchronize(streams[gpu]), "wait");
         // The first repeat warms up. The leader's clock starts before its partner is there.
-        if (repeat) times.push_back(1e-9 * static_cast<double>(*took[1]) / rounds / 2);
+        if (repeat) times.push_back(1e-9 * static_cast<double>(*took[1]) / iterations / 2);
     }
     std::sort(times.begin(), times.end());
     std::printf("%.9g\n", times[times.size() / 2]);

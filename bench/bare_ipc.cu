@@ -31,7 +31,7 @@ struct alignas(128) Word {
 struct Shared {
     Word arrived[2];
     Word meeting[2];
-    std::atomic<int> rounds{0};
+    std::atomic<int> iterations{0};
     cudaIpcMemHandle_t handles[2];
 };
 
@@ -68,25 +68,25 @@ class Process {
         const double began = now();
         play(bytes, 5);
         if (me_ == 0)
-            shared_.rounds =
+            shared_.iterations =
                 std::clamp(static_cast<int>(batch_seconds / (now() - began) * 5), 1, 1000);
         meet();
-        const int rounds = shared_.rounds;
+        const int iterations = shared_.iterations;
         std::vector<double> seconds;
         for (int batch = 0; batch < batches; ++batch) {
             meet();
             play(bytes, 2);
             const double start = now();
-            play(bytes, rounds);
-            seconds.push_back((now() - start) / rounds / 2);
+            play(bytes, iterations);
+            seconds.push_back((now() - start) / iterations / 2);
         }
         std::nth_element(seconds.begin(), seconds.begin() + batches / 2, seconds.end());
         if (me_ == 0) std::printf("%zu %.9g\n", bytes, seconds[batches / 2]);
     }
 
   private:
-    void play(std::size_t bytes, int rounds) {
-        for (int i = 0; i < rounds; ++i) {
+    void play(std::size_t bytes, int iterations) {
+        for (int i = 0; i < iterations; ++i) {
             if (me_ == 0) send(bytes);
             receive();
             if (me_ == 1) send(bytes);

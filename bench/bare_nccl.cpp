@@ -2,9 +2,9 @@
 //
 //   bare_nccl LIBNCCL GPU GPU host|stream block|poll BYTES...
 //
-// One process for each GPU. host: the CPU waits after each round, by cuStreamSynchronize (block) or
-// by looking (poll); stream: it waits after the last one of a batch. Prints for each size the
-// seconds one way: the median of batches, each timed as a whole.
+// One process for each GPU. host: the CPU waits after each iteration, by cuStreamSynchronize
+// (block) or by looking (poll); stream: it waits after the last one of a batch. Prints for each
+// size the seconds one way: the median of batches, each timed as a whole.
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -40,7 +40,7 @@ constexpr double host_batch_seconds = 1e-3, stream_batch_seconds = 1e-2;
 /// What the two processes tell each other; never while a batch runs.
 struct Shared {
     std::atomic<int> arrived{0}, departures{0};
-    std::atomic<int> rounds{0};
+    std::atomic<int> iterations{0};
     Nccl::UniqueId id{};
 
     void meet() {
@@ -88,10 +88,10 @@ struct Rank {
         must(code, "cuStreamQuery");
     }
 
-    /// Seconds of one of so many rounds.
-    double batch(void* from, void* to, std::size_t bytes, int rounds) const {
+    /// Seconds of one of so many iterations.
+    double batch(void* from, void* to, std::size_t bytes, int iterations) const {
         const double start = now();
-        for (int i = 0; i < rounds; ++i) {
+        for (int i = 0; i < iterations; ++i) {
             if (rank == 0) {
                 nccl_must(nccl.send(from, bytes, Nccl::byte, 1, comm, stream), "ncclSend");
                 nccl_must(nccl.receive(to, bytes, Nccl::byte, 1, comm, stream), "ncclRecv");
@@ -102,7 +102,7 @@ struct Rank {
             if (each_round) wait();
         }
         if (!each_round) wait();
-        return (now() - start) / rounds;
+        return (now() - start) / iterations;
     }
 
     void measure(std::size_t bytes) const {
@@ -118,11 +118,11 @@ struct Rank {
         batch(from, to, bytes, 5);
         const double one = batch(from, to, bytes, 5);
         const double batch_seconds = each_round ? host_batch_seconds : stream_batch_seconds;
-        if (rank == 0) shared.rounds = std::max(1, static_cast<int>(batch_seconds / one));
+        if (rank == 0) shared.iterations = std::max(1, static_cast<int>(batch_seconds / one));
         shared.meet();
-        const int rounds = shared.rounds;
+        const int iterations = shared.iterations;
         std::vector<double> seconds;
-        for (int i = 0; i < batches; ++i) seconds.push_back(batch(from, to, bytes, rounds));
+        for (int i = 0; i < batches; ++i) seconds.push_back(batch(from, to, bytes, iterations));
         std::nth_element(seconds.begin(), seconds.begin() + batches / 2, seconds.end());
         if (rank == 0) {
             std::printf("%zu %.9g\n", bytes, seconds[batches / 2] / 2);
@@ -157,8 +157,8 @@ int usage() {
 
 int main(int count, char** words) {
     if (count < 7) return usage();
-    const std::string rounds = words[4], how = words[5];
-    if ((rounds != "host" && rounds != "stream") || (how != "block" && how != "poll"))
+    const std::string iterations = words[4], how = words[5];
+    if ((iterations != "host" && iterations != "stream") || (how != "block" && how != "poll"))
         return usage();
     if (*words[1]) Library::set_path("nccl", words[1]);
     if (const char* cuda = std::getenv("WIRESPEED_LIBRARY_CUDA")) Library::set_path("cuda", cuda);
@@ -177,7 +177,7 @@ int main(int count, char** words) {
     try {
         const Cuda::Calls cuda(Library("cuda", {"libcuda.so.1"}));
         const Nccl::Calls nccl(Nccl::open("cuda"));
-        Rank{cuda, nccl, shared, rank, rounds == "host", how == "poll"}.run(
+        Rank{cuda, nccl, shared, rank, iterations == "host", how == "poll"}.run(
             std::atoi(words[2 + rank]), sizes);
     } catch (const std::exception& error) {
         die(error.what());

@@ -7,21 +7,22 @@ pair is N launches before and N after, in shuffled order, so that a busy minute 
 emulated GPU that keeps its declared bandwidth by sleeping; after, that bandwidth is lowered, so that a copy
 takes so many percent longer. `host` is MPI between two ranks, with nothing planted: whatever is named there
 is a false alarm. Printed: in how many pairs a path is named as worse, and by how much launches differ.
-The same pairs are judged by their first launches, too.
+The same pairs are judged by their first launches, too. FOLDER keeps the result files: launches found there
+are not repeated.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+
+from common import COMMAND, parser, said
 
 from wirespeed.cli.common.reading import read_side
 from wirespeed.host.mpi import choose
@@ -42,17 +43,9 @@ def launch(file: Path, path: str, slower: float) -> None:
     """One launch. Raises SystemExit when it fails."""
     ranks, words = COMMANDS[path]
     mpi = choose(None)
-    command = [str(mpi.mpiexec), "-n", str(ranks), sys.executable, "-m", "wirespeed.cli", *words.split()]
+    command = [mpi.mpiexec, "-n", ranks, COMMAND, *words.split()]
     declared = {"WIRESPEED_EMULATED": f"count=1,d2d={RATE / (1 + slower)!r}"}
-    done = subprocess.run(
-        [*command, "--paths", path, "--out", str(file)],
-        env={**os.environ, **mpi.environment(), **declared},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(f"{file}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
+    said([*command, "--paths", path, "--out", file], env={**os.environ, **mpi.environment(), **declared})
 
 
 def names(path: str, pair: int, slower: float | None, launches: int) -> list[str]:
@@ -114,14 +107,7 @@ def spread(folder: Path, path: str, pairs: int, launches: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--pairs", type=int, default=20)
-    parser.add_argument("--launches", type=int, default=3)
-    parser.add_argument("--slower", default="0,1,2,5,10", help="percent")
-    parser.add_argument("--keep", help="folder for the result files; launches found there are not repeated")
-    given = parser.parse_args()
+    given = parser(__doc__, pairs=20, launches=3, slower="0,1,2,5,10", keep=None).parse_args()
     shares = [float(word) / 100 for word in given.slower.split(",")]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(given.keep or scratch)

@@ -15,8 +15,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from common import in_turn, parser, ratios
 
 from wirespeed import launch
 from wirespeed.host import mpi
@@ -51,10 +54,11 @@ def quantile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-def ours(opened: Core, program: Any, per_sample: int, samples: int, out: Any) -> float:
-    """Seconds of one of our rounds."""
-    opened.check(opened.lib.ws_program_run(program, 2, per_sample, samples, out))
-    return statistics.fmean(opened.ffi.unpack(out, samples))
+def ours(opened: Core, watched: Watchdog, size: int, program: Any, per_sample: int, out: Any) -> float:
+    """Seconds of one of our iterations; `out` takes a double for each sample."""
+    watched.stage("bench", size, 120.0)
+    opened.check(opened.lib.ws_program_run(program, 2, per_sample, len(out), out))
+    return statistics.fmean(out)
 
 
 def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> None:
@@ -89,27 +93,23 @@ def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> N
         )
         bare(send, receive, size, 10)
         seconds = bare(send, receive, size, 20)
-        rounds = max(3, int(TURN_SECONDS / seconds))
+        iterations = max(3, int(TURN_SECONDS / seconds))
         per_sample = max(1, int(CLOCK_COSTS_A_SAMPLE * lib.ws_clock_cost() / seconds) + 1)
-        rounds, per_sample = world.share((rounds, per_sample))
-        samples = max(3, rounds // per_sample)
+        iterations, per_sample = world.share((iterations, per_sample))
+        samples = max(3, iterations // per_sample)
         out = ffi.new("double[]", samples)
-        ratios, ours_all, bare_all = [], [], []
-        for pair in range(pairs):
-            watched.stage("bench", size, 120.0)
-
-            first = ours(opened, program, per_sample, samples, out) if pair % 2 else None
-            theirs = bare(send, receive, size, per_sample * samples)
-            mine = ours(opened, program, per_sample, samples, out) if first is None else first
-            ratios.append(mine / theirs)
-            ours_all.append(mine)
-            bare_all.append(theirs)
+        mine, theirs = in_turn(
+            pairs,
+            partial(ours, opened, watched, size, program, per_sample, out),
+            partial(bare, send, receive, size, per_sample * samples),
+        )
+        found = ratios(mine, theirs)
         if world.rank == 0:
             print(
-                f"{format_size(size):>9}  ours {statistics.median(ours_all) / 2 * 1e6:10.3f} us  "
-                f"bare {statistics.median(bare_all) / 2 * 1e6:10.3f} us  "
-                f"ratio {statistics.median(ratios):.4f} "
-                f"[{quantile(ratios, 0.1):.3f}, {quantile(ratios, 0.9):.3f}]",
+                f"{format_size(size):>9}  ours {statistics.median(mine) / 2 * 1e6:10.3f} us  "
+                f"bare {statistics.median(theirs) / 2 * 1e6:10.3f} us  "
+                f"ratio {statistics.median(found):.4f} "
+                f"[{quantile(found, 0.1):.3f}, {quantile(found, 0.9):.3f}]",
                 flush=True,
             )
         lib.ws_program_close(program)
@@ -119,14 +119,9 @@ def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> N
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--mpi")
-    parser.add_argument("--sizes", default="8:64M")
-    parser.add_argument("--pairs", type=int, default=41)
-    parser.add_argument("--rank", nargs=3, metavar=("LIBRARY", "BARE", "VENDOR"), help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    line = parser(__doc__, mpi=None, sizes="8:64M", pairs=41)
+    line.add_argument("--rank", nargs=3, metavar=("LIBRARY", "BARE", "VENDOR"), help=argparse.SUPPRESS)
+    given = line.parse_args()
     if given.rank:
         rank(given.rank[0], given.rank[1], given.sizes, given.pairs, given.rank[2])
         return

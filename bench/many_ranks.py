@@ -5,13 +5,10 @@
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
-import sys
 import tempfile
 import time
-from pathlib import Path
+
+from common import measured, parser
 
 COMMANDS = (
     ("groups", "--group", "16", "--sizes", "1K"),
@@ -22,29 +19,18 @@ COMMANDS = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--mpi", required=True)
-    parser.add_argument("--ranks", type=int, default=256)
-    parser.add_argument("--loops", type=int, default=3)
-    arguments = parser.parse_args()
-    wirespeed = Path(sys.executable).with_name("wirespeed")
+    given = parser(__doc__, mpi=None, ranks=256, loops=3).parse_args()
+    words = ["--mpi", given.mpi] if given.mpi else []
+    words += ["--ranks", given.ranks, "--paths", "host"]
+    words += ["--loops", given.loops, "--warmup", 0, "--timeout", 600]
     with tempfile.TemporaryDirectory() as folder:
-        for number, command in enumerate(COMMANDS):
-            out = Path(folder, f"{number}.jsonl")
-            words = [*command, "--ranks", arguments.ranks, "--mpi", arguments.mpi, "--paths", "host"]
-            words += ["--loops", arguments.loops, "--warmup", 0, "--timeout", 600, "--out", out]
+        for command in COMMANDS:
             began = time.monotonic()
-            done = subprocess.run([wirespeed, *map(str, words)], capture_output=True, text=True, check=False)
+            (entry,) = measured(folder, *command, *words)
             took = time.monotonic() - began
-            if done.returncode:
-                sys.exit(f"{command[0]}: exit code {done.returncode}: {done.stderr.strip()}")
-            entries = [json.loads(line) for line in out.read_text().splitlines()]
-            (entry,) = [entry for entry in entries if entry["kind"] == "entry"]
-            teams = len(entry["teams"]) or 1
-            slowest = entry["seconds"]["median"]
             print(
-                f"{' '.join(command):40} {arguments.ranks} ranks: {took:6.1f} s, {teams} teams, "
-                f"slowest {slowest:.3g} s"
+                f"{' '.join(command):40} {given.ranks} ranks: {took:6.1f} s, {len(entry.teams) or 1} teams, "
+                f"slowest {entry.seconds:.3g} s"
             )
 
 

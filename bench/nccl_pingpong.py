@@ -5,55 +5,46 @@
 
 Each turn starts new processes, first ours or first the bare ones in turn; the figure is the median of the
 ratios of neighbouring turns, with their smallest and largest. `nccl` stands beside a loop whose CPU waits
-after each round (--wait: by cuStreamSynchronize, or by looking), `nccl-stream` beside one that waits after
-the last round of a batch. It needs a C++ compiler and two NVIDIA GPUs.
+after each iteration (--wait: by cuStreamSynchronize, or by looking), `nccl-stream` beside one that waits
+after the last iteration of a batch. It needs a C++ compiler and two NVIDIA GPUs.
 """
 
 from __future__ import annotations
 
-import argparse
-import subprocess
 import tempfile
 from functools import partial
 from pathlib import Path
 
-from beside import HERE, bare, compare
+from beside import HERE, SIZES, bare, compare
+from common import parser, said
 
 from wirespeed.host.libraries import known_libraries
 from wirespeed.units import parse_sizes
 
 NATIVE = HERE.parent / "native"
-ROUNDS = {"nccl": "host", "nccl-stream": "stream"}
+ITERATIONS = {"nccl": "host", "nccl-stream": "stream"}
 
 
 def build(folder: Path) -> Path:
     """The bare loop; it opens its libraries at run time, as ours does."""
     target = folder / "bare_nccl"
     sources = [HERE / "bare_nccl.cpp", NATIVE / "libraries/library.cpp", NATIVE / "libraries/nccl.cpp"]
-    command = ["g++", "-std=c++20", "-O3", "-I", str(NATIVE), "-o", str(target), *map(str, sources), "-ldl"]
-    subprocess.run(command, check=True)
+    said(["g++", "-std=c++20", "-O3", "-I", NATIVE, "-o", target, *sources, "-ldl"])
     return target
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--paths", default="nccl,nccl-stream")
-    parser.add_argument("--sizes", default="8,4K,64K,1M,16M,256M")
-    parser.add_argument("--pairs", type=int, default=7)
-    parser.add_argument("--between", default="0,1")
-    parser.add_argument("--wait", choices=("block", "poll"), default="block")
-    parser.add_argument("options", nargs="*")
-    given = parser.parse_args()
+    line = parser(__doc__, paths="nccl,nccl-stream", sizes=SIZES, pairs=7, between="0,1", options=[])
+    line.add_argument("--wait", choices=("block", "poll"), default="block")
+    given = line.parse_args()
     paths = given.paths.split(",")
-    if unknown := [path for path in paths if path not in ROUNDS]:
-        parser.error(f"no bare loop for {', '.join(unknown)}; there are: {', '.join(ROUNDS)}")
+    if unknown := [path for path in paths if path not in ITERATIONS]:
+        line.error(f"no bare loop for {', '.join(unknown)}; there are: {', '.join(ITERATIONS)}")
     with tempfile.TemporaryDirectory() as folder:
         program = build(Path(folder))
         for path in paths:
-            command = [str(program), str(known_libraries().get("nccl", "")), *given.between.split(",")]
-            command += [ROUNDS[path], given.wait, *map(str, parse_sizes(given.sizes))]
+            command = [program, known_libraries().get("nccl", ""), *given.between.split(",")]
+            command += [ITERATIONS[path], given.wait, *parse_sizes(given.sizes)]
             how = f"bare calls, waiting by {given.wait}"
             compare(path, how, partial(bare, command), given, Path(folder))
 

@@ -8,26 +8,19 @@ the ping-pong tutorial counts; the two take turns.
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import subprocess
-import sys
 import tempfile
-from pathlib import Path
+from functools import partial
 
-import wirespeed
+from common import in_turn, measured, parser
 
-COMMAND = Path(sys.prefix, "bin", "wirespeed")
 FIXED = ("--loops", "50", "--warmup", "5")
 
 
 def one(options: list[str], size: str) -> float:
     """Median one-way seconds of a fresh run."""
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "r.jsonl")
-        command = [str(COMMAND), "pingpong", "--paths", "host", "--sizes", size, "--out", str(file), *options]
-        subprocess.run(command, check=True, capture_output=True)
-        return wirespeed.load(file).entries[0].seconds
+        return measured(folder, "pingpong", "--paths", "host", "--sizes", size, *options)[0].seconds
 
 
 def describe(name: str, values: list[float]) -> str:
@@ -41,17 +34,12 @@ def describe(name: str, values: list[float]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    given = parser(__doc__, repeats=20, size="8", options=[]).parse_args()
+    ours, fixed = in_turn(
+        given.repeats,
+        partial(one, given.options, given.size),
+        partial(one, [*given.options, *FIXED], given.size),
     )
-    parser.add_argument("--repeats", type=int, default=20)
-    parser.add_argument("--size", default="8")
-    parser.add_argument("options", nargs="*")
-    given = parser.parse_args()
-    ours, fixed = [], []
-    for _ in range(given.repeats):
-        ours.append(one(given.options, given.size))
-        fixed.append(one([*given.options, *FIXED], given.size))
     print(f"{given.repeats} repeats each, {given.size} B, one way")
     print(describe("ours", ours))
     print(describe("fixed count", fixed))

@@ -8,22 +8,22 @@ memory of one rank's modules, without MPI.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
 
-from wirespeed import launch
+from common import parser, said
+
+from wirespeed import launch, rank
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.host import mpi
 from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit
 
-ENTRY = Path(mpi.__file__).with_name("entry")
+ENTRY = Path(rank.__file__).parent
 IMPORT = """
 import time; start = time.perf_counter()
 import wirespeed.rank.main, wirespeed.rank.path_run, wirespeed.rank.communicator
@@ -36,9 +36,8 @@ print(took, int(pages) * 4096)
 
 def import_cost() -> tuple[float, float]:
     """Seconds and bytes; from a folder where the source tree is not in the way."""
-    command = [sys.executable, "-c", IMPORT]
-    said = subprocess.run(command, capture_output=True, text=True, check=True, cwd="/").stdout.split()
-    return float(said[0]), float(said[1])
+    seconds, memory = map(float, said([sys.executable, "-c", IMPORT], cwd="/").split())
+    return seconds, memory
 
 
 def start(chosen: mpi.Mpi, ranks: int, number: int) -> tuple[float, float]:
@@ -63,13 +62,7 @@ def start(chosen: mpi.Mpi, ranks: int, number: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--mpi")
-    parser.add_argument("--ranks", default="2,16,64")
-    parser.add_argument("--repeats", type=int, default=3)
-    given = parser.parse_args()
+    given = parser(__doc__, mpi=None, ranks="2,16,64", repeats=3).parse_args()
     imports = [import_cost() for _ in range(5)]
     seconds = statistics.median(one[0] for one in imports)
     memory = statistics.median(one[1] for one in imports)

@@ -52,9 +52,9 @@ def test_a_file_of_two_steps(tmp_path: Path) -> None:
     assert plan(1, shape) == [
         ([], [(0, 100, 0, 0), (2, 50, 100, 0), (0, 7, 150, 100)]),
         ([(0, 8, 0, 0)], []),
-        ([(2, 0, 0, 0)], []),
+        ([(2, 0, 8, 0)], []),
     ]
-    assert plan(2, shape) == [([(1, 50, 0, 100)], []), ([], []), ([], [(1, 0, 0, 0)])]
+    assert plan(2, shape) == [([(1, 50, 0, 100)], []), ([], []), ([], [(1, 0, 0, 8)])]
     assert [custom.extent(rank, shape, 0) for rank in range(3)] == [107, 157, 50]
     assert custom.refuse(shape) is None and custom.wanted_ranks(shape) == 3
     assert custom.refuse(Shape(2, shape.options)) == (

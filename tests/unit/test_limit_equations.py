@@ -34,7 +34,7 @@ def equation(found: Ceiling | None) -> str:
 )
 def test_links_of_a_gpu(count: int | None, value: float, text: str) -> None:
     found = gpu_links(H200, count)
-    assert found and (found.value, found.text, found.wire, found.stated) == (value, text, "nvlink", False)
+    assert found and (found.rate, found.equation, found.wire, found.stated) == (value, text, "nvlink", False)
     assert found.source == "NVIDIA H100 and H200 data sheets: NVLink 900 GB/s, both ways"
 
 
@@ -54,9 +54,9 @@ def test_gpus_that_are_not_known() -> None:
 )
 def test_payload_of_a_slot(generation: int, width: int, to_device: bool, text: str) -> None:
     found = pcie(generation, width, to_device=to_device)
-    assert found and found.text == text and found.wire == "pcie"
+    assert found and found.equation == text and found.wire == "pcie"
     lanes = width * 2**generation * 1e9 * 128 / 130 / 8
-    assert found.value == pytest.approx(lanes * 256 / (276 if to_device else 280), rel=1e-6)
+    assert found.rate == pytest.approx(lanes * 256 / (276 if to_device else 280), rel=1e-6)
     assert found.source.endswith("; 256 bytes of payload a packet, 20 or 24 around it")
     assert pcie(2, width, to_device=to_device) is None
 

@@ -95,7 +95,7 @@ def test_memory_of_a_host() -> None:
     assert found and found.equation == "one core copying from memory to memory = 12.0 GB/s"
     found = ceiling(used(**HOST, wires=[told | {"slower": "writing"}], evidence=shared))
     assert found and found.equation == "one core writing = 12.0 GB/s"
-    assert found.source == "measured here before the counted rounds, with buffers beyond the caches"
+    assert found.source == "measured here before the counted iterations, with buffers beyond the caches"
     found = ceiling(used(**HOST, wires=[told | {"stated": True}], evidence=shared))
     assert found and found.equation == "copies in memory = 12 GB/s, stated"
 

@@ -13,10 +13,10 @@ from wirespeed.paths import Path, all_paths
 
 PATHS = (
     Path("host", "", "mpi", "pageable", order=10),
-    Path("host-pinned", "", "mpi", "pinned", needs_device=True, default=False, order=11),
-    Path("aware", "", "mpi", "device", needs_device=True, order=30),
-    Path("aware-nogdr", "", "mpi", "device", needs_device=True, variables={"UCX_TLS": "^cuda_ipc"}, order=31),
-    Path("rma", "", "rma", "device", needs_device=True, order=70),
+    Path("host-pinned", "", "mpi", "pinned", default=False, order=11),
+    Path("aware", "", "mpi", "device", order=30),
+    Path("aware-nogdr", "", "mpi", "device", variables={"UCX_TLS": "^cuda_ipc"}, order=31),
+    Path("rma", "", "rma", "device", order=70),
     Path("rma-host", "", "rma", "pageable", default=False, order=71),
     Path("rma-host-get", "", "rma", "pageable", default=False, order=72),
 )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from wirespeed import systems
 from wirespeed.errors import WirespeedError
 from wirespeed.limits.rates import device_links, pcie
-from wirespeed.systems import all_systems, load, load_curves, names, recognise
+from wirespeed.systems import all_systems, load, load_curves, names
 from wirespeed.systems.limits import (
     Limit,
     between_two,
@@ -26,6 +26,7 @@ from wirespeed.systems.limits import (
 )
 from wirespeed.systems.published import COLUMNS, load_published
 from wirespeed.systems.reading import read
+from wirespeed.systems.recognition import Here, look, recognise
 
 KNOWN = names()
 WANTED = {
@@ -165,8 +166,8 @@ class TestLimits:
         down, up = pcie(5, 16, to_device=False), pcie(5, 16, to_device=True)
         slot, both = to_host(dgx), staged(dgx)
         assert down and up and slot and both
-        assert slot.rate == down.value < up.value
-        assert both.rate == pytest.approx(down.value * up.value / (down.value + up.value))
+        assert slot.rate == down.rate < up.rate
+        assert both.rate == pytest.approx(down.rate * up.rate / (down.rate + up.rate))
 
     def test_fully_joined_by_links(self) -> None:
         """Perlmutter: 12 links a GPU, four to each of three others."""
@@ -296,16 +297,14 @@ class TestRecognition:
         self, environment: dict[str, str], hostname: str, devices: list[str], product: str, found: str | None
     ) -> None:
         """A wrong guess would put another machine's switches into a job: where unsure, None."""
-        assert recognise(environment, hostname, devices, product) == found
+        assert recognise(Here(environment, hostname, devices, product), all_systems()) == found
 
     @given(st.dictionaries(st.text(max_size=8), st.text(max_size=8)), st.text(max_size=20))
     def test_strangers_are_not_recognised(self, environment: dict[str, str], hostname: str) -> None:
-        assert recognise(environment, hostname, ["NVIDIA H200"] * 2, "vm") is None
+        assert recognise(Here(environment, hostname, H200[:2], "vm"), all_systems()) is None
 
     def test_what_is_seen_without_a_driver(self, tmp_path: Path) -> None:
         """On a login node there may be none of these files; on a GPU node they name the box and its GPUs."""
-        from wirespeed.systems.recognition import look
-
         assert (look(tmp_path).devices, look(tmp_path).product) == ((), "")
         (tmp_path / "sys/class/dmi/id").mkdir(parents=True)
         (tmp_path / "sys/class/dmi/id/product_name").write_text("DGXH200\n")
@@ -314,12 +313,12 @@ class TestRecognition:
             folder.mkdir(parents=True)
             (folder / "information").write_text("Model: \t\t NVIDIA H200\nIRQ:   \t\t 42\n")
         here = look(tmp_path)
-        assert recognise({}, "n1", here.devices, here.product) == "dgx-h200"
+        assert recognise(Here({}, "n1", here.devices, here.product), all_systems()) == "dgx-h200"
 
     def test_a_newcomer_is_recognised(self, tmp_path: Path) -> None:
         sign = '[[signs]]\nvariable = "SITE"\nvalue = "desk"\nsource = "https://example.org"\n'
         (tmp_path / "small.toml").write_text(SMALL + sign)
-        assert recognise({"SITE": "desk"}, "n1", [], systems=all_systems(tmp_path)) == "small"
+        assert recognise(Here({"SITE": "desk"}, "n1", []), all_systems(tmp_path)) == "small"
 
 
 def test_the_reader_takes_whole_numbers_as_rates() -> None:

@@ -334,7 +334,8 @@ class TestRefusals:
         assert main(["script", "ring", "--system", "summit", "-o", str(file)]) == 0
         text = file.read_text()
         assert text.startswith("#!/bin/bash\n#BSUB")
-        assert main(["script", "pairs", "--system", "summit", "-o", str(file)]) == ExitCode.USAGE
+        assert main(["script", "pairs", "--system", "summit", "-o", str(file)]) == ExitCode.CANNOT_WRITE
+        assert "is not overwritten" in one_line(capsys.readouterr().err)
         assert file.read_text() == text
 
 

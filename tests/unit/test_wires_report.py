@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 from support.records import entry, make_run, shown, step
 
-from wirespeed.limits.ceilings import Ceiling
+from wirespeed.limits import Ceiling
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.results.runs import Run
 

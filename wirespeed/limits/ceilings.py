@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wirespeed.limits import rates
-from wirespeed.limits.rates import Rate
+from wirespeed.limits.rates import Ceiling
 
 Record = dict[str, Any]
 
@@ -18,23 +18,6 @@ OUT_OF_A_RANK = ("ring", "halo")
 STAGED = ("staged", "pipelined")
 """Transports through host memory; all others on device memory may be direct."""
 PORTS = ("infiniband", "roce", "network")
-
-
-@dataclass(frozen=True)
-class Ceiling:
-    """Bytes per second in one direction, and their equation."""
-
-    rate: float
-    equation: str
-    source: str
-    wire: str = ""
-    """Kind of wire that sets the limit, as in Rate."""
-    stated: bool = False
-    """Whether the user has stated the rate."""
-
-    @staticmethod
-    def of(rate: Rate, equation: str = "") -> Ceiling:
-        return Ceiling(rate.value, equation or rate.text, rate.source, rate.wire, rate.stated)
 
 
 @dataclass(frozen=True)
@@ -89,12 +72,12 @@ class Used:
         said = [int(wire[key]) for wire in self.wires if wire.get("kind") == kind and wire.get(key)]
         return min(said, default=None)
 
-    def stated(self, kind: str) -> Rate | None:
+    def stated(self, kind: str) -> Ceiling | None:
         """The rate that the user has stated for wires of this kind."""
         for wire in self.wires:
             if wire.get("kind") == kind and wire.get("stated"):
                 text = f"{wire['rate'] / 1e9:g} GB/s, stated"
-                return Rate(float(wire["rate"]), text, "stated with --link", kind, stated=True)
+                return Ceiling(float(wire["rate"]), text, "stated with --link", kind, stated=True)
         return None
 
 
@@ -119,14 +102,14 @@ def _between_gpus(used: Used) -> Ceiling | None:
     kind = str(known["kind"]) if known else "nvlink"
     if (mesh := _mesh(used, kind)) is not None:
         return _in_a_mesh(used, name, kind, mesh)
-    rate = used.stated(kind) or rates.gpu_links(name, used.facts(kind, "links"))
-    if rate is None:
+    links = used.stated(kind) or rates.gpu_links(name, used.facts(kind, "links"))
+    if links is None:
         return None
     if used.pattern in PAIRWISE:
-        return Ceiling.of(rate, f"{rate.text}, if all of these links lead to the other GPU")
+        return replace(links, equation=f"{links.equation}, if all of these links lead to the other GPU")
     if used.pattern in OUT_OF_A_RANK:
-        return Ceiling.of(rate, f"{rate.text} out of a GPU, if every GPU reaches every other")
-    return _times(used.width, rate, "out of a group, if every GPU reaches every other")
+        return replace(links, equation=f"{links.equation} out of a GPU, if every GPU reaches every other")
+    return _times(used.width, links, "out of a group, if every GPU reaches every other")
 
 
 def _mesh(used: Used, kind: str) -> int | None:
@@ -142,14 +125,14 @@ def _mesh(used: Used, kind: str) -> int | None:
 
 def _in_a_mesh(used: Used, name: str, kind: str, links: int) -> Ceiling | None:
     """Each pair of GPUs has links of its own, and a message to another GPU can take no others."""
-    rate = used.stated(kind) or rates.gpu_links(name, links)
-    if rate is None or not links or used.pattern == "halo":
+    wires = used.stated(kind) or rates.gpu_links(name, links)
+    if wires is None or not links or used.pattern == "halo":
         return None
     if used.pattern in (*PAIRWISE, "ring"):
-        return Ceiling.of(rate, f"{rate.text} from one GPU to the next")
+        return replace(wires, equation=f"{wires.equation} from one GPU to the next")
     peers = len(used.ranks) // used.width - 1
     how = f"out of a group: each of its {used.width} to {peers} other GPUs over links of their own"
-    return _times(used.width * peers, rate, how)
+    return _times(used.width * peers, wires, how)
 
 
 def _staged(used: Used) -> Ceiling | None:
@@ -159,14 +142,14 @@ def _staged(used: Used) -> Ceiling | None:
         return None
     if str(used.step.get("transport")) != "staged":
         # A library may overlap them, whether it says so or not.
-        return _times(used.width, min(down, up, key=lambda rate: rate.value), "both copies at once")
-    value = 1 / (1 / down.value + 1 / up.value)
-    rates_ = f"{down.value / 1e9:.1f} and {up.value / 1e9:.1f} GB/s ({down.text.split(',')[0]})"
+        return _times(used.width, min(down, up, key=lambda rate: rate.rate), "both copies at once")
+    value = 1 / (1 / down.rate + 1 / up.rate)
+    rates_ = f"{down.rate / 1e9:.1f} and {up.rate / 1e9:.1f} GB/s ({down.equation.split(',')[0]})"
     how = f"one copy after the other: 1/b = 1/b_D2H + 1/b_H2D of {rates_}"
-    return _times(used.width, replace(down, value=value, text=f"b = {value / 1e9:.1f} GB/s"), how)
+    return _times(used.width, replace(down, rate=value, equation=f"b = {value / 1e9:.1f} GB/s"), how)
 
 
-def _slot(used: Used, *, to_device: bool) -> Rate | None:
+def _slot(used: Used, *, to_device: bool) -> Ceiling | None:
     """By the driver's description of the slot, else by the slot that the GPU is made for."""
     if stated := used.stated("pcie"):
         return stated
@@ -182,13 +165,13 @@ def _copies(used: Used) -> Ceiling | None:
     if not used.devices:
         return None
     if memory == into == "device":
-        if not (rate := used.model and rates.memory(used.model)):
+        if not (memory_rate := used.model and rates.memory(used.model)):
             return None
-        half = replace(rate, value=rate.value / 2)
-        return Ceiling.of(half, f"{rate.text} / 2, each byte is read and written = {half.value / 1e9:g} GB/s")
+        half = memory_rate.rate / 2
+        how = f"{memory_rate.equation} / 2, each byte is read and written = {half / 1e9:g} GB/s"
+        return replace(memory_rate, rate=half, equation=how)
     crosses = "device" in (memory, into) and "managed" not in (memory, into)
-    found = _slot(used, to_device=into == "device") if crosses else None
-    return Ceiling.of(found) if found else None
+    return _slot(used, to_device=into == "device") if crosses else None
 
 
 def _between_hosts(used: Used) -> Ceiling | None:
@@ -255,24 +238,23 @@ def _in_memory(used: Used) -> Ceiling | None:
     if len(used.ranks) != 2:
         return None
     if used.evidence.get("verdict") == "loopback":
-        stated = used.stated("loopback")
-        return Ceiling.of(stated) if stated else None
+        return used.stated("loopback")
     measured = next((wire for wire in used.wires if wire.get("kind") == "memory"), {})
     if used.evidence.get("verdict") != "shared memory" or not measured.get("rate"):
         return None
     if stated := used.stated("memory"):
-        return Ceiling.of(stated, f"copies in memory = {stated.text}")
+        return replace(stated, equation=f"copies in memory = {stated.equation}")
     rate = float(measured["rate"])
     text = f"one core {measured.get('slower', 'copying from memory to memory')} = {rate / 1e9:.1f} GB/s"
-    source = "measured here before the counted rounds, with buffers beyond the caches"
+    source = "measured here before the counted iterations, with buffers beyond the caches"
     return Ceiling(rate, text, source, "memory")
 
 
-def _times(width: int, rate: Rate, how: str) -> Ceiling:
-    total = width * rate.value
-    text = f"{width} x {rate.text.split(' = ')[0]} = {total / 1e9:.4g} GB/s" if width > 1 else rate.text
+def _times(width: int, one: Ceiling, how: str) -> Ceiling:
+    total = width * one.rate
+    text = f"{width} x {one.equation.split(' = ')[0]} = {total / 1e9:.4g} GB/s" if width > 1 else one.equation
     text += f" {how}" if how.startswith("out") else f", {how}"
-    return Ceiling.of(replace(rate, value=total), text)
+    return replace(one, rate=total, equation=text)
 
 
 def impossible(share: float) -> bool:

@@ -13,16 +13,16 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Rate:
-    """Bytes per second in one direction, with equation and source."""
+class Ceiling:
+    """Bytes per second in one direction, at most, and their equation."""
 
-    value: float
-    text: str
+    rate: float
+    equation: str
     source: str
     wire: str = ""
-    """Kind of wire: nvlink, xgmi, pcie, network, loopback, memory (the host's), device memory."""
+    """Kind of wire: nvlink, xgmi, pcie, network, loopback, memory (a host's), device memory."""
     stated: bool = False
-    """Whether the user has stated it."""
+    """Whether the user has stated the rate."""
 
 
 @cache
@@ -35,7 +35,7 @@ def device_links(name: str) -> Record | None:
     return next((gpu for gpu in _table()["gpu"] if name in gpu["names"]), None)
 
 
-def gpu_links(name: str, count: int | None = None) -> Rate | None:
+def gpu_links(name: str, count: int | None = None) -> Ceiling | None:
     """`count` links of a GPU together, at most all that it has; None: all."""
     known = device_links(name)
     if known is None:
@@ -45,16 +45,16 @@ def gpu_links(name: str, count: int | None = None) -> Rate | None:
     of_all = f" of {links}" if count < links else ""
     text = f"{count}{of_all} {known['wire']} link{'s' if count != 1 else ''} x {known['rate'] / 1e9:g} GB/s"
     value = count * known["rate"]
-    return Rate(value, f"{text} = {value / 1e9:g} GB/s", known["source"], known["kind"])
+    return Ceiling(value, f"{text} = {value / 1e9:g} GB/s", known["source"], known["kind"])
 
 
-def memory(name: str) -> Rate | None:
+def memory(name: str) -> Ceiling | None:
     """A GPU's own memory, reads and writes together."""
     known = next((one for one in _table()["memory"] if name in one["names"]), None)
-    return known and Rate(known["rate"], f"{known['rate'] / 1e9:g} GB/s", known["source"], "device memory")
+    return known and Ceiling(known["rate"], f"{known['rate'] / 1e9:g} GB/s", known["source"], "device memory")
 
 
-def pcie(generation: int, width: int, *, to_device: bool) -> Rate | None:
+def pcie(generation: int, width: int, *, to_device: bool) -> Ceiling | None:
     """A slot's payload rate: lanes x rate of a lane x share of a packet that is payload."""
     known = next((one for one in _table()["pcie"] if one["generation"] == generation), None)
     if known is None:
@@ -64,7 +64,7 @@ def pcie(generation: int, width: int, *, to_device: bool) -> Rate | None:
     value = width * known["lane"] * packets["payload"] / around
     raw = f"PCIe {generation}.0 x{width}, {width * known['lane'] / 1e9:.1f} GB/s"
     text = f"{raw} x {packets['payload']}/{around} = {value / 1e9:.1f} GB/s"
-    return Rate(value, text, f"{known['source']}; {packets['source']}", "pcie")
+    return Ceiling(value, text, f"{known['source']}; {packets['source']}", "pcie")
 
 
 def slot_of(name: str) -> tuple[int, int] | None:

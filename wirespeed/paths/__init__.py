@@ -26,14 +26,12 @@ class Path:
     """pageable, pinned, device, managed or managed-host: where the two buffers lie."""
     into: str = ""
     """Where the receive buffer lies, if elsewhere than the send buffer."""
-    options: tuple[tuple[str, str], ...] = ()
-    """Given to the transport."""
+    options: str = ""
+    """The transport's options, as in `by=write;copy=kernel`."""
     intra_rank: bool = False
     """The path moves bytes inside one rank, none between ranks."""
     library: str = ""
     """The vendor's library that moves the bytes, as wirespeed/host/libraries.py names it."""
-    needs_device: bool = False
-    """The path exists only with GPUs (or emulated ones)."""
     gpu_aware_mpi: bool = False
     """The path gives device pointers to MPI, which may kill the process: tried first, measured last."""
     trial: bool = False
@@ -52,6 +50,11 @@ class Path:
     """The library that reads them: where it is not loaded, they have no effect."""
 
     @property
+    def needs_device(self) -> bool:
+        """Does it exist only with GPUs (or emulated ones)? All memory but pageable is their driver's."""
+        return {self.memory, self.into or self.memory} != {"pageable"}
+
+    @property
     def tried_first(self) -> bool:
         return self.trial or self.gpu_aware_mpi
 
@@ -60,9 +63,6 @@ class Path:
         """Is it declared direct: do bytes between GPUs of a host bypass the host's memory?"""
         on_device = self.memory == "device" and self.into in ("", "device")
         return on_device and not self.staged and not self.without
-
-    def option_text(self) -> str:
-        return ";".join(f"{key}={value}" for key, value in self.options)
 
 
 @cache

@@ -1,42 +1,16 @@
 """NCCL (on AMD's GPUs RCCL) between device buffers."""
 
+from functools import partial
+
 from wirespeed.paths import Path
 
+nccl = partial(Path, transport="ccl", memory="device", library="nccl", trial=True)
 PATHS = (
-    Path(
-        "nccl",
-        "NCCL send and receive between device buffers; the CPU waits after each iteration",
-        "ccl",
-        "device",
-        library="nccl",
-        options=(("iterations", "host"),),
-        needs_device=True,
-        trial=True,
-        order=40,
-    ),
-    Path(
-        "nccl-stream",
-        "NCCL send and receive, iterations enqueued in the GPU's stream, without the CPU",
-        "ccl",
-        "device",
-        library="nccl",
-        options=(("iterations", "stream"),),
-        needs_device=True,
-        trial=True,
-        order=41,
-    ),
-    Path(
-        "nccl-nop2p",
-        "NCCL kept from copying directly between GPUs: through host memory",
-        "ccl",
-        "device",
-        library="nccl",
-        options=(("iterations", "host"), ("needs", "NCCL_P2P_DISABLE=1")),
-        needs_device=True,
-        trial=True,
-        default=False,
-        order=42,
-        variables={"NCCL_P2P_DISABLE": "1"},
-        without="nccl",
-    ),
-)
+    nccl("nccl", "NCCL send and receive between device buffers; the CPU waits after each iteration",
+         options="iterations=host", order=40),
+    nccl("nccl-stream", "NCCL send and receive, iterations enqueued in the GPU's stream, without the CPU",
+         options="iterations=stream", order=41),
+    nccl("nccl-nop2p", "NCCL kept from copying directly between GPUs: through host memory",
+         options="iterations=host;needs=NCCL_P2P_DISABLE=1", order=42, default=False,
+         without="nccl", variables={"NCCL_P2P_DISABLE": "1"}),
+)  # fmt: skip

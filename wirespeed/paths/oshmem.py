@@ -3,13 +3,6 @@
 from wirespeed.paths import Path
 
 PATHS = (
-    Path(
-        "oshmem",
-        "OpenSHMEM puts between symmetric heaps in host memory, each followed by a signal",
-        "oshmem",
-        "pageable",
-        trial=True,
-        default=False,
-        order=18,
-    ),
-)
+    Path("oshmem", "OpenSHMEM puts between symmetric heaps in host memory, each followed by a signal",
+         "oshmem", "pageable", trial=True, order=18, default=False),
+)  # fmt: skip

@@ -1,47 +1,18 @@
 """The other GPU's memory, opened within one host: written or read by copy engines and by kernels."""
 
+from functools import partial
+
 from wirespeed.paths import Path
 
+peer = partial(Path, memory="device", trial=True)
 PATHS = (
-    Path(
-        "ipc-write",
-        "the sender's host starts a write into the other GPU's memory: copy engine, or kernel where faster",
-        "ipc",
-        "device",
-        options=(("by", "write"),),
-        needs_device=True,
-        trial=True,
-        order=54,
-    ),
-    Path(
-        "ipc-read",
-        "the receiver's copy engine reads the other GPU's memory",
-        "ipc",
-        "device",
-        options=(("by", "read"),),
-        needs_device=True,
-        trial=True,
-        default=False,
-        order=55,
-    ),
-    Path(
-        "ipc-kernel",
-        "a copy kernel that the sender's host starts writes the other GPU's memory",
-        "ipc",
-        "device",
-        options=(("by", "write"), ("copy", "kernel")),
-        needs_device=True,
-        trial=True,
-        default=False,
-        order=56,
-    ),
-    Path(
-        "gpu",
-        "kernels write the other GPU's memory and signal it; iterations run without the CPU",
-        "gpu",
-        "device",
-        needs_device=True,
-        trial=True,
-        order=58,
-    ),
-)
+    peer("ipc-write",
+         "the sender's host starts a write into the other GPU's memory: copy engine, or kernel where faster",
+         transport="ipc", options="by=write", order=54),
+    peer("ipc-read", "the receiver's copy engine reads the other GPU's memory",
+         transport="ipc", options="by=read", order=55, default=False),
+    peer("ipc-kernel", "a copy kernel that the sender's host starts writes the other GPU's memory",
+         transport="ipc", options="by=write;copy=kernel", order=56, default=False),
+    peer("gpu", "kernels write the other GPU's memory and signal it; iterations run without the CPU",
+         transport="gpu", order=58),
+)  # fmt: skip

@@ -1,48 +1,17 @@
 """MPI one-sided: puts and gets, each made known by an empty message."""
 
+from functools import partial
+
 from wirespeed.paths import Path
 
+host = partial(Path, transport="rma", memory="pageable", trial=True, default=False)
+device = partial(Path, transport="rma", memory="device", gpu_aware_mpi=True, default=False)
 PATHS = (
-    Path(
-        "rma-host",
-        "MPI_Put between pageable host buffers, then a notice",
-        "rma",
-        "pageable",
-        options=(("call", "put"),),
-        trial=True,
-        default=False,
-        order=16,
-    ),
-    Path(
-        "rma-host-get",
-        "MPI_Get between pageable host buffers, with notices before and after",
-        "rma",
-        "pageable",
-        options=(("call", "get"),),
-        trial=True,
-        default=False,
-        order=17,
-    ),
-    Path(
-        "rma",
-        "MPI_Put given device pointers (GPU-aware MPI), then a notice",
-        "rma",
-        "device",
-        options=(("call", "put"),),
-        needs_device=True,
-        gpu_aware_mpi=True,
-        default=False,
-        order=60,
-    ),
-    Path(
-        "rma-get",
-        "MPI_Get given device pointers (GPU-aware MPI), with notices before and after",
-        "rma",
-        "device",
-        options=(("call", "get"),),
-        needs_device=True,
-        gpu_aware_mpi=True,
-        default=False,
-        order=61,
-    ),
-)
+    host("rma-host", "MPI_Put between pageable host buffers, then a notice", options="call=put", order=16),
+    host("rma-host-get", "MPI_Get between pageable host buffers, with notices before and after",
+         options="call=get", order=17),
+    device("rma", "MPI_Put given device pointers (GPU-aware MPI), then a notice",
+           options="call=put", order=60),
+    device("rma-get", "MPI_Get given device pointers (GPU-aware MPI), with notices before and after",
+           options="call=get", order=61),
+)  # fmt: skip

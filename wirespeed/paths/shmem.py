@@ -3,15 +3,6 @@
 from wirespeed.paths import Path
 
 PATHS = (
-    Path(
-        "shmem",
-        "NVSHMEM puts with a signal between device buffers, enqueued in a CUDA stream",
-        "shmem",
-        "device",
-        library="nvshmem",
-        needs_device=True,
-        trial=True,
-        default=False,
-        order=50,
-    ),
-)
+    Path("shmem", "NVSHMEM puts with a signal between device buffers, enqueued in a CUDA stream",
+         "shmem", "device", library="nvshmem", trial=True, order=50, default=False),
+)  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
 
+NODE = "NUMA node that host memory comes from. Default: any, then each one where there are several."
+
 
 class Copy(Pattern):
     """First each rank alone, while the others wait; then all of them at the same time."""
@@ -25,27 +27,13 @@ class Copy(Pattern):
       wirespeed copy --paths 'h2d-*' --sizes 4K:1G
       wirespeed copy --ranks 1 --between 3
     """
-    options = (
-        Option(
-            *(
-                "node",
-                "NUMA node that host memory comes from. Default: any, then each one where there are several.",
-            ),
-            default=None,
-            least=0,
-            for_transport=True,
-            each_node=True,
-        ),
-    )
+    options = (Option("node", NODE, None, least=0, for_transport=True, each_node=True),)
     ranks = None
     sizes = "4K,64K,1M,16M,256M"
     intra_rank = True
     view = "copies"
     barrier_per_sample = True
     followed_by = (("pingpong", ("host", "host-pinned")),)
-
-    def refuse(self, shape: Shape) -> str | None:
-        return None
 
     def phases(self, shape: Shape) -> int:
         return shape.ranks + 1 if shape.ranks > 1 else 1
@@ -72,12 +60,11 @@ class Copy(Pattern):
         return Team(f"rank {rank} {how}", (rank,))
 
     def figure(self, shape: Shape, size: int) -> Figure:
+        text = "one copy: until it is done"
         if shape.ranks == 1:
-            return Figure(1, size, "one copy: until it is done")
-        definition = (
-            f"one copy: until it is done, slowest of {shape.ranks} ranks that copy at once; GB/s of one rank"
-        )
-        return Figure(1, size, definition, (Derived("all ranks", shape.ranks * size),))
+            return Figure(1, size, text)
+        text += f", slowest of {shape.ranks} ranks that copy at once; GB/s of one rank"
+        return Figure(1, size, text, (Derived("all ranks", shape.ranks * size),))
 
 
 PATTERN = Copy()

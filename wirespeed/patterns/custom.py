@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -27,6 +28,11 @@ class Line:
     sender: int
     receiver: int
     bytes: int
+
+    @property
+    def ranks(self) -> int:
+        """So many it takes, at least."""
+        return max(self.sender, self.receiver) + 1
 
 
 class Custom(Pattern):
@@ -68,52 +74,41 @@ class Custom(Pattern):
         return read(str(name))
 
     def refuse(self, shape: Shape) -> str | None:
-        worst = max(self.lines(shape), key=lambda line: max(line.sender, line.receiver))
-        needed = max(worst.sender, worst.receiver) + 1
+        worst = max(self.lines(shape), key=lambda line: line.ranks)
+        needed = worst.ranks
         if needed <= shape.ranks:
             return None
         where = f"{shape.options['file']}:{worst.number}"
         return f"{where}: rank {needed - 1} takes {needed} ranks or more, not {shape.ranks}: --ranks {needed}"
 
     def wanted_ranks(self, shape: Shape) -> int:
-        return max(max(line.sender, line.receiver) for line in self.lines(shape)) + 1
+        return max(line.ranks for line in self.lines(shape))
 
     def fixed_sizes(self, shape: Shape) -> tuple[int, ...]:
         return (max(line.bytes for line in self.lines(shape)),)
 
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         lines = self.lines(shape)
-        sends: dict[int, list[Transfer]] = {}
-        receives: dict[int, list[Transfer]] = {}
+        lines += _answers(lines)
+        steps: list[tuple[list[Transfer], list[Transfer]]] = [([], []) for _ in range(lines[-1].step + 1)]
         # Every transfer has a place of its own in the buffers of both its ends.
-        free: dict[tuple[int, str], int] = {}
+        sent, received = Counter[int](), Counter[int]()
         for line in lines:
-            out, into = (line.sender, "out"), (line.receiver, "in")
-            here, there = free.get(out, 0), free.get(into, 0)
-            free[out], free[into] = here + line.bytes, there + line.bytes
+            sends, receives = steps[line.step]
+            out, into = sent[line.sender], received[line.receiver]
+            sent[line.sender] += line.bytes
+            received[line.receiver] += line.bytes
             if line.sender == rank:
-                sends.setdefault(line.step, []).append(Transfer(line.receiver, line.bytes, here, there))
+                sends.append(Transfer(line.receiver, line.bytes, out, into))
             if line.receiver == rank:
-                receives.setdefault(line.step, []).append(Transfer(line.sender, line.bytes, there, here))
-        count = max(line.step for line in lines) + 1
-        answers = _answers(lines)
-        for sender, receiver in answers:
-            if receiver == rank:
-                sends.setdefault(count, []).append(Transfer(sender, 0))
-            if sender == rank:
-                receives.setdefault(count, []).append(Transfer(receiver, 0))
-        return [
-            Step(tuple(sends.get(n, ())), tuple(receives.get(n, ()))) for n in range(count + bool(answers))
-        ]
+                receives.append(Transfer(line.sender, line.bytes, into, out))
+        return [Step(tuple(sends), tuple(receives)) for sends, receives in steps]
 
     def figure(self, shape: Shape, size: int) -> Figure:
         lines = self.lines(shape)
         total = sum(line.bytes for line in lines)
-        steps = max(line.step for line in lines) + 1
-        text = (
-            f"iteration: {_several(len(lines), 'transfer')}, {format_size(total)}, in "
-            f"{_several(steps, 'step')}"
-        )
+        steps = _several(lines[-1].step + 1, "step")
+        text = f"iteration: {_several(len(lines), 'transfer')}, {format_size(total)}, in {steps}"
         if answers := len(_answers(lines)):
             text += f", and {'an empty answer' if answers == 1 else f'{answers} empty answers'}"
         text += "; GB/s of all bytes"
@@ -121,9 +116,10 @@ class Custom(Pattern):
 
 
 @lru_cache(maxsize=4)
-def _answers(lines: tuple[Line, ...]) -> list[tuple[int, int]]:
-    """(sender, receiver) of the transfers after which the receiver answers."""
-    return unanswered((line.sender, line.receiver) for line in lines)
+def _answers(lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    """Empty messages, in a step of their own, back to those senders that would run ahead."""
+    found = unanswered((line.sender, line.receiver) for line in lines)
+    return tuple(Line(0, lines[-1].step + 1, receiver, sender, 0) for sender, receiver in found)
 
 
 @lru_cache(maxsize=4)
@@ -147,10 +143,8 @@ def read(name: str) -> tuple[Line, ...]:
     lines = sorted(found, key=lambda line: line.step)
     if not lines:
         raise WirespeedError(f"{name}: there are no transfers in it")
-    steps = {line.step for line in lines}
-    missing = next((step for step in range(max(steps)) if step not in steps), None)
-    if missing is not None:
-        raise WirespeedError(f"{name}: step {missing} has no transfers; number the steps 0, 1, 2, ...")
+    if missing := set(range(lines[-1].step)) - {line.step for line in lines}:
+        raise WirespeedError(f"{name}: step {min(missing)} has no transfers; number the steps 0, 1, 2, ...")
     return tuple(lines)
 
 
@@ -172,7 +166,7 @@ def _csv_rows(name: str, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 raise WirespeedError(f"{name}:{reader.line_num}: the first line must be {wanted}")
             continue
         if len(row) != len(head):
-            found = f"{len(row)} value" + ("s" if len(row) != 1 else "")
+            found = _several(len(row), "value")
             raise WirespeedError(f"{name}:{reader.line_num}: {found} where there must be {len(head)}")
         yield reader.line_num, dict(zip(head, row, strict=True))
 
@@ -202,11 +196,10 @@ def _line(where: str, number: int, row: dict[str, Any]) -> Line:
     if sender == receiver:
         raise WirespeedError(f"{where}: rank {sender} cannot send to itself")
     try:
-        size = parse_size(str(row["bytes"]))
+        return Line(number, step, sender, receiver, parse_size(str(row["bytes"])))
     except (WirespeedError, ValueError):
         text = f"{where}: bytes is a size as in 4096 or 64K, not '{row['bytes']}'"
         raise WirespeedError(text) from None
-    return Line(number, step, sender, receiver, size)
 
 
 def _whole(where: str, what: str, value: Any, most: int) -> int:

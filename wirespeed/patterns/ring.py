@@ -40,10 +40,7 @@ class Ring(Pattern):
 
     def steps_of(self, shape: Shape) -> int:
         """Steps per iteration."""
-        given = shape.options.get("steps")
-        if given is not None:
-            return int(given)
-        return min(shape.ranks * (1 + shape.ranks % 2), MOST_STEPS)
+        return int(shape.options.get("steps") or min(shape.ranks * (1 + shape.ranks % 2), MOST_STEPS))
 
     @staticmethod
     def whole(size: int) -> int:
@@ -52,17 +49,15 @@ class Ring(Pattern):
 
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         after, before, bytes_ = (rank + 1) % shape.ranks, (rank - 1) % shape.ranks, self.whole(size)
-        found = []
-        for number in range(self.steps_of(shape)):
-            out, into = number % 2 * bytes_, (1 - number % 2) * bytes_
-            found.append(
-                Step(
-                    (Transfer(after, bytes_, out, remote_offset=into),),
-                    (Transfer(before, bytes_, into, remote_offset=out),),
-                    (Add(bytes_, into, rank + 1.0),),
-                )
+        return [
+            Step(
+                (Transfer(after, bytes_, out, remote_offset=into),),
+                (Transfer(before, bytes_, into, remote_offset=out),),
+                (Add(bytes_, into, rank + 1.0),),
             )
-        return found
+            # Two steps, over two buffers that take turns; their number is even.
+            for out, into in [(0, bytes_), (bytes_, 0)] * (self.steps_of(shape) // 2)
+        ]
 
     def extent(self, rank: int, shape: Shape, size: int) -> int:
         return 2 * self.whole(size)

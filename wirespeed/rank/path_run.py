@@ -88,7 +88,7 @@ class PathRunner:
 
     def _open_transport(self, path: Path) -> Any:
         instead = dict(self._plan.test).get("instead")
-        own = "" if instead else path.option_text()
+        own = "" if instead else path.options
         options = ";".join(filter(None, (own, self._transport_options)))
         return self._core.check(
             self._core.lib.ws_transport_open(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from wirespeed.job.messages import Message
-from wirespeed.limits.ceilings import Ceiling, Used, ceiling
+from wirespeed.limits import Ceiling, Used, ceiling
 from wirespeed.results.model import (
     End,
     Entry,

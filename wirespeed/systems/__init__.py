@@ -13,9 +13,8 @@ from pathlib import Path
 from wirespeed.errors import WirespeedError
 from wirespeed.systems.model import System
 from wirespeed.systems.reading import read
-from wirespeed.systems.recognition import recognise
 
-__all__ = ["FOLDER", "Point", "System", "all_systems", "load", "load_curves", "names", "recognise"]
+__all__ = ["FOLDER", "Point", "System", "all_systems", "load", "load_curves", "names"]
 
 FOLDER = Path(__file__).parent
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
-from wirespeed.limits.rates import Rate, device_links, pcie
-from wirespeed.systems.model import GpuLinks, System
+from wirespeed.limits.rates import Ceiling, device_links, pcie
+from wirespeed.systems.model import System
 
 STAGED = "1/b = 1/b_D2H + 1/b_H2D"
 
@@ -21,34 +22,17 @@ class Limit:
     least: float = 0.0
     """Where links differ in width: `rate` is the widest one's, this the narrowest. 0: they are alike."""
 
+    def times(self, *counts: int) -> Limit:
+        """Of so many such links, their number as a product."""
+        total = math.prod(counts) * self.rate
+        text = " x ".join([*map(str, counts), self.equation.split(" = ")[0]])
+        return Limit(total, f"{text} = {_gb(total)}", self.source)
+
 
 def _known_links(system: System) -> dict[str, Any] | None:
     """What limits/links.toml has about the system's GPU."""
     found = (device_links(name) for name in system.node.driver_names)
     return next((links for links in found if links is not None), None)
-
-
-def _wires(system: System) -> tuple[float, str, str] | None:
-    """Rate of all links of a GPU, how it comes about, and its source."""
-    links = _known_links(system)
-    if links is None:
-        return None
-    rate = links["links"] * links["rate"]
-    return rate, f"{links['links']} {links['wire']} links x {_gb(links['rate'])}", links["source"]
-
-
-def _pair_of_direct(system: System, links: GpuLinks) -> tuple[float, str, str] | None:
-    if links.pair_rate:
-        return links.pair_rate, _gb(links.pair_rate), links.source
-    known = _known_links(system)
-    if known is None:
-        return None
-    rate = links.links_per_pair * known["rate"]
-    return (
-        rate,
-        f"{links.links_per_pair} {known['wire']} links x {_gb(known['rate'])}",
-        f"{links.source}; {known['source']}",
-    )
 
 
 def between_two(system: System) -> Limit | None:
@@ -59,34 +43,29 @@ def between_two(system: System) -> Limit | None:
     if links.joined == "uneven":
         text = f"{_gb(links.least_pair_rate)} to {_gb(links.most_pair_rate)}, by which GPUs they are"
         return Limit(links.most_pair_rate, text, links.source, least=links.least_pair_rate)
-    found = _wires(system) if links.joined == "switch" else _pair_of_direct(system, links)
-    if found is None:
+    if links.pair_rate:
+        return Limit(links.pair_rate, _gb(links.pair_rate), links.source)
+    known = _known_links(system)
+    if known is None:
         return None
-    rate, text, source = found
-    return Limit(rate, text if text == _gb(rate) else f"{text} = {_gb(rate)}", source)
+    switched = links.joined == "switch"
+    count = known["links"] if switched else links.links_per_pair
+    source = known["source"] if switched else f"{links.source}; {known['source']}"
+    rate = count * known["rate"]
+    return Limit(rate, f"{count} {known['wire']} links x {_gb(known['rate'])} = {_gb(rate)}", source)
 
 
 def out_of_group(system: System, size: int) -> Limit | None:
     """Out of `size` GPUs to all other ones of their node; None where it depends on which ones they are."""
-    links = system.gpu_links
-    others = system.node.gpus - size
-    if links is None or links.joined == "uneven" or size < 1 or others < 1:
+    links, pair, others = system.gpu_links, between_two(system), system.node.gpus - size
+    if links is None or pair is None or pair.least or size < 1 or others < 1:
         return None
     if links.joined == "switch":
         # Wires into the others are as scarce as those out of the group.
-        found, wires = _wires(system), min(size, others)
-        if found is None:
-            return None
-        total = wires * found[0]
-        return Limit(total, f"{wires} x {found[1]} = {_gb(total)}", found[2])
+        return pair.times(min(size, others))
     if size > 1 and links.peers < system.node.gpus - 1:
         return None
-    pair = _pair_of_direct(system, links)
-    if pair is None:
-        return None
-    reached = min(others, links.peers)
-    total = size * reached * pair[0]
-    return Limit(total, f"{size} x {reached} x {pair[1]} = {_gb(total)}", pair[2])
+    return pair.times(size, min(others, links.peers))
 
 
 def to_host(system: System) -> Limit | None:
@@ -94,8 +73,8 @@ def to_host(system: System) -> Limit | None:
     copies = _copies(system)
     if copies is None:
         return None
-    slower = min(copies, key=lambda rate: rate.value)
-    return Limit(slower.value, slower.text, slower.source)
+    slower = min(copies, key=lambda copy: copy.rate)
+    return Limit(slower.rate, slower.equation, slower.source)
 
 
 def staged(system: System) -> Limit | None:
@@ -104,15 +83,15 @@ def staged(system: System) -> Limit | None:
     if copies is None:
         return None
     down, up = copies
-    rate = 1 / (1 / down.value + 1 / up.value)
-    return Limit(rate, f"{STAGED}: {_gb(down.value)} and {_gb(up.value)} = {_gb(rate)}", down.source)
+    rate = 1 / (1 / down.rate + 1 / up.rate)
+    return Limit(rate, f"{STAGED}: {_gb(down.rate)} and {_gb(up.rate)} = {_gb(rate)}", down.source)
 
 
-def _copies(system: System) -> tuple[Rate, Rate] | None:
+def _copies(system: System) -> tuple[Ceiling, Ceiling] | None:
     """From a GPU to its CPU, and back."""
     link = system.host_link
     if link and link.rate:
-        both = Rate(link.rate, f"{link.text}: {_gb(link.rate)}", link.source)
+        both = Ceiling(link.rate, f"{link.text}: {_gb(link.rate)}", link.source)
         return both, both
     known = _known_links(system)
     generation, _, width = (link.pcie if link else str(known["pcie"]) if known else "").partition(" x")
@@ -122,7 +101,7 @@ def _copies(system: System) -> tuple[Rate, Rate] | None:
     if down is None or up is None:
         return None
     source = f"{link.source}; {down.source}" if link else down.source
-    return Rate(down.value, down.text, source), Rate(up.value, up.text, source)
+    return replace(down, source=source), replace(up, source=source)
 
 
 def out_of_node(system: System) -> Limit | None:
@@ -159,13 +138,8 @@ def _out_of_group_of_figure(system: System, group: int, meets: int) -> Limit | N
     if links is None or pair is None or pair.least or meets < 1:
         return None
     if links.joined == "switch":
-        total = group * pair.rate
-        return Limit(total, f"{group} x {pair.equation.split(' = ')[0]} = {_gb(total)}", pair.source)
-    if links.peers < system.node.gpus - 1:
-        return None
-    total = group * meets * pair.rate
-    wires = pair.equation.split(" = ")[0]
-    return Limit(total, f"{group} x {meets} x {wires} = {_gb(total)}", pair.source)
+        return pair.times(group)
+    return None if links.peers < system.node.gpus - 1 else pair.times(group, meets)
 
 
 def _gb(rate: float) -> str:

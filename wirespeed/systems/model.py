@@ -1,8 +1,17 @@
-"""What is known of a machine: typed facts, each with its source. Rates are bytes per second, one way."""
+"""What is known of a machine: typed facts, each with its source. Rates are bytes per second, one way.
+
+Where a file has what no type refuses, a table's `__post_init__` raises ValueError (systems/reading.py).
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
+
+Source = Annotated[str, Meta(pattern=r"https?://\S+")]
+"""Where a fact stands, with its address."""
 
 BATCH_SYSTEMS = ("slurm", "lsf", "pbs", "flux", "cobalt", "none")
 """`none`: a machine of its own, without a batch system."""
@@ -11,8 +20,19 @@ JOINED = ("switch", "direct", "uneven")
 or by links of different width."""
 
 
-@dataclass(frozen=True)
-class Node:
+def _exactly_one(table: Switch | Sign, *names: str) -> None:
+    """Raises ValueError where not just one of these members is given, or a variable without its value."""
+    if sum(bool(getattr(table, name)) for name in names) != 1:
+        raise ValueError(f"exactly one of {', '.join(names[:-1])} and {names[-1]}")
+    if bool(table.variable) != bool(table.value):
+        raise ValueError("a variable and its value")
+
+
+class Table(Struct, frozen=True, forbid_unknown_fields=True):
+    """A table of a system's file."""
+
+
+class Node(Table, frozen=True):
     """A compute node."""
 
     cpus: str
@@ -20,7 +40,7 @@ class Node:
     """What one of its GPUs is called; the driver may count two in a module."""
     gpus: int
     """As the driver counts them: as many ranks are started on it."""
-    source: str
+    source: Source
     driver_names: tuple[str, ...] = ()
     """What the driver calls the GPUs: the names in limits/links.toml."""
     names_source: str = ""
@@ -28,14 +48,17 @@ class Node:
     cores: int = 0
     """Cores that a job may use; 0: not said."""
 
+    def __post_init__(self) -> None:
+        if self.gpus < 1:
+            raise ValueError("gpus: at least 1")
 
-@dataclass(frozen=True)
-class GpuLinks:
+
+class GpuLinks(Table, frozen=True):
     """How the GPUs of a node reach each other."""
 
     joined: str
     text: str
-    source: str
+    source: Source
     peers: int = 0
     """direct: so many other GPUs of the node have a link to each."""
     links_per_pair: int = 0
@@ -46,38 +69,43 @@ class GpuLinks:
     most_pair_rate: float = 0.0
     """uneven: between those two GPUs that have the narrowest and the widest link."""
 
+    def __post_init__(self) -> None:
+        if self.joined not in JOINED:
+            raise ValueError(f"joined: allowed are {', '.join(JOINED)}")
+        if self.joined == "direct" and (self.peers < 1 or bool(self.links_per_pair) == bool(self.pair_rate)):
+            raise ValueError("direct links need peers, and one of links_per_pair and pair_rate")
+        if self.joined == "uneven" and not 0 < self.least_pair_rate <= self.most_pair_rate:
+            raise ValueError("uneven links need least_pair_rate and most_pair_rate")
 
-@dataclass(frozen=True)
-class HostLink:
+
+class HostLink(Table, frozen=True):
     """Between a CPU and one GPU."""
 
     text: str
-    source: str
+    source: Source
     rate: float = 0.0
     pcie: str = ""
     """Instead of a rate: generation and lanes, as '4.0 x16'; limits/links.toml has what one carries."""
 
 
-@dataclass(frozen=True)
-class Network:
+class Network(Table, frozen=True):
     """Between nodes."""
 
     text: str
     nics: int
-    source: str
+    source: Source
     nic_rate: float = 0.0
     """0: not said."""
     node_rate: float = 0.0
     """What a node can send, where it is published as such."""
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(Table, frozen=True):
     """How jobs get onto the machine."""
 
     system: str
     launcher: str
-    source: str
+    source: Source
     directives: tuple[str, ...] = ()
     """Further lines of the script's head, without the #WORD: '--constraint=gpu'."""
     queue: str = ""
@@ -89,23 +117,25 @@ class Batch:
     cores_per_rank: int = 0
     """Asked for each rank, when there is one a GPU; 0: not asked for."""
 
+    def __post_init__(self) -> None:
+        if self.system not in BATCH_SYSTEMS:
+            raise ValueError(f"system: allowed are {', '.join(BATCH_SYSTEMS)}")
 
-@dataclass(frozen=True)
-class Affinity:
+
+class Affinity(Table, frozen=True):
     """Which GPU is near which rank, when ranks are spread over the cores in order."""
 
     gpus: tuple[int, ...]
     """The driver's number of the GPU that is nearest to each rank of a node."""
     text: str
-    source: str
+    source: Source
 
 
-@dataclass(frozen=True)
-class Switch:
+class Switch(Table, frozen=True):
     """Something to set: exactly one of a module, a variable with its value, and an option of the launcher."""
 
     why: str
-    source: str
+    source: Source
     module: str = ""
     variable: str = ""
     value: str = ""
@@ -116,46 +146,58 @@ class Switch:
     active: bool = True
     """False: a script has it as a comment only."""
 
+    def __post_init__(self) -> None:
+        _exactly_one(self, "module", "variable", "option")
+        if self.variable and not re.fullmatch(r"[A-Za-z_]\w*", self.variable, re.ASCII):
+            raise ValueError(f"variable: {self.variable!r} is no variable's name")
+        # Between the shell's double quotes: variables are filled in, nothing else happens.
+        if re.search(r'["`\\\n]|\$\(', self.value + self.option + self.module):
+            raise ValueError("no quotes, backslashes or commands in what a shell is to read")
 
-@dataclass(frozen=True)
-class Breakage:
+
+class Breakage(Table, frozen=True):
     """Something known not to work."""
 
     what: str
-    source: str
+    source: Source
     remedy: str = ""
 
 
-@dataclass(frozen=True)
-class Sign:
+class Sign(Table, frozen=True):
     """What tells the machine from others: a variable's value, its host's name, or its product name.
 
     Patterns are regular expressions that have to fit from end to end.
     """
 
-    source: str
+    source: Source
     variable: str = ""
     value: str = ""
     host: str = ""
     product: str = ""
     """Its DMI product name, together with `gpus` GPUs of one of `driver_names`."""
 
+    def __post_init__(self) -> None:
+        _exactly_one(self, "variable", "host", "product")
+        for pattern in (self.value, self.host, self.product):
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
 
-@dataclass(frozen=True)
-class Curves:
+
+class Curves(Table, frozen=True):
     """Measurements of it that were published as a curve for each path."""
 
     file: str
     setting: str
     definition: str
     units: str
-    source: str
+    source: Source
     paths: dict[str, str] = field(default_factory=dict)
     """The paths' names in the file, where they are not ours -> our names."""
 
 
-@dataclass(frozen=True)
-class System:
+class System(Table, frozen=True):
     """A published machine."""
 
     name: str
@@ -170,3 +212,7 @@ class System:
     breakages: tuple[Breakage, ...] = ()
     signs: tuple[Sign, ...] = ()
     curves: Curves | None = None
+
+    def __post_init__(self) -> None:
+        if self.affinity and sorted(self.affinity.gpus) != list(range(self.node.gpus)):
+            raise ValueError("affinity: gpus: each of the node's GPUs once, numbered from 0")

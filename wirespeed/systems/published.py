@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from wirespeed import systems
 from wirespeed.errors import WirespeedError
 
 DIRECTIONS = {"one way": 1, "out of a group": 1, "out of a group and into it": 2}
 """What a figure's definition begins with -> how many directions it adds up."""
-COLUMNS = ("system", "pattern", "path", "group", "ranks", "bytes", "GB/s", "definition", "source")
+COLUMNS: dict[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("system", "pattern", "path"), str),
+    "group": lambda word: int(word or 0),
+    **dict.fromkeys(("ranks", "bytes"), int),
+    "GB/s": float,
+    **dict.fromkeys(("definition", "source"), str),
+}
+"""How each column of the file is read, in the order of Figure's members."""
 
 
 @dataclass(frozen=True)
@@ -43,24 +52,14 @@ def load_published(folder: Path | None = None) -> list[Figure]:
         return []
     with file.open(encoding="utf-8", newline="") as lines:
         reader = csv.DictReader(lines)
-        if tuple(reader.fieldnames or ()) != COLUMNS:
+        if list(reader.fieldnames or ()) != list(COLUMNS):
             raise WirespeedError(f"{file.name}: the columns are {','.join(COLUMNS)}")
         return [_figure(row, f"{file.name}, line {number}") for number, row in enumerate(reader, 2)]
 
 
 def _figure(row: dict[str, str], where: str) -> Figure:
     try:
-        figure = Figure(
-            system=row["system"],
-            pattern=row["pattern"],
-            path=row["path"],
-            group=int(row["group"] or 0),
-            ranks=int(row["ranks"]),
-            bytes=int(row["bytes"]),
-            published=float(row["GB/s"]),
-            definition=row["definition"],
-            source=row["source"],
-        )
+        figure = Figure(*(read(row[name]) for name, read in COLUMNS.items()))
     except (TypeError, ValueError) as error:
         raise WirespeedError(f"{where}: {error}") from None
     if figure.definition.split(":")[0] not in DIRECTIONS:

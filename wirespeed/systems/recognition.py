@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from wirespeed.systems import all_systems
 from wirespeed.systems.model import Sign, System
 
 
@@ -19,29 +20,16 @@ class Here:
 
     environment: Mapping[str, str]
     hostname: str
-    devices: tuple[str, ...]
-    """Names of its GPUs, one for each."""
-    product: str
+    devices: Sequence[str]
+    """Names that the driver gives its GPUs, one for each."""
+    product: str = ""
+    """Its DMI product name."""
 
 
-def recognise(
-    environment: Mapping[str, str],
-    hostname: str,
-    devices: Sequence[str],
-    product: str = "",
-    systems: Mapping[str, System] | None = None,
-) -> str | None:
-    """The key of the one system that shows a sign of its own; None when there is none, or more than one.
-
-    devices: names that the driver gives the GPUs, one for each. product: the DMI product name.
-    """
-    if systems is None:
-        from wirespeed.systems import all_systems
-
-        systems = all_systems()
+def recognise(here: Here, systems: Mapping[str, System]) -> str | None:
+    """The key of the one system that shows a sign of its own; None when there is none, or more than one."""
     shown = {
-        key: [sign for sign in system.signs if _shows(sign, system, environment, hostname, devices, product)]
-        for key, system in systems.items()
+        key: [sign for sign in system.signs if _shows(sign, system, here)] for key, system in systems.items()
     }
     # A site's name for its machine says more than what kind of box it is.
     named = [key for key, signs in shown.items() if any(not sign.product for sign in signs)]
@@ -49,23 +37,15 @@ def recognise(
     return found[0] if len(found) == 1 else None
 
 
-def _shows(
-    sign: Sign,
-    system: System,
-    environment: Mapping[str, str],
-    hostname: str,
-    devices: Sequence[str],
-    product: str,
-) -> bool:
+def _shows(sign: Sign, system: System, here: Here) -> bool:
     if sign.variable:
-        return re.fullmatch(sign.value, environment.get(sign.variable, "")) is not None
+        return re.fullmatch(sign.value, here.environment.get(sign.variable, "")) is not None
     if sign.host:
-        return re.fullmatch(sign.host, hostname) is not None
-    known = system.node.driver_names
+        return re.fullmatch(sign.host, here.hostname) is not None
     return (
-        re.fullmatch(sign.product, product.strip()) is not None
-        and len(devices) == system.node.gpus
-        and all(name in known for name in devices)
+        re.fullmatch(sign.product, here.product.strip()) is not None
+        and len(here.devices) == system.node.gpus
+        and set(here.devices) <= set(system.node.driver_names)
     )
 
 
@@ -77,16 +57,13 @@ def look(root: Path = Path("/")) -> Here:
 
 def recognised_here() -> str | None:
     """The key of the machine that this one is, if it is a known one."""
-    here = look()
-    return recognise(here.environment, here.hostname, here.devices, here.product)
+    return recognise(look(), all_systems())
 
 
 def _nvidia_gpus(root: Path) -> tuple[str, ...]:
-    names = []
-    for file in sorted((root / "proc/driver/nvidia/gpus").glob("*/information")):
-        if match := re.search(r"^Model:\s*(.+?)\s*$", _text(file), re.MULTILINE):
-            names.append(match[1])
-    return tuple(names)
+    files = sorted((root / "proc/driver/nvidia/gpus").glob("*/information"))
+    found = (re.search(r"^Model:\s*(.+?)\s*$", _text(file), re.MULTILINE) for file in files)
+    return tuple(match[1] for match in found if match)
 
 
 def _text(file: Path) -> str:

@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import flag, option, plan_of, where
+from wirespeed.cli.common.streams import note, write_new
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
 
@@ -43,15 +43,13 @@ if TYPE_CHECKING:
 def command(
     file: str | None,
     require: str | None,
-    measure: bool,
-    out: str | None,
-    strict: bool,
-    everything: bool,
     learn: str | None,
     output: str | None,
+    measure: bool,
     **given: Any,
 ) -> ExitCode:
     """Checks, or learns."""
+    how = {name: given.pop(name) for name in ("strict", "everything")}
     if learn is not None:
         if require is not None or measure or file is not None:
             raise WirespeedError(
@@ -74,18 +72,17 @@ def command(
     if file is not None:
         code, runs = ExitCode.OK, read_side(file)
     else:
-        code, runs = _measure(plan_of({**given, "out": out}), requirements)
+        code, runs = _measure(plan_of(given), requirements)
     findings = check(requirements, runs)
-    print_findings(make_console(), require, findings, strict=strict, everything=everything)
+    print_findings(make_console(), require, findings, **how)
     if code == ExitCode.INTERRUPTED:
         return code
-    return ExitCode.WORSE if any(one.bad(strict=strict) for one in findings) else ExitCode.OK
+    return ExitCode.WORSE if any(one.bad(strict=how["strict"]) for one in findings) else ExitCode.OK
 
 
 def _measure(base: Plan, requirements: Sequence[Requirement]) -> tuple[ExitCode, list[Run]]:
     """What the requirements need, and nothing else, in one result file."""
     from wirespeed.cli.common.measuring import measure_plan
-    from wirespeed.cli.common.streams import note
     from wirespeed.launch import launched_rank
 
     if launched_rank():
@@ -130,17 +127,9 @@ def _learn(name: str, output: str | None) -> ExitCode:
     """Writes bounds that the results keep."""
     from wirespeed.cli.common.reading import files_of, read_side
     from wirespeed.report.check.learn import learn
-    from wirespeed.results.reading import cannot, why
 
     text = learn(read_side(name), files_of(name))
     if "\n[[require]]\n" not in text:
         raise WirespeedError(f"{name}: no entry has enough samples to derive a bound")
-    if output is None:
-        click.echo(text, nl=False)
-        return ExitCode.OK
-    try:
-        with Path(output).open("x", encoding="utf-8") as file:
-            file.write(text)
-    except (OSError, ValueError) as error:
-        raise cannot(f"cannot write {output}: {why(error)}") from None
+    write_new(text, output)
     return ExitCode.OK

@@ -17,13 +17,13 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from wirespeed.cli.common import words as types
 from wirespeed.cli.common.options import flag, option
+from wirespeed.cli.common.streams import write_new
 from wirespeed.errors import ExitCode, WirespeedError
 
 if TYPE_CHECKING:
@@ -113,16 +113,7 @@ def command(context: click.Context, /, output: str | None, listed: bool, **given
 
         code: ExitCode = context.invoke(systems.command)
         return code
-    text = script(Wanted(**given))
-    if output is None:
-        click.echo(text, nl=False)
-        return ExitCode.OK
-    if Path(output).exists():
-        raise WirespeedError(f"-o {output}: it exists, and is not overwritten")
-    try:
-        Path(output).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise WirespeedError(f"-o {output}: {error.strerror}", ExitCode.CANNOT_WRITE) from None
+    write_new(script(Wanted(**given)), output)
     return ExitCode.OK
 
 

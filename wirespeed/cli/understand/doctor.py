@@ -29,17 +29,7 @@ from wirespeed.errors import ExitCode, WirespeedError
 @option("--out", words.FILE, "Append facts and findings to a result file, as one record.")
 @flag("--strict", "Exit with code 1 if there is a finding.")
 @where
-def command(
-    file: str | None,
-    try_: bool,
-    look_only: bool,
-    after_hang: str | None,
-    fix: bool,
-    as_json: bool,
-    out: str | None,
-    strict: bool,
-    **given: Any,
-) -> ExitCode:
+def command(file: str | None, after_hang: str | None, fix: bool, as_json: bool, **given: Any) -> ExitCode:
     """Examines and prints."""
     from wirespeed.cli.common.reading import read_runs
     from wirespeed.doctor.examine import Request, examine
@@ -52,7 +42,7 @@ def command(
         raise WirespeedError("doctor starts ranks itself: run it by itself, without a launcher")
     if fix and as_json:
         raise WirespeedError("--fix and --json are two outputs: choose one")
-    if try_ and look_only:
+    if given["try_"] and given["look_only"]:
         raise WirespeedError("--try starts ranks and --look-only starts none: choose one")
     request = Request(
         device=given["device"],
@@ -61,8 +51,8 @@ def command(
         runs=tuple(read_runs(file)) if file else (),
         file=file or "",
         tried=tried_before(file) if file else {},
-        try_remedies=try_,
-        start_ranks=not look_only,
+        try_remedies=given["try_"],
+        start_ranks=not given["look_only"],
         hung=tuple(read_runs(after_hang)) if after_hang else (),
     )
     result = examine(request, lambda text: note(f"wirespeed: {text}"))
@@ -72,6 +62,6 @@ def command(
         click.echo("".join(f"{line}\n" for line in shell_lines(result.findings)), nl=False)
     else:
         print_result(make_console(), result)
-    if out:
-        result.append_to(out)
-    return ExitCode.FAILED_ENTRY if strict and result.findings else ExitCode.OK
+    if given["out"]:
+        result.append_to(given["out"])
+    return ExitCode.FAILED_ENTRY if given["strict"] and result.findings else ExitCode.OK

@@ -37,10 +37,7 @@ def command(style: str, **given: Any) -> ExitCode:
     listed = [
         {
             "path": row.path.name,
-            "summary": row.path.summary,
-            "transport": row.path.transport,
-            "memory": row.path.memory,
-            "default": row.path.default,
+            **{name: getattr(row.path, name) for name in ("summary", "transport", "memory", "default")},
             "without": row.path.without or None,
             "available": row.lacks is None,
             "lacks": row.lacks,

@@ -74,11 +74,13 @@ def _as_json(
     systems: Mapping[str, System], group: int | None, rows: Mapping[str, Sequence[Reached]]
 ) -> dict[str, Any]:
     """Everything, rates in bytes per second."""
+    from msgspec import to_builtins
+
     from wirespeed.report.systems.all_systems import limits_of
 
     listed = {}
     for key, system in systems.items():
         limits = {head: limit and asdict(limit) for head, limit in limits_of(system, group).items()}
-        listed[key] = {**asdict(system), "limits": limits}
+        listed[key] = {**to_builtins(system), "limits": limits}
     shares = {name: [{**asdict(row), "share": row.share} for row in found] for name, found in rows.items()}
     return {"systems": listed, **shares}

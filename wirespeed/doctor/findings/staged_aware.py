@@ -56,11 +56,12 @@ def _rated(run: Run) -> tuple[str, ...] | None:
     if links is None or host is None:
         return None
     best = max(entries, key=lambda entry: entry.rate)
-    if best.rate > host.value:
+    if best.rate > host.rate:
         return ()
     return (
         f"aware reaches {format_rate(best.rate)} GB/s at {format_size(best.bytes)}",
-        f"through the host up to {format_rate(host.value)} GB/s ({host.text}); GPU to GPU {links.text}",
+        f"through the host up to {format_rate(host.rate)} GB/s ({host.equation}); "
+        f"GPU to GPU {links.equation}",
     )
 
 

@@ -8,7 +8,8 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.limits.ceilings import Ceiling, impossible
+from wirespeed.limits import Ceiling
+from wirespeed.limits.ceilings import impossible
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.parts import Copied
 from wirespeed.results.runs import Entry, Evidence, Run

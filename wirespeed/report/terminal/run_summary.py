@@ -12,7 +12,8 @@ from typing import IO
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.limits.ceilings import Ceiling, impossible
+from wirespeed.limits import Ceiling
+from wirespeed.limits.ceilings import impossible
 from wirespeed.report.facts.failures import print_failures
 from wirespeed.report.facts.machine import placement, title
 from wirespeed.report.facts.transport_choices import choices
