@@ -10,7 +10,7 @@ from wirespeed.limits.ceilings import impossible
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.machine import mpi_title
-from wirespeed.report.facts.markers import marked
+from wirespeed.report.facts.markers import mark
 from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.page.best import Span, spans
@@ -196,7 +196,7 @@ def _failed(run: Run) -> Iterator[Verdict]:
 
 
 def _unsure(run: Run) -> Iterator[Verdict]:
-    wide = [entry for entry in run.entries.values() if marked(entry)]
+    wide = [entry for entry in run.entries.values() if mark(entry)]
     if wide and (wanted := run.wanted_precision):
         count = f"{len(wide)} of {len(run.entries)} figures"
         yield Verdict(
