@@ -120,7 +120,7 @@ class TestRealFiles:
     def test_verdict(self) -> None:
         text = said(str(RESULTS / "h200-x2-paths.jsonl"))
         assert re.search(r"good: Open MPI 5.0.11 takes device pointers: 39\d GB/s at 1 GiB, 88 %", text)
-        assert "the bytes went straight" in text
+        assert "the copies are direct" in text
         assert re.search(r"Fastest for GPU data: gpu for 8 B to 16 MiB .*ipc-write for 64 MiB to 1 GiB", text)
         assert "aware without GPUDirect (aware-nogdr) takes up to 9.72 times" in text
         assert "note: rma: not available" in text
@@ -209,9 +209,9 @@ class TestMadeFiles:
     def test_ranks_that_copied_alike_are_told_together(self) -> None:
         copied = {"host_to_device": {"count": 5, "bytes": 5 << 20}}
         alike = [convert({"rank": rank, **copied}, Copies) for rank in range(12)]
-        assert copies(alike) == "each of 12 ranks: 5 host to device (5 MiB)"
+        assert copies(alike) == "each of 12 ranks: 5 from the host (5 MiB)"
         assert copies([*alike, Copies(rank=12)]) == (
-            "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more: 5 host to device (5 MiB); rank 12: no copies"
+            "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more: 5 from the host (5 MiB); rank 12: no copies"
         )
 
     def test_spans_change_as_rarely_as_the_intervals_allow(self, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a report says of wires: verdicts size by size, denied declarations in red, copies per iteration, figures that cannot be."""
+"""What a report says of wires: verdicts, denied declarations, copies per iteration, impossible figures."""
 
 from __future__ import annotations
 

@@ -38,17 +38,6 @@ _SETTINGS: Any = {
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is to be in the figure."""
-
-    paths: tuple[str, ...] = ()
-    """Names; none: all that were measured."""
-    kind: str = "both"
-    against: str | None = None
-    """A system whose published curves are drawn with ours."""
-
-
-@dataclass(frozen=True)
 class _Curve:
     label: str
     path: str
@@ -56,22 +45,26 @@ class _Curve:
     entries: Sequence[Entry]
 
 
-def plot(sources: Sequence[Source], out: str, wanted: Wanted) -> None:
-    """Writes the figure. Raises WirespeedError without matplotlib, or when nothing wanted is there."""
+def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, against: str | None) -> None:
+    """Writes the figure. Raises WirespeedError without matplotlib, or when nothing wanted is there.
+
+    `paths`: names; none: all that were measured. `kind`: time, bandwidth or both. `against`: a system whose
+    published curves are drawn with ours.
+    """
     if find_spec("matplotlib") is None:
         raise WirespeedError(
             "wirespeed plot draws with matplotlib, which is not installed: pip install 'wirespeed[plot]'",
             ExitCode.UNAVAILABLE,
         )
-    curves = _curves(sources, wanted)
-    others = [load_system(wanted.against)] if wanted.against else []
+    curves = _curves(sources, paths)
+    others = [load_system(against)] if against else []
     import matplotlib
 
     matplotlib.use("agg")
     from matplotlib import pyplot
 
     looks = styles([curve.path for curve in curves])
-    kinds = ("time", "bandwidth") if wanted.kind == "both" else (wanted.kind,)
+    kinds = ("time", "bandwidth") if kind == "both" else (kind,)
     with matplotlib.rc_context(_SETTINGS):
         figure, panels = pyplot.subplots(
             1, len(kinds), figsize=(INCHES[0] * len(kinds), INCHES[1]), layout="constrained", squeeze=False
@@ -92,14 +85,14 @@ def plot(sources: Sequence[Source], out: str, wanted: Wanted) -> None:
             pyplot.close(figure)
 
 
-def _curves(sources: Sequence[Source], wanted: Wanted) -> list[_Curve]:
+def _curves(sources: Sequence[Source], wanted: Sequence[str]) -> list[_Curve]:
     """Those of the first run's pattern: times of different patterns do not belong in one figure."""
     sets = [one for one in measured(sources) if one.run.entries]
     if not sets:
         raise WirespeedError("there is no figure in these files to plot", ExitCode.CANNOT_WRITE)
     chosen = [one for one in sets if one.pattern == sets[0].pattern]
     there = dict.fromkeys(path for one in chosen for path in one.run.paths)
-    missing = [path for path in wanted.paths if path not in there]
+    missing = [path for path in wanted if path not in there]
     if missing:
         raise WirespeedError(
             f"--paths {missing[0]}: {sets[0].pattern} has no such path in these files; there are: "
@@ -114,7 +107,7 @@ def _curves(sources: Sequence[Source], wanted: Wanted) -> list[_Curve]:
         )
         for one in chosen
         for path in one.run.paths
-        if path in (wanted.paths or there)
+        if path in (wanted or there)
     ]
 
 

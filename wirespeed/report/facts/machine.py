@@ -14,14 +14,14 @@ from wirespeed.results.runs import Run
 def title(run: Run) -> str:
     """'pingpong on n1, Open MPI 5.0.11, 2026-01-01 12:00'."""
     pattern, host = run.head.plan.pattern or "run", run.head.environment.host
-    parts = [f"{pattern} on {host}" if host else pattern]
-    parts += dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi)
-    parts += run.given_options
-    if run.background:
-        parts.append(f"while running {run.background}")
-    if when := _when(run.head.started):
-        parts.append(when)
-    return ", ".join(parts)
+    parts = [
+        f"{pattern} on {host}" if host else pattern,
+        *dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi),
+        *run.given_options,
+        f"while running {run.background}" if run.background else "",
+        _when(run.head.started),
+    ]
+    return ", ".join(filter(None, parts))
 
 
 def placement(run: Run) -> list[str]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from wirespeed.report.facts.wire_verdicts import of_path
+from wirespeed.report.facts.wire_verdicts import COPIES, of_path
 from wirespeed.report.grouping import grouped
 from wirespeed.report.page.sources import Measured
 from wirespeed.results.coerce import count, number, text
@@ -14,12 +14,6 @@ from wirespeed.results.parts import Copied, Copies, CountedWire, Rank, Wire
 from wirespeed.results.runs import Evidence, Run
 from wirespeed.units import format_size
 
-COPIES = (
-    ("host_to_device", "host to device"),
-    ("device_to_host", "device to host"),
-    ("on_device", "on the device"),
-    ("peer", "to another device"),
-)
 MOST_RANKS = 64
 """More are not drawn."""
 MOST_NAMED = 8
@@ -43,13 +37,13 @@ def rows(run: Run) -> list[tuple[str, ...]]:
 
 
 def copies(ranks: Sequence[Copies]) -> str:
-    """'each of 2 ranks: 50 host to device (50 MiB)': what the ranks' drivers saw, alike ranks together."""
+    """'each of 2 ranks: 50 from the host (50 MiB)': what the ranks' drivers saw, alike ranks together."""
     alike = grouped((_told(rank), rank.rank) for rank in ranks)
     return "; ".join(f"{_who(who, alone=len(alike) == 1)}: {words}" for words, who in alike.items())
 
 
 def _told(rank: Copies) -> str:
-    kinds: list[tuple[str, Copied]] = [(name, getattr(rank, key)) for key, name in COPIES]
+    kinds: list[tuple[str, Copied]] = [(name, getattr(rank, key)) for key, name in COPIES.items()]
     told = [f"{kind.count} {name} ({format_size(kind.bytes)})" for name, kind in kinds if kind.count]
     return ", ".join(told) or "no copies"
 

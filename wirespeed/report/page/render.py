@@ -15,14 +15,14 @@ from wirespeed.report.grouping import grouped
 from wirespeed.report.page import best, evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.bars import bars
-from wirespeed.report.page.curves import charts, limits, prices
+from wirespeed.report.page.curves import charts, prices
 from wirespeed.report.page.findings import findings
 from wirespeed.report.page.matrix import matrices
 from wirespeed.report.page.sources import Measured, Source, host_of, measured
 from wirespeed.report.page.styles import DARK, LIGHT, styles
 from wirespeed.report.page.verdict import verdicts
 from wirespeed.results.coerce import text
-from wirespeed.units import format_rate, format_seconds, format_size
+from wirespeed.units import format_rate, format_seconds
 
 SCRIPTS = ("base", "scales", "lines", "legend", "curves", "prices", "matrix", "wires", "tables", "start")
 """In this order they are one script."""
@@ -44,12 +44,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {
-        "size": format_size,
-        "seconds": format_seconds,
-        "rate": format_rate,
-        "percent": lambda share: f"{100 * share:.3g}",
-    }
+    environment.filters |= {"seconds": format_seconds, "rate": format_rate}
     script = _script()
     page = environment.get_template("page.html.j2").render(
         title=_title(sets),
@@ -69,7 +64,6 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         evidence=[(one, rows) for one in sets if (rows := evidence.rows(one.run))],
         findings=findings(sources),
         failed=[(one, lines) for one in sets if (lines := failure_lines(one.run, lacking=True))],
-        limits=limits(one.run for one in sets),
         abouts=[*map(about, sets)],
         warnings=[*lost, *(f"{source.file}: {line}" for source in sources for line in source.warnings)],
     )

@@ -35,11 +35,8 @@ class Measured:
     file: str
     run: Run
     label: str
-
-    @property
-    def pattern(self) -> str:
-        """The pattern's name, as the run's plan or its entries have it."""
-        return pattern_of(self.run)
+    pattern: str
+    """Its name, as the run's plan or its entries have it."""
 
     @property
     def letter(self) -> str:
@@ -93,10 +90,12 @@ def measured(sources: Sequence[Source]) -> list[Measured]:
     """All runs with at least a figure or a failure, most figures first, labelled by what tells them apart."""
     pairs = [(source.file, run) for source in sources for run in source.runs if run.entries or run.failures]
     pairs.sort(key=lambda pair: -len(pair[1].entries))
-    labels: dict[int, str] = {}
-    for places in grouped((pattern_of(run), place) for place, (_, run) in enumerate(pairs)).values():
-        labels |= zip(places, _labels([_facts(*pairs[place]) for place in places]), strict=True)
-    return [Measured(number, file, run, labels[number]) for number, (file, run) in enumerate(pairs)]
+    found = [
+        Measured(place, *pairs[place], label, pattern)
+        for pattern, places in grouped((_pattern(run), place) for place, (_, run) in enumerate(pairs)).items()
+        for place, label in zip(places, _labels([_facts(*pairs[place]) for place in places]), strict=True)
+    ]
+    return sorted(found, key=lambda one: one.number)
 
 
 def _facts(file: str, run: Run) -> list[str]:
@@ -132,7 +131,6 @@ def host_of(run: Run) -> str:
     return text(run.head.environment.host or "unknown host")
 
 
-def pattern_of(run: Run) -> str:
-    """The pattern, from the plan, else from the entries."""
-    name = run.head.plan.pattern
-    return text(name or next((entry.pattern for entry in run.entries.values()), "") or "run")
+def _pattern(run: Run) -> str:
+    names = (run.head.plan.pattern, *(entry.pattern for entry in run.entries.values()), "run")
+    return text(next(filter(None, names)))

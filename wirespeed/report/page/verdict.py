@@ -27,8 +27,8 @@ Sentence = tuple[str, str]
 """A level, and words without the full stop."""
 AWARE = "aware"
 STAGED = "staged"
-STRAIGHT = ("direct", "network", "loopback", "inside", "pcie")
-"""Verdicts that an MPI given device pointers need not be ashamed of."""
+DIRECT = ("direct", "network", "loopback", "inside", "pcie")
+"""Verdicts that agree with an MPI that takes device pointers."""
 
 
 class Verdict(NamedTuple):
@@ -82,7 +82,7 @@ def _doubtful(run: Run) -> Iterator[Sentence]:
 
 
 def _aware(run: Run) -> Iterator[Sentence]:
-    """Is the MPI really GPU-aware, or does it stage without telling?"""
+    """Whether the MPI copies directly between GPUs, or stages unnoticed."""
     last = next((entry for entry in reversed(run.of_path(AWARE)) if entry.amount), None)
     if last is None:
         return
@@ -96,17 +96,13 @@ def _aware(run: Run) -> Iterator[Sentence]:
         level = NOTE
     elif seen is not None and seen.verdict != "unknown":
         sentence += f"; {seen.text}"
-        level = GOOD if seen.verdict in STRAIGHT else WARNING
+        level = GOOD if seen.verdict in DIRECT else WARNING
     elif through and last.rate > through.rate:
-        sentence += (
-            f". No way through host memory carries more than {format_rate(through.rate)} GB/s: "
-            "the bytes went straight"
-        )
+        most = f"{format_rate(through.rate)} GB/s"
+        sentence += f". Staging through host memory gives at most {most}: the copies are direct"
     elif through:
-        sentence += (
-            f". A way through host memory could carry as much ({format_rate(through.rate)} GB/s): it may be "
-            "staging without telling"
-        )
+        most = f"{format_rate(through.rate)} GB/s"
+        sentence += f". Staging through host memory could give as much ({most}): this MPI may stage unnoticed"
         level = WARNING
     yield level, sentence
     if staged := run.entries.get((STAGED, last.bytes)):
@@ -154,12 +150,9 @@ def _pairs(run: Run) -> Iterator[Sentence]:
     """The slowest pairs at each path's largest size; how far they are from the others is noise below NEAR."""
     for entry in (run.of_path(path)[-1] for path in run.paths):
         if len(entry.members) > 1:
-            far = behind(entry)
-            words = (
-                describe(entry)
-                if far >= NEAR
-                else f"all {len(entry.members)} pairs within {figures.percent(NEAR)} of the median"
-            )
+            far, words = behind(entry), describe(entry)
+            if far < NEAR:
+                words = f"all {len(entry.members)} pairs within {figures.percent(NEAR)} of the median"
             yield WARNING if far >= FAR else GOOD, f"{entry.path}, {format_size(entry.bytes)}: {words}"
 
 
