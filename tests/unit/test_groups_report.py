@@ -85,10 +85,10 @@ def test_a_limit_that_nobody_knows_is_not_guessed() -> None:
         assert ceiling(Used("pingpong", {**step, **other})) is None
 
 
-def test_ranks_that_do_not_stand_host_by_host_are_reported() -> None:
+def test_ranks_that_are_not_placed_host_by_host_are_reported() -> None:
     """Protects from a group taken for a host: round-robin placement is said in capitals, blocks are not."""
     record = of_teams({"group 0": 1e-3, "group 1": 1e-3}, "groups")
-    assert "NOT stand host by host" in " ".join(
+    assert "NOT placed host by host" in " ".join(
         shown(run_of("groups", record, ranks=h200s(4, ("n1", "n2"))), 120).split()
     )
     blocks = [{**rank, "host": f"n{number // 2}"} for number, rank in enumerate(h200s(4))]

@@ -329,7 +329,9 @@ class TestChoices:
                 for size, name in protocol.items()
             )
         )
-        assert choices(run) == [("gpu", "LL up to 64 KiB, stores up to 2 MiB, TMA from 4 MiB")]
+        assert choices(run) == [
+            ("gpu", "protocol LL for messages up to 64 KiB, stores up to 2 MiB, TMA from 4 MiB")
+        ]
 
     def test_sizes_in_bytes_and_what_never_changes(self) -> None:
         """Protects other transports' words: pieces of a pipeline, one method at every size."""
@@ -343,7 +345,8 @@ class TestChoices:
         assert choices(run) == [
             (
                 "staged",
-                "through ring; by engine at every size; chunk 1 KiB up to 1 KiB, 4 KiB from 4 KiB",
+                "through ring; copies started by the engine; chunk size 1 KiB for messages up to 1 KiB, "
+                "4 KiB from 4 KiB",
             )
         ]
 

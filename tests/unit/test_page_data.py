@@ -19,7 +19,7 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.report.page import best, read_sources, render
 from wirespeed.report.page.evidence import copies
 from wirespeed.report.page.sources import Measured, measured
-from wirespeed.report.page.styles import DARK, HUES, LIGHT, styles
+from wirespeed.report.page.styles import DARK, FAMILIES, LIGHT, styles
 from wirespeed.report.page.verdict import verdicts
 from wirespeed.results.parts import Copies
 
@@ -111,7 +111,7 @@ class TestRealFiles:
             assert part in page
         # Where another MPI took over, nothing is lacking.
         assert "What gave no figure" not in page
-        assert all(f"<h2>{part}" in page for part in ("Which wire", "Findings", "All pairs"))
+        assert all(f"<h2>{part}" in page for part in ("Which wires", "Findings", "All pairs"))
 
     def test_small(self, page: str) -> None:
         """A page goes by mail: no histograms, no samples, no library."""
@@ -120,7 +120,7 @@ class TestRealFiles:
     def test_verdict(self) -> None:
         text = said(str(RESULTS / "h200-x2-paths.jsonl"))
         assert re.search(r"good: Open MPI 5.0.11 takes device pointers: 39\d GB/s at 1 GiB, 88 %", text)
-        assert "the bytes went straight" in text
+        assert "the copies are direct" in text
         assert re.search(r"Fastest for GPU data: gpu for 8 B to 16 MiB .*ipc-write for 64 MiB to 1 GiB", text)
         assert "aware without GPUDirect (aware-nogdr) takes up to 9.72 times" in text
         assert "note: rma: not available" in text
@@ -155,7 +155,8 @@ class TestMadeFiles:
         data = data_of(page_of(*made.everything(tmp_path)))
         assert data["paths"]["aware"] == {"hue": alone.hue, "dash": alone.dashes}
         seen = [
-            (one.hue, one.dash) for one in styles(["aware", "aware-nogdr", "host", "staged", "nccl"]).values()
+            (one.hue, one.dashes)
+            for one in styles(["aware", "aware-nogdr", "host", "staged", "nccl"]).values()
         ]
         assert len(set(seen)) == len(seen)
 
@@ -208,9 +209,9 @@ class TestMadeFiles:
     def test_ranks_that_copied_alike_are_told_together(self) -> None:
         copied = {"host_to_device": {"count": 5, "bytes": 5 << 20}}
         alike = [convert({"rank": rank, **copied}, Copies) for rank in range(12)]
-        assert copies(alike) == "each of 12 ranks: 5 host to device (5 MiB)"
+        assert copies(alike) == "each of 12 ranks: 5 from the host (5 MiB)"
         assert copies([*alike, Copies(rank=12)]) == (
-            "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more: 5 host to device (5 MiB); rank 12: no copies"
+            "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 4 more: 5 from the host (5 MiB); rank 12: no copies"
         )
 
     def test_spans_change_as_rarely_as_the_intervals_allow(self, tmp_path: Path) -> None:
@@ -388,7 +389,7 @@ def test_colours_can_be_seen_and_told_apart(colours: tuple[str, ...], grounds: t
     css = (Path(__file__).parents[2] / "wirespeed/report/page/page.css.j2").read_text()
     assert all(ground in css for ground in grounds)
     assert min(contrast(colour, ground) for colour in colours for ground in grounds) >= 3
-    assert len(colours) == len(HUES)
+    assert len(colours) == len(FAMILIES)
     for eye in EYES:
         seen = [seen_as(colour, eye) for colour in colours]
         assert min(math.dist(*pair) for pair in combinations(seen, 2)) > 18, eye

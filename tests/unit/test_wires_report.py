@@ -1,4 +1,4 @@
-"""What a report says of wires: verdicts size by size, lies in red, copies a round, figures that cannot be."""
+"""What a report says of wires: verdicts, denied declarations, copies per iteration, impossible figures."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_copies_a_round() -> None:
         {"rank": 1, "device_to_host": {"count": 1, "bytes": 1}},
     ]
     said = words(entry("staged", 8, 1e-5), proof("staged", 8, "staged", "staged", copies=copies))
-    assert "copies a round and rank: staged 4 to the host, 4 from the host" in said
+    assert "copies per iteration and rank: staged 4 to the host, 4 from the host" in said
     orders = [{"rank": 0, "host_to_device": {"count": 10, "bytes": 3120}}]
     said = words(entry("gpu", 1 << 20, 1e-5), proof("gpu", 1 << 20, "direct", "direct", copies=orders))
     assert "gpu 1 of 312 B from the host" in said

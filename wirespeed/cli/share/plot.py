@@ -30,11 +30,11 @@ def command(
 ) -> ExitCode:
     """Reads, and draws a file."""
     from wirespeed.cli.common.reading import read_pages
-    from wirespeed.report.export.matplotlib_figure import Wanted, plot
+    from wirespeed.report.export.matplotlib_figure import plot
 
     if not out.endswith(FORMATS):
         raise WirespeedError(f"--out {out}: the name of a figure ends in {', '.join(FORMATS)}")
     sources, _ = read_pages(files)
-    plot(sources, out, Wanted(paths or (), kind, against))
+    plot(sources, out, paths or (), kind, against)
     print(out)
     return ExitCode.OK

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from wirespeed.limits.ceilings import impossible
 from wirespeed.patterns import find_pattern
-from wirespeed.report.check.requirements import Bound, Requirement
+from wirespeed.report.check.requirements import Requirement
 from wirespeed.report.export.labels import conditions, pattern
 from wirespeed.report.facts import figures
 from wirespeed.results.runs import Entry, Run
@@ -72,47 +72,32 @@ def _why(one: Requirement, runs: Sequence[Run]) -> str:
 
 def _judge(one: Requirement, run: Run, entry: Entry) -> Finding:
     bound, where = one.bound, conditions(run)
-    seconds = _seconds(bound, run, entry)
     suffix = f" ({where})" if where else ""
-    if seconds is None:
-        why = "the limit of this path is not known here, so no share of it can be checked"
-        return Finding(one, UNKNOWN, f"{why}{suffix}")
-    limit = run.ceiling(entry.path)
-    if bound.kind == "share" and limit and impossible(entry.rate / limit.rate):
-        return Finding(one, UNKNOWN, f"{_figure(bound, run, entry)}: more than all of it cannot be{suffix}")
+    figure = interval(entry, in_time=bound.kind == "time")
+    whole = 1.0
+    if bound.kind == "share":
+        limit = run.ceiling(entry.path)
+        if limit is None:
+            why = "the limit of this path is not known here, so no share of it can be checked"
+            return Finding(one, UNKNOWN, f"{why}{suffix}")
+        whole = limit.rate
+        figure += f", {figures.percent(entry.rate / whole)} of {format_rate(whole)} GB/s"
+        if impossible(entry.rate / whole):
+            return Finding(one, UNKNOWN, f"{figure}: more than all of it cannot be{suffix}")
+    seconds = bound.value if bound.kind == "time" else entry.amount / (bound.value * whole)
     # At least a rate is at most a time.
-    longest = bound.least == (bound.kind != "time")
-    if longest:
+    if bound.least == (bound.kind != "time"):
         beyond, surely = entry.seconds > seconds, entry.low > seconds
     else:
         beyond, surely = entry.seconds < seconds, entry.high < seconds
     what = FAILED if surely else DOUBTFUL if beyond else KEPT
-    return Finding(one, what, f"{_figure(bound, run, entry)}, {bound.text} wanted{suffix}")
+    return Finding(one, what, f"{figure}, {bound.text} wanted{suffix}")
 
 
-def _seconds(bound: Bound, run: Run, entry: Entry) -> float | None:
-    """The bound as a time; None where it is a share of a limit that is not known."""
-    if bound.kind == "time":
-        return bound.value
-    if bound.kind == "rate":
-        return entry.amount / bound.value
-    limit = run.ceiling(entry.path)
-    return entry.amount / (bound.value * limit.rate) if limit else None
-
-
-def time_interval(median: float, low: float, high: float) -> str:
-    """'14.3 us (14.2 to 14.5)': the median and its interval."""
-    one, *ends = map(figures.microseconds, (median, low, high))
-    return f"{one} us ({' to '.join(ends)})"
-
-
-def _figure(bound: Bound, run: Run, entry: Entry) -> str:
-    """'351 GB/s (348 to 353)', in the bound's unit."""
-    if bound.kind == "time":
-        return time_interval(entry.seconds, entry.low, entry.high)
-    slow, fast = entry.amount / entry.high, entry.amount / entry.low
-    text = f"{format_rate(entry.rate)} GB/s ({format_rate(slow)} to {format_rate(fast)})"
-    limit = run.ceiling(entry.path) if bound.kind == "share" else None
-    if limit is None:
-        return text
-    return f"{text}, {figures.percent(entry.rate / limit.rate)} of {format_rate(limit.rate)} GB/s"
+def interval(entry: Entry, *, in_time: bool) -> str:
+    """'14.3 us (14.2 to 14.5)' or '351 GB/s (348 to 353)': the median and its interval."""
+    if in_time:
+        one, *ends = map(figures.microseconds, (entry.seconds, entry.low, entry.high))
+    else:
+        one, *ends = (format_rate(entry.amount / time) for time in (entry.seconds, entry.high, entry.low))
+    return f"{one} {'us' if in_time else 'GB/s'} ({' to '.join(ends)})"

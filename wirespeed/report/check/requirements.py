@@ -5,21 +5,25 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.errors import WirespeedError
+from wirespeed.patterns import Pattern, find_pattern
+from wirespeed.results.reading import cannot, why
 from wirespeed.toml import parse
 from wirespeed.units import parse_sizes
 
 KEYS = ("pattern", "path", "ranks", "options", "sizes")
 EXAMPLE = "'at least 380 GB/s', 'at most 12 us' or 'at least 80 % of limit'"
-_BOUND = re.compile(r"at (least|most)\s+([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(\S+?)(?:\s+of(?:\s+the)?\s+limit)?")
+_NUMBER = r"(?=[.]?[0-9])[0-9]*[.]?[0-9]*(?:[eE][+-]?[0-9]+)?"
+_BOUND = re.compile(rf"at (least|most)\s+({_NUMBER})\s*(\S+?)(\s+of(?:\s+the)?\s+limit)?")
 _NAMED = re.compile(r"""\s*\[+\s*([\w.-]+)\s*\]+|\s*(?:"([^"]*)"|'([^']*)'|([\w-]+))\s*=""")
 RATES = {"B/s": 1.0, "kB/s": 1e3, "MB/s": 1e6, "GB/s": 1e9, "TB/s": 1e12, "MiB/s": 2.0**20, "GiB/s": 2.0**30}
 TIMES = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
-LIMIT = "%"
+UNITS = {"rate": RATES, "time": TIMES, "share": {"%": 0.01}}
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,7 @@ def read_requirements(name: str) -> list[Requirement]:
     try:
         text = Path(name).read_text("utf-8")
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise WirespeedError(f"cannot read {name}: {why}", ExitCode.CANNOT_WRITE) from None
+        raise cannot(f"cannot read {name}: {why(error)}") from None
     try:
         data = parse(text)
     except ValueError as error:
@@ -70,9 +73,14 @@ class _Reader:
     def __init__(self, name: str, text: str) -> None:
         self._name, self._lines = name, _lines(text)
 
-    def _bad(self, number: int, key: str, text: str) -> WirespeedError:
-        line = self._line(number, key)
-        return WirespeedError(f"{self._name}{f', line {line}' if line else ''}: {text}")
+    @contextmanager
+    def _at(self, number: int, key: str) -> Iterator[None]:
+        """Raises an error from inside with the line of this key."""
+        try:
+            yield
+        except WirespeedError as error:
+            line = self._line(number, key)
+            raise WirespeedError(f"{self._name}{f', line {line}' if line else ''}: {error}") from None
 
     def _line(self, number: int, key: str) -> int:
         """The key's line; of a size inside braces that of all sizes, else the entry's; 0: not known."""
@@ -80,107 +88,87 @@ class _Reader:
         return next((self._lines[place] for place in places if place in self._lines), 0)
 
     def requirements(self, data: dict[str, Any]) -> Iterator[Requirement]:
-        for key in data:
-            if key != "require":
-                raise self._bad(-1, key, f"there is no '{key}'; there is: [[require]]")
+        for key in (one for one in data if one != "require"):
+            with self._at(-1, key):
+                raise WirespeedError(f"there is no '{key}'; there is: [[require]]")
         entries = data.get("require", [])
-        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            raise self._bad(-1, "require", "write [[require]], with two brackets: there may be several")
+        with self._at(-1, "require"):
+            if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+                raise WirespeedError("write [[require]], with two brackets: there may be several")
         for number, entry in enumerate(entries):
             yield from self._of_entry(number, entry)
 
     def _of_entry(self, number: int, entry: dict[str, Any]) -> Iterator[Requirement]:
-        for key in entry:
-            if key not in KEYS:
-                raise self._bad(number, key, f"there is no '{key}'; there are: {', '.join(KEYS)}")
-        pattern = self._pattern(number, entry.get("pattern", "pingpong"))
-        path = self._path(number, entry.get("path"))
-        ranks, options = entry.get("ranks"), entry.get("options", {})
-        if ranks is not None and (not isinstance(ranks, int) or isinstance(ranks, bool) or ranks < 1):
-            raise self._bad(number, "ranks", f"ranks = {ranks!r}: write a whole number from 1 on")
-        if not isinstance(options, dict):
-            raise self._bad(number, "options", "options: write a table, as in {group = 4}")
-        self._options(number, pattern, options)
+        for key in (one for one in entry if one not in KEYS):
+            with self._at(number, key):
+                raise WirespeedError(f"there is no '{key}'; there are: {', '.join(KEYS)}")
+        with self._at(number, "pattern"):
+            pattern = find_pattern(str(entry.get("pattern", "pingpong")))
+        with self._at(number, "path"):
+            path = _path(entry.get("path"))
+        with self._at(number, "ranks"):
+            ranks = _ranks(entry.get("ranks"))
+        with self._at(number, "options"):
+            options = _options(pattern, entry.get("options", {}))
         sizes = entry.get("sizes")
-        if not isinstance(sizes, dict) or not sizes:
-            raise self._bad(number, "sizes", f"sizes: write a table of bounds, as in 1G = {EXAMPLE[:21]}")
+        with self._at(number, "sizes"):
+            if not isinstance(sizes, dict) or not sizes:
+                raise WirespeedError(f"sizes: write a table of bounds, as in 1G = {EXAMPLE[:21]}")
         for word, text in sizes.items():
-            line = self._line(number, word)
-            for bound in self._bounds(number, word, text):
-                for size in self._sizes(number, word):
+            with self._at(number, word):
+                bounds, line = _bounds(word, text), self._line(number, word)
+                for bound, size in itertools.product(bounds, parse_sizes(word)):
                     if size == 0 and bound.kind != "time":
-                        why = "0 bytes have no bandwidth: write a time, as in 'at most 2 us'"
-                        raise self._bad(number, word, why)
-                    yield Requirement(line, pattern, path, size, bound, ranks, options)
-
-    def _pattern(self, number: int, name: Any) -> str:
-        from wirespeed.patterns import all_patterns
-
-        if not isinstance(name, str) or name not in all_patterns():
-            known = ", ".join(sorted(all_patterns()))
-            raise self._bad(number, "pattern", f"there is no pattern called {name!r}; there are: {known}")
-        return str(name)
-
-    def _path(self, number: int, name: Any) -> str:
-        from wirespeed.job.path_selection import check, is_pattern
-
-        if not isinstance(name, str):
-            raise self._bad(number, "path", "path: write a path's name; 'wirespeed paths' lists them")
-        try:
-            check(name)
-        except WirespeedError as error:
-            raise self._bad(number, "path", str(error)) from None
-        if is_pattern(name):
-            raise self._bad(number, "path", f"path = '{name}': write the name of one path")
-        return name
-
-    def _options(self, number: int, pattern: str, options: dict[str, Any]) -> None:
-        from wirespeed.patterns import find_pattern
-
-        known = [one.key for one in find_pattern(pattern).options]
-        for key in options:
-            if key not in known:
-                have = f"there are: {', '.join(known)}" if known else "it has none"
-                raise self._bad(number, "options", f"{pattern} has no option '{key}'; {have}")
-
-    def _sizes(self, number: int, word: str) -> tuple[int, ...]:
-        try:
-            return parse_sizes(word)
-        except WirespeedError as error:
-            raise self._bad(number, word, str(error)) from None
-
-    def _bounds(self, number: int, word: str, text: Any) -> Iterator[Bound]:
-        if not isinstance(text, str):
-            raise self._bad(number, word, f"{word} = {text!r}: write {EXAMPLE}, with quotes")
-        found: list[Bound] = []
-        for part in text.split(","):
-            bound = parse_bound(part)
-            if bound is None:
-                units = ", ".join((*RATES, *TIMES, "% of limit"))
-                raise self._bad(number, word, f"'{part.strip()}': write {EXAMPLE}; units are: {units}")
-            found.append(bound)
-        for one, other in itertools.permutations(found, 2):
-            if one.least and not other.least and one.kind == other.kind and one.value > other.value:
-                raise self._bad(number, word, f"'{one.text}' and '{other.text}' cannot both hold")
-        yield from found
+                        raise WirespeedError("0 bytes have no bandwidth: write a time, as in 'at most 2 us'")
+                    yield Requirement(line, pattern.name, path, size, bound, ranks, options)
 
 
-def parse_bound(text: str) -> Bound | None:
-    """Of 'at least 380 GB/s'; None for what is none."""
-    match = _BOUND.fullmatch(text.strip())
-    if not match:
-        return None
-    try:
-        value = float(match[2])
-    except ValueError:
-        return None
-    share = match[3] == LIMIT
-    if not value > 0 or (not share and "limit" in text):
-        return None
-    for kind, units in (("rate", RATES), ("time", TIMES), ("share", {LIMIT: 0.01})):
-        if match[3] in units:
-            return Bound(match[1] == "least", value * units[match[3]], kind, text.strip())
-    return None
+def _path(name: Any) -> str:
+    from wirespeed.job.path_selection import check, is_pattern
+
+    if not isinstance(name, str):
+        raise WirespeedError("path: write a path's name; 'wirespeed paths' lists them")
+    check(name)
+    if is_pattern(name):
+        raise WirespeedError(f"path = '{name}': write the name of one path")
+    return name
+
+
+def _ranks(ranks: Any) -> int | None:
+    if ranks is not None and (not isinstance(ranks, int) or isinstance(ranks, bool) or ranks < 1):
+        raise WirespeedError(f"ranks = {ranks!r}: write a whole number from 1 on")
+    return ranks
+
+
+def _options(pattern: Pattern, options: Any) -> dict[str, Any]:
+    if not isinstance(options, dict):
+        raise WirespeedError("options: write a table, as in {group = 4}")
+    known = [one.key for one in pattern.options]
+    for key in options:
+        if key not in known:
+            have = f"there are: {', '.join(known)}" if known else "it has none"
+            raise WirespeedError(f"{pattern.name} has no option '{key}'; {have}")
+    return options
+
+
+def _bounds(word: str, text: Any) -> list[Bound]:
+    if not isinstance(text, str):
+        raise WirespeedError(f"{word} = {text!r}: write {EXAMPLE}, with quotes")
+    found = [parse_bound(part.strip()) for part in text.split(",")]
+    for one, other in itertools.permutations(found, 2):
+        if one.least and not other.least and one.kind == other.kind and one.value > other.value:
+            raise WirespeedError(f"'{one.text}' and '{other.text}' cannot both hold")
+    return found
+
+
+def parse_bound(text: str) -> Bound:
+    """Of 'at least 380 GB/s'. Raises WirespeedError."""
+    match = _BOUND.fullmatch(text)
+    if match and float(match[2]) > 0:
+        for kind, units in UNITS.items():
+            if match[3] in units and (kind == "share" or not match[4]):
+                return Bound(match[1] == "least", float(match[2]) * units[match[3]], kind, text)
+    raise WirespeedError(f"'{text}': write {EXAMPLE}; units are: {', '.join((*RATES, *TIMES, '% of limit'))}")
 
 
 def _lines(text: str) -> dict[tuple[int, str], int]:

@@ -10,8 +10,8 @@ from rich.text import Text
 from wirespeed.report.check.evaluate import DOUBTFUL, FAILED, KEPT, MISSING, UNKNOWN, Finding
 from wirespeed.units import format_size
 
-STYLE = {FAILED: "red", MISSING: "red", UNKNOWN: "red", DOUBTFUL: "yellow", KEPT: "dim"}
-WORD = {FAILED: "FAILED", MISSING: "MISSING", UNKNOWN: "UNKNOWN", DOUBTFUL: "doubtful", KEPT: "ok"}
+STYLE = {DOUBTFUL: "yellow", KEPT: "dim"}
+WORD = {FAILED: "FAILED", MISSING: "MISSING", UNKNOWN: "UNKNOWN", KEPT: "ok"}
 
 
 def print_findings(
@@ -20,10 +20,8 @@ def print_findings(
     """One line each, never folded, so that a log can be searched; then how many there were."""
     for finding in findings:
         if finding.what != KEPT or everything:
-            console.print(
-                Text(f"{WORD[finding.what]:<9}", style=STYLE[finding.what]) + Text(line(name, finding)),
-                soft_wrap=True,
-            )
+            word = (f"{WORD.get(finding.what, finding.what):<9}", STYLE.get(finding.what, "red"))
+            console.print(Text.assemble(word, _line(name, finding)), soft_wrap=True)
     bad = sum(finding.bad(strict=strict) for finding in findings)
     doubtful = sum(finding.what == DOUBTFUL for finding in findings)
     text = f"{bad} of {len(findings)} bounds do not hold" if bad else f"all {len(findings)} bounds hold"
@@ -32,7 +30,7 @@ def print_findings(
     console.print(Text(text, style="red" if bad else "green"))
 
 
-def line(name: str, finding: Finding) -> str:
+def _line(name: str, finding: Finding) -> str:
     """'site.toml:12: pingpong aware at 1 GiB: 351 GB/s (348 to 353), at least 380 GB/s wanted'."""
     one = finding.requirement
     return f"{name}:{one.line}: {one.pattern} {one.path} at {format_size(one.bytes)}: {finding.text}"

@@ -18,7 +18,7 @@ MEANS = {
     Cost.BREAKS: "something fails",
     Cost.HIGH: "twice the time or more",
     Cost.SOME: "up to twice the time",
-    Cost.SMALL: "little, or seldom",
+    Cost.SMALL: "little, or only in special cases",
 }
 VERDICTS = {
     "worse": "worse, not better: leave it as it is",

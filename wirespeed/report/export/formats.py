@@ -46,11 +46,8 @@ def _csv(runs: Sequence[Run]) -> str:
 
 
 def _text(text_of: Callable[[Sequence[Run]], str]) -> Writer:
-    def write(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
-        # Line by line: with PYTHONUNBUFFERED, Python drops the rest of a long text when a write falls short.
-        stream.writelines(text_of(runs).splitlines(keepends=True))
-
-    return write
+    # Line by line: with PYTHONUNBUFFERED, Python drops the rest of a long text when a write falls short.
+    return lambda runs, stream, _: stream.writelines(text_of(runs).splitlines(keepends=True))
 
 
 FORMATS: dict[str, Writer] = {

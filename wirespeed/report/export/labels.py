@@ -11,10 +11,7 @@ USUAL_RANKS = 2
 
 def figures(runs: Sequence[Run]) -> Iterator[tuple[Run, Entry]]:
     """Every figure, path by path, smallest size first."""
-    for run in runs:
-        for path in run.paths:
-            for entry in run.of_path(path):
-                yield run, entry
+    return ((run, entry) for run in runs for path in run.paths for entry in run.of_path(path))
 
 
 def failures(runs: Sequence[Run]) -> Iterator[tuple[Run, Failure]]:
@@ -23,12 +20,10 @@ def failures(runs: Sequence[Run]) -> Iterator[tuple[Run, Failure]]:
     A path may fail under one MPI and be measured under another: then it has not failed.
     """
     for run in runs:
-        paths = run.paths
         for failure in run.failures:
-            measured = (failure.path, failure.bytes) in run.entries or (
-                failure.whole_path and failure.path in paths
-            )
-            if failure.what != "interrupted" and not measured:
+            measured = (failure.path, failure.bytes) in run.entries
+            elsewhere = failure.whole_path and failure.path in run.paths
+            if failure.what != "interrupted" and not measured and not elsewhere:
                 yield run, failure
 
 

@@ -83,34 +83,26 @@ def _findings(sources: Sequence[Source]) -> Iterator[str]:
 
 def _run(one: Measured, *, alone: bool) -> Iterator[str]:
     yield f"## {plain(one.pattern)}" + ("" if alone else f": {plain(one.label)}")
-    for domain in one.run.contested:
-        if spans := best.spans(one.run, domain):
-            yield table(
-                [
-                    Column(f"{domain} data", _sizes, left=True),
-                    Column("use", lambda span: span.path, left=True),
-                    Column("time", lambda span: format_seconds(span.first.seconds)),
-                    Column("GB/s", lambda span: format_rate(span.last.rate) if span.last.amount else None),
-                    Column("as fast", lambda span: ", ".join(span.equals)),
-                ],
-                spans,
-            )
+    for domain, spans in best.by_domain(one.run):
+        columns: list[Column[best.Span]] = [
+            Column(f"{domain} data", lambda span: span.sizes, left=True),
+            Column("use", lambda span: span.path, left=True),
+            Column("time", lambda span: format_seconds(span.first.seconds)),
+            Column("GB/s", lambda span: format_rate(span.last.rate) if span.last.amount else None),
+            Column("as fast", lambda span: ", ".join(span.equals)),
+        ]
+        yield table(columns, spans)
     if one.run.entries:
         yield from _figures(one)
-    if witnessed := evidence.rows(one.run):
-        rows = [(row.path, format_size(row.bytes), row.verdict, row.words, row.copies) for row in witnessed]
-        yield table(_texts("path", "size", "verdict", "what the counters say", "copies"), rows)
+    if rows := evidence.rows(one.run):
+        yield table(_texts(*evidence.HEADS), rows)
     lines = [f"- **{plain(head)}**: {plain(line)}" for head, line, _ in failure_lines(one.run)]
     if lines:
-        yield "\n".join(["What went wrong, or is not here:", "", *lines])
-    described = about([one])[0]
+        yield "\n".join(["What failed, or is not available:", "", *lines])
+    described = about(one)
     yield table(_texts("", ""), described.facts)
     if described.method:
         yield "\n".join(f"- {plain(line)}" for line in described.method)
-
-
-def _sizes(span: best.Span) -> str:
-    return " to ".join(map(format_size, dict.fromkeys((span.first.bytes, span.last.bytes))))
 
 
 def _figures(one: Measured) -> Iterator[str]:

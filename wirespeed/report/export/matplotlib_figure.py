@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.report.page import published
-from wirespeed.report.page.sources import Source, measured
+from wirespeed.report.page.sources import Measured, Source, measured
 from wirespeed.report.page.styles import LIGHT, Style, styles
+from wirespeed.report.systems.published_curves import Reference, load_system
 from wirespeed.results.coerce import text
+from wirespeed.results.reading import cannot, shown, why
 from wirespeed.results.runs import Entry
 from wirespeed.units import format_size
 
@@ -37,44 +38,33 @@ _SETTINGS: Any = {
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is to be in the figure."""
-
-    paths: tuple[str, ...] = ()
-    """Names; none: all that were measured."""
-    kind: str = "both"
-    against: str | None = None
-    """A system whose published curves are drawn with ours."""
-
-
-@dataclass(frozen=True)
 class _Curve:
     label: str
     path: str
-    number: int
-    """Of the run, for its marker."""
-    entries: tuple[Entry, ...]
-    limit: float | None
-    way: str
-    """What its seconds are called."""
+    of: Measured
+    entries: Sequence[Entry]
 
 
-def plot(sources: Sequence[Source], out: str, wanted: Wanted) -> None:
-    """Writes the figure. Raises WirespeedError without matplotlib, or when nothing wanted is there."""
+def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, against: str | None) -> None:
+    """Writes the figure. Raises WirespeedError without matplotlib, or when nothing wanted is there.
+
+    `paths`: names; none: all that were measured. `kind`: time, bandwidth or both. `against`: a system whose
+    published curves are drawn with ours.
+    """
     if find_spec("matplotlib") is None:
         raise WirespeedError(
             "wirespeed plot draws with matplotlib, which is not installed: pip install 'wirespeed[plot]'",
             ExitCode.UNAVAILABLE,
         )
-    curves = _curves(sources, wanted)
-    others = published.curves(wanted.against) if wanted.against else []
+    curves = _curves(sources, paths)
+    others = [load_system(against)] if against else []
     import matplotlib
 
     matplotlib.use("agg")
     from matplotlib import pyplot
 
     looks = styles([curve.path for curve in curves])
-    kinds = ("time", "bandwidth") if wanted.kind == "both" else (wanted.kind,)
+    kinds = ("time", "bandwidth") if kind == "both" else (kind,)
     with matplotlib.rc_context(_SETTINGS):
         figure, panels = pyplot.subplots(
             1, len(kinds), figsize=(INCHES[0] * len(kinds), INCHES[1]), layout="constrained", squeeze=False
@@ -83,66 +73,66 @@ def plot(sources: Sequence[Source], out: str, wanted: Wanted) -> None:
             for curve in curves:
                 _draw(panel, kind, curve, looks[curve.path])
             for other in others:
-                if other.path in looks:
-                    _draw_published(panel, kind, other, looks[other.path])
+                _draw_published(panel, kind, other, looks)
             _dress(panel, kind, curves)
         handles, labels = panels[0][-1].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8, handlelength=3.2)
         try:
             figure.savefig(out, dpi=DPI, metadata={"Creator": "wirespeed"} if out.endswith(".pdf") else None)
         except (OSError, ValueError) as error:
-            from wirespeed.results.reading import cannot, shown, why
-
             raise cannot(f"cannot write {shown(out)}: {why(error)}") from None
         finally:
             pyplot.close(figure)
 
 
-def _curves(sources: Sequence[Source], wanted: Wanted) -> list[_Curve]:
+def _curves(sources: Sequence[Source], wanted: Sequence[str]) -> list[_Curve]:
     """Those of the first run's pattern: times of different patterns do not belong in one figure."""
     sets = [one for one in measured(sources) if one.run.entries]
     if not sets:
         raise WirespeedError("there is no figure in these files to plot", ExitCode.CANNOT_WRITE)
     chosen = [one for one in sets if one.pattern == sets[0].pattern]
     there = dict.fromkeys(path for one in chosen for path in one.run.paths)
-    missing = [path for path in wanted.paths if path not in there]
+    missing = [path for path in wanted if path not in there]
     if missing:
         raise WirespeedError(
             f"--paths {missing[0]}: {sets[0].pattern} has no such path in these files; there are: "
             f"{', '.join(there)}"
         )
-    curves = []
-    drawn = [(one, path) for one in chosen for path in one.run.paths if path in (wanted.paths or there)]
-    for one, path in drawn:
-        entries = tuple(entry for entry in one.run.of_path(path) if entry.bytes)
-        limit = one.run.ceiling(path)
-        label = text(f"{path} ({one.label})" if len(chosen) > 1 else path, 80)
-        curves.append(
-            _Curve(label, path, one.number, entries, limit.rate if limit else None, text(one.run.way))
+    return [
+        _Curve(
+            text(f"{path} ({one.label})" if len(chosen) > 1 else path, 80),
+            path,
+            one,
+            [entry for entry in one.run.of_path(path) if entry.bytes],
         )
-    return curves
+        for one in chosen
+        for path in one.run.paths
+        if path in (wanted or there)
+    ]
 
 
 def _draw(panel: Axes, kind: str, curve: _Curve, look: Style) -> None:
     def values(name: str) -> list[float]:
-        if kind == "time":
-            return [getattr(entry, name) * 1e6 for entry in curve.entries]
-        return [entry.amount / getattr(entry, name) / 1e9 for entry in curve.entries]
+        times = [(entry.amount, getattr(entry, name)) for entry in curve.entries]
+        return [time * 1e6 if kind == "time" else amount / time / 1e9 for amount, time in times]
 
     sizes = [entry.bytes for entry in curve.entries]
     colour = LIGHT[look.hue]
     dash: Any = (0, tuple(float(part) / 1.5 for part in look.dashes.split())) if look.dashes else "-"
-    marker: Any = {"marker": MARKERS[curve.number % len(MARKERS)], "markersize": 2.4}
+    marker: Any = {"marker": MARKERS[curve.of.number % len(MARKERS)], "markersize": 2.4}
     panel.plot(
         sizes, values("seconds"), color=colour, linestyle=dash, linewidth=1.1, label=curve.label, **marker
     )
     panel.fill_between(sizes, values("low"), values("high"), color=colour, alpha=0.18, linewidth=0)
 
 
-def _draw_published(panel: Axes, kind: str, curve: published.Curve, look: Style) -> None:
-    values = [second * 1e6 for second in curve.seconds] if kind == "time" else [r / 1e9 for r in curve.rates]
-    label = f"{curve.path}, {curve.system} as published"
-    panel.plot(curve.sizes, values, color=LIGHT[look.hue], linestyle=":", linewidth=1.1, label=label)
+def _draw_published(panel: Axes, kind: str, other: Reference, looks: Mapping[str, Style]) -> None:
+    """Their curves of the paths that are in the figure."""
+    for path in (path for path in other.curves if path in looks):
+        points = sorted(other.curves[path].items())
+        values = [point.seconds * 1e6 if kind == "time" else point.rate / 1e9 for _, point in points]
+        style: Any = {"color": LIGHT[looks[path].hue], "linestyle": ":", "linewidth": 1.1}
+        panel.plot([size for size, _ in points], values, label=f"{path}, {other.name} as published", **style)
 
 
 def _dress(panel: Axes, kind: str, curves: Sequence[_Curve]) -> None:
@@ -152,16 +142,16 @@ def _dress(panel: Axes, kind: str, curves: Sequence[_Curve]) -> None:
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
     panel.set_xlabel("message size")
-    panel.set_ylabel(
-        f"time, {curves[0].way} (us)" if kind == "time" else "bandwidth (GB/s, 1 GB = 1e9 bytes)"
-    )
+    time = f"time, {text(curves[0].of.run.way)} (us)"
+    panel.set_ylabel(time if kind == "time" else "bandwidth (GB/s, 1 GB = 1e9 bytes)")
     panel.xaxis.set_major_locator(LogLocator(base=32, numticks=12))
     panel.xaxis.set_major_formatter(FuncFormatter(lambda size, _: format_size(round(size))))
     panel.xaxis.set_minor_formatter(NullFormatter())
     panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     if kind != "bandwidth":
         return
-    for limit in sorted({curve.limit for curve in curves if curve.limit}):
+    ceilings = [curve.of.run.ceiling(curve.path) for curve in curves]
+    for limit in sorted({one.rate for one in ceilings if one}):
         panel.axhline(limit / 1e9, color="#b3261e", linestyle="--", linewidth=0.9)
         place: Any = {"xycoords": ("axes fraction", "data"), "xytext": (0, 2), "textcoords": "offset points"}
         text_of = f"limit {limit / 1e9:.3g} GB/s"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from wirespeed.report.export import labels
 from wirespeed.report.facts.machine import mpi_title
@@ -15,27 +15,18 @@ FIGURES = 6
 
 def to_osu(runs: Sequence[Run]) -> str:
     """For each path its latencies, where its time is one way, and its bandwidths."""
-    blocks = []
-    for run in runs:
-        for path in run.paths:
-            blocks += _blocks(run, path)
-    return "\n".join(blocks)
+    return "\n".join(block for run in runs for path in run.paths for block in _blocks(run, path))
 
 
-def _blocks(run: Run, path: str) -> list[str]:
+def _blocks(run: Run, path: str) -> Iterator[str]:
     entries = run.of_path(path)
     latencies = [(entry.bytes, entry.seconds * 1e6) for entry in entries if labels.one_way(entry)]
     rates = [(entry.bytes, entry.rate / 1e6) for entry in entries if entry.amount]
-    title = _title(run, entries[0])
-    return [
-        "".join(f"{line}\n" for line in (title, f"# Size          {column}", *map(_row, rows)))
-        for column, rows in (("Latency (us)", latencies), ("Bandwidth (MB/s)", rates))
-        if rows
-    ]
-
-
-def _row(row: tuple[int, float]) -> str:
-    return f"{row[0]:<14d}{_fixed(row[1])}"
+    for column, rows in (("Latency (us)", latencies), ("Bandwidth (MB/s)", rates)):
+        if rows:
+            lines = [_title(run, entries[0]), f"# Size          {column}"]
+            lines += [f"{size:<14d}{_fixed(value)}" for size, value in rows]
+            yield "".join(f"{line}\n" for line in lines)
 
 
 def _title(run: Run, entry: Entry) -> str:

@@ -16,13 +16,10 @@ from wirespeed.results.runs import Entry, Run
 Labels = tuple[tuple[str, str], ...]
 
 
-def _when(run: Run) -> dict[tuple[str, int], float]:
-    """When each figure was measured, as its record says; Unix time."""
-    found = {}
-    for entry in run.entries.values():
-        with suppress(ValueError):
-            found[entry.path, entry.bytes] = datetime.fromisoformat(entry.at).timestamp()
-    return found
+def _when(_: Run, entry: Entry) -> float | None:
+    with suppress(ValueError):
+        return datetime.fromisoformat(entry.at).timestamp()
+    return None
 
 
 def _limit(run: Run, entry: Entry) -> float | None:
@@ -46,6 +43,7 @@ METRICS: dict[str, tuple[str, Callable[[Run, Entry], float | None]]] = {
     "bandwidth_bytes_per_second": ("Bytes over the median time.", lambda _, entry: entry.rate or None),
     "limit_bytes_per_second": ("What the wires under this path can carry.", _limit),
     "samples": ("Samples behind the median.", lambda _, entry: entry.samples),
+    "measured_timestamp_seconds": ("When it was measured, as Unix time.", _when),
 }
 """Name: what it means, and an entry's value, None where it has none."""
 
@@ -53,32 +51,26 @@ METRICS: dict[str, tuple[str, Callable[[Run, Entry], float | None]]] = {
 def to_prometheus(runs: Sequence[Run]) -> str:
     """Every figure once: of several with the same labels the last one counts, as the collector demands."""
     entries = {
-        _labels(run, entry.pattern, entry.path, entry.memory, str(entry.bytes)): (run, entry)
+        _labels(run, entry.pattern, entry.path, entry.memory, entry.bytes): (run, entry)
         for run, entry in figures(runs)
     }
     lines: list[str] = []
     for name, (text, value) in METRICS.items():
         lines += _family(name, text, {labels: value(*found) for labels, found in entries.items()})
-    when = {id(run): _when(run) for run in runs}
-    times = {labels: when[id(run)].get((entry.path, entry.bytes)) for labels, (run, entry) in entries.items()}
-    lines += _family("measured_timestamp_seconds", "When it was measured, as Unix time.", times)
     failed = {
-        (
-            *_labels(run, "", failure.path, "", "" if failure.bytes is None else str(failure.bytes)),
-            ("what", failure.what),
-        ): 1.0
+        (*_labels(run, "", failure.path, "", failure.bytes), ("what", failure.what)): 1.0
         for run, failure in failures(runs)
     }
     lines += _family("failed", "A path, or one size of it, that gave no figure.", failed)
     return "".join(f"{line}\n" for line in lines)
 
 
-def _labels(run: Run, pattern: str, path: str, memory: str, size: str) -> Labels:
+def _labels(run: Run, pattern: str, path: str, memory: str, size: int | None) -> Labels:
     return (
         ("pattern", pattern or pattern_of(run)),
         ("path", path),
         ("memory", memory),
-        ("bytes", size),
+        ("bytes", "" if size is None else str(size)),
         ("host", host(run)),
         ("options", conditions(run)),
     )

@@ -29,13 +29,13 @@ def _lines(runs: Sequence[Run]) -> Iterator[str]:
         ]
         if entry.amount:
             words.append(f"bandwidth_GBps={entry.rate / 1e9:.{DIGITS}g}")
-        yield " ".join(["wirespeed:", *words, *_options(run)])
+        yield _joined(run, words)
     for run, failure in labels.failures(runs):
-        words = [f"pattern={labels.pattern(run)}", f"path={failure.path}"]
-        if failure.bytes is not None:
-            words.append(f"bytes={failure.bytes}")
-        yield " ".join(["wirespeed:", *words, f"failed={failure.what}", *_options(run)])
+        size = [] if failure.bytes is None else [f"bytes={failure.bytes}"]
+        words = [f"pattern={labels.pattern(run)}", f"path={failure.path}", *size, f"failed={failure.what}"]
+        yield _joined(run, words)
 
 
-def _options(run: Run) -> list[str]:
-    return [f"options={conditions}"] if (conditions := labels.conditions(run)) else []
+def _joined(run: Run, words: Sequence[str]) -> str:
+    conditions = labels.conditions(run)
+    return " ".join(["wirespeed:", *words, *([f"options={conditions}"] if conditions else [])])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wirespeed.results.runs import Entry, Run
+from wirespeed.results.runs import Run
 
 
 def line(size: int, seconds: float) -> str:
@@ -16,12 +16,11 @@ def line(size: int, seconds: float) -> str:
     )
 
 
-def block(path: str, entries: Iterable[Entry]) -> str:
-    """A path's lines under its name."""
-    return "\n".join([f"# {path}", *(line(entry.bytes, entry.seconds) for entry in entries)])
-
-
 def tutorial(runs: Iterable[Run]) -> str:
-    """Every path of every run."""
-    blocks = [block(path, run.of_path(path)) for run in runs for path in run.paths]
+    """A block for every path of every run."""
+    blocks = [
+        "\n".join([f"# {path}", *(line(entry.bytes, entry.seconds) for entry in run.of_path(path))])
+        for run in runs
+        for path in run.paths
+    ]
     return "\n\n".join(blocks) + "\n" * bool(blocks)

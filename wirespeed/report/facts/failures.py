@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.facts import figures
+from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.runs import Failure, Run
 from wirespeed.units import format_size
@@ -28,30 +29,25 @@ def failure_lines(run: Run, *, lacking: bool = False) -> list[tuple[str, str, st
 
     `lacking`: without paths that failed under one MPI and were measured under another.
     """
-    kinds: dict[tuple[str, ...], list[Failure]] = {}
-    for failure in run.failures:
-        if lacking and failure.whole_path and failure.path in run.paths:
-            continue
-        whole = concerns_all(run, failure)
-        if whole or (failure.path, failure.bytes) not in run.entries:
-            key = (failure.path, failure.what, figures.failure_text(failure) if whole else "")
-            kinds.setdefault(key, []).append(failure)
-    lines: dict[tuple[str, str, str], list[str]] = {}
-    for (path, *_), failures in kinds.items():
-        first = failures[0]
-        sizes = "" if concerns_all(run, first) else _sizes(failures)
-        lines.setdefault((figures.failure_text(first), _style(run, first), sizes), []).append(path)
+    kinds: dict[tuple[str, str, str], list[Failure]] = {}
+    for one in run.failures:
+        whole = figures.failure_text(one) if _leaves_nothing(run, one) else ""
+        left_out = lacking and one.whole_path and one.path in run.paths
+        if not left_out and (whole or (one.path, one.bytes) not in run.entries):
+            kinds.setdefault((one.path, one.what, whole), []).append(one)
+    lines = grouped(
+        ((figures.failure_text(alike[0]), _style(run, alike[0]), "" if whole else _sizes(alike)), path)
+        for (path, _, whole), alike in kinds.items()
+    )
     return [
         (f"{', '.join(dict.fromkeys(paths))}{sizes}", text, style)
         for (text, style, sizes), paths in lines.items()
     ]
 
 
-def concerns_all(run: Run, failure: Failure) -> bool:
-    """Does it leave nothing of the path to measure?"""
-    if failure.bytes is None:
-        return True
-    return failure.what == "unavailable" and not any(path == failure.path for path, _ in run.entries)
+def _leaves_nothing(run: Run, failure: Failure) -> bool:
+    """Whether nothing of the path was measured."""
+    return failure.bytes is None or (failure.what == "unavailable" and failure.path not in run.paths)
 
 
 def _sizes(failures: list[Failure]) -> str:
@@ -65,5 +61,5 @@ def _style(run: Run, failure: Failure) -> str:
     """What the machine merely lacks is dim; yellow where somebody asked for it, or can do something."""
     if failure.what != "unavailable":
         return "red"
-    quiet = concerns_all(run, failure) and not failure.remedy and not run.named(failure.path)
+    quiet = _leaves_nothing(run, failure) and not failure.remedy and not run.named(failure.path)
     return "dim" if quiet else "yellow"

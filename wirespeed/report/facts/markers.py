@@ -1,4 +1,4 @@
-"""What stands beside a figure in every table: how sure it is, and whether it is the best."""
+"""The marks of a figure in every table: how sure it is, and whether it is the best."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ TIMES = "x"
 
 
 def mark(entry: Entry) -> str:
-    """'~': the time was over before the precision asked for was reached; '?': too few batches to tell."""
+    """'~': the time was over before the precision asked for was reached; '?': too few batches to tell.
+
+    Of a marked figure more time would make the interval narrower.
+    """
     if entry.stopped == "fixed":
         return ""
     if entry.precision is None:
@@ -27,14 +30,9 @@ def mark(entry: Entry) -> str:
 
 
 def grade(entry: Entry) -> str:
-    """The mark where no interval stands beside the figure: '!' tells a wide one from one that just missed."""
+    """The mark where the table has no intervals: '!' tells a wide one from one that just missed."""
     far = entry.precision is not None and entry.precision > FAR
     return FAR_OFF if far and mark(entry) else mark(entry)
-
-
-def marked(entry: Entry) -> bool:
-    """Would more time make the figure surer?"""
-    return mark(entry) != ""
 
 
 def widest(entries: Iterable[Entry]) -> float | None:

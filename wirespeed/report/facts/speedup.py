@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirespeed.results.runs import Run
@@ -30,7 +31,7 @@ class Worth:
 
     @property
     def certain(self) -> bool:
-        """Do the figures differ beyond their intervals?"""
+        """Whether the figures differ beyond their intervals."""
         return self.low is not None and self.high is not None and not self.low <= 1 <= self.high
 
     @property
@@ -53,11 +54,10 @@ class Pair:
         own, other = run.entries.get((self.path, size)), run.entries.get((self.without, size))
         if own is None or other is None:
             return None
-        if own.precision is None or other.precision is None:
+        if None in (own.precision, other.precision):
             return Worth(other.seconds / own.seconds, None, None, own.stopped == other.stopped == "fixed")
-        return Worth(
-            *ratio_interval((other.seconds, other.low, other.high), (own.seconds, own.low, own.high))
-        )
+        times = [(one.seconds, one.low, one.high) for one in (other, own)]
+        return Worth(*ratio_interval(*times))
 
 
 def pairs(run: Run) -> list[Pair]:
@@ -74,20 +74,19 @@ def switches(run: Run, path: str) -> dict[str, str]:
     """The variables that make this path another than its counterpart."""
     step = run.step(path)
     other = run.step(step.without or "")
-    if not other.path:
-        return {name: value for name, value in step.variables.items() if name in SWITCHES}
-    return {name: value for name, value in step.variables.items() if other.variables.get(name) != value}
+    return {
+        name: value
+        for name, value in step.variables.items()
+        if (other.variables.get(name) != value if other.path else name in SWITCHES)
+    }
 
 
-def _all_pairs(run: Run) -> list[tuple[Pair, str | None]]:
-    found = []
+def _all_pairs(run: Run) -> Iterator[tuple[Pair, str | None]]:
     for without in run.paths:
         path = run.step(without).without
         if path in run.paths:
-            names = switches(run, without)
-            what = next((SWITCHES[name] for name in names if name in SWITCHES), UNKNOWN)
-            found.append((Pair(path, without, what), _why_not(run, path, without)))
-    return found
+            names = [SWITCHES[name] for name in switches(run, without) if name in SWITCHES]
+            yield Pair(path, without, next(iter(names), UNKNOWN)), _why_not(run, path, without)
 
 
 def _why_not(run: Run, path: str, without: str) -> str | None:
@@ -95,15 +94,7 @@ def _why_not(run: Run, path: str, without: str) -> str | None:
     one, other = (run.step(name).mpi for name in (path, without))
     if (one and (one.vendor, one.version)) != (other and (other.vendor, other.version)):
         return f"measured with another MPI than {path}: their ratio would say nothing"
-    set_for_all = inherited(run)
-    changed = {
-        name: value for name, value in switches(run, without).items() if set_for_all.get(name) != value
-    }
-    if not changed:
+    # The variables of the environment in which the run was started were set for every path.
+    if switches(run, without).items() <= run.head.environment.variables.items():
         return f"{path} ran with the same variables: their ratio would say nothing"
     return None
-
-
-def inherited(run: Run) -> dict[str, str]:
-    """The environment in which the run was started: its variables were set for every path."""
-    return run.head.environment.variables

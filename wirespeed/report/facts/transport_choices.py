@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
-from wirespeed.report.facts.speedup import incomparable, inherited, switches
+from wirespeed.report.facts.speedup import incomparable, switches
+from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Run
 from wirespeed.units import format_size
 
@@ -15,8 +16,8 @@ MOST_CHANGES = 6
 """A choice that changes more often is noise in one line; the result file has it."""
 OBVIOUS = ("abi", "call", "library")
 """Said elsewhere: the first line names the MPI, the path its call; files are for the result file."""
-_UNLABELLED = ("protocol", "method")
-"""A value that says by itself what it is; 'method' is the name in older files."""
+LABELS = {"method": "protocol", "by": "copies started by the", "chunk": "chunk size"}
+"""Names as a reader knows them; 'method' is a protocol in older files."""
 _BYTES = "_bytes"
 _SIZES = ("chunk",)
 """Bytes too."""
@@ -24,44 +25,46 @@ _SIZES = ("chunk",)
 
 def choices(run: Run) -> list[tuple[str, str]]:
     """(paths, words) for those that have something to say, in table order; alike ones share a line."""
-    lines: dict[str, list[str]] = {}
     odd = dict(incomparable(run))
-    for path in run.paths:
-        step = run.step(path)
-        parts = [
-            _switched(run, path, told=path in odd),
-            odd.get(path, ""),
-            of_step(step.details),
-            of_sizes(run, path),
-        ]
-        if text := "; ".join(part for part in parts if part):
-            lines.setdefault(text, []).append(path)
-    return [(", ".join(paths), text) for text, paths in lines.items()]
+    lines = grouped(
+        (
+            "; ".join(filter(None, (_switched(run, path, odd), _of_step(run, path), _of_sizes(run, path)))),
+            path,
+        )
+        for path in run.paths
+    )
+    return [(", ".join(paths), text) for text, paths in lines.items() if text]
 
 
-def _switched(run: Run, path: str, *, told: bool) -> str:
-    """'aware with UCX_TLS=^cuda_ipc', and what aware ran with where the user has set that variable."""
+def _switched(run: Run, path: str, odd: Mapping[str, str]) -> str:
+    """'aware with UCX_TLS=^cuda_ipc', and what aware ran with where the user has set that variable.
+
+    `odd`: why a path cannot be compared, which says that already.
+    """
     other = run.step(path).without
     if not other:
         return ""
     changed = switches(run, path)
-    text = f"{other} with {_settings(changed)}" if changed else f"{other} with something switched off"
-    before = {name: value for name, value in inherited(run).items() if name in changed}
-    return f"{text} ({other} itself: {_settings(before)})" if before and not told else text
+    text = f"{other} with {_settings(changed) or 'something switched off'}"
+    if path in odd:
+        return f"{text}; {odd[path]}"
+    inherited = run.head.environment.variables.items()
+    before = _settings({name: value for name, value in inherited if name in changed})
+    return f"{text} ({other} itself: {before})" if before else text
 
 
 def _settings(variables: dict[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in variables.items())
 
 
-def of_step(details: Mapping[str, Any]) -> str:
+def _of_step(run: Run, path: str) -> str:
     """'version 2.27.7, via P2P/CUMEM' of what a transport says once for a path, as far as it is in words."""
-    told = [(name, _words(value)) for name, value in details.items() if name not in OBVIOUS]
+    told = [(name, _words(value)) for name, value in run.step(path).details.items() if name not in OBVIOUS]
     return ", ".join(f"{_label(name)} {text}" for name, text in told if text)
 
 
 def _label(name: str) -> str:
-    return name.removesuffix(_BYTES).replace("_", " ")
+    return LABELS.get(name, name.removesuffix(_BYTES).replace("_", " "))
 
 
 def _words(value: Any) -> str:
@@ -73,18 +76,16 @@ def _words(value: Any) -> str:
     return "".join(letter for letter in " ".join(value.split()) if letter.isprintable())[:LONGEST]
 
 
-def of_sizes(run: Run, path: str) -> str:
-    """'LL up to 64 KiB, stores up to 2 MiB, TMA from 4 MiB' of what it chose size by size."""
+def _of_sizes(run: Run, path: str) -> str:
+    """'LL for messages up to 64 KiB, stores up to 2 MiB, TMA from 4 MiB' of what it chose size by size."""
     entries = [entry for entry in run.of_path(path) if entry.bytes]
     names = dict.fromkeys(name for entry in entries for name in entry.details)
     parts = []
     for name in names:
         told = [(entry.bytes, text) for entry in entries if (text := _choice(name, entry.details))]
         spans = [(text, [size for size, _ in span]) for text, span in groupby(told, key=lambda one: one[1])]
-        if not spans or len(spans) > MOST_CHANGES:
-            continue
-        label = "" if name in _UNLABELLED else f"{_label(name)} "
-        parts.append(label + _spans(spans))
+        if 0 < len(spans) <= MOST_CHANGES:
+            parts.append(f"{_label(name)} {_spans(spans)}")
     return "; ".join(parts)
 
 
@@ -97,10 +98,11 @@ def _choice(name: str, details: Mapping[str, Any]) -> str:
 
 
 def _spans(spans: list[tuple[str, list[int]]]) -> str:
-    if len(spans) == 1:
-        return f"{spans[0][0]} at every size"
-    words = [f"{text} up to {format_size(sizes[-1])}" for text, sizes in spans[:-1]]
     text, sizes = spans[-1]
+    if len(spans) == 1:
+        return text
+    words = [f"{text} up to {format_size(sizes[-1])}" for text, sizes in spans[1:-1]]
+    words.insert(0, f"{spans[0][0]} for messages up to {format_size(spans[0][1][-1])}")
     # Words with commas of their own need a stronger sign between them.
     sign = "; " if any("," in text for text, _ in spans) else ", "
     return sign.join([*words, f"{text} from {format_size(sizes[0])}"])

@@ -1,15 +1,15 @@
-"""Which wires carried the bytes, a line a path, and what a path promised and its wires deny."""
+"""Which wires the bytes travelled over, a line a path, and what a path declares and its wires deny."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from rich.console import Console
-from rich.text import Text
 
 from wirespeed.limits import Ceiling
 from wirespeed.limits.ceilings import impossible
+from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.parts import Copied
 from wirespeed.results.runs import Entry, Evidence, Run
@@ -19,30 +19,20 @@ CACHED = {"memory": ("CPU", 64 << 20), "device memory": ("GPU", 256 << 20)}
 """Whose caches are before a memory, and bytes that large ones hold."""
 SMALL_COPY = 16 << 10
 """Bytes up to which a copy of a path's larger messages is no message."""
-HEAD = "which wire carried the bytes, by its counters:"
 
 
 def print_wires(console: Console, run: Run) -> None:
     """Nothing where nothing was counted."""
-    lines = wire_lines(run)
+    lines = grouped((_spans(found), path) for path in run.paths if (found := of_path(run, path)))
     if lines:
         console.print()
-        say(console, Text(HEAD, style="dim"))
-    for paths, text in lines:
-        say(console, Text(f"  {paths}: {text}"))
-    for text in copy_lines(run):
-        say(console, Text(f"  {text}", style="dim"))
+        say(console, "which wires the bytes travelled over, by their counters:", "dim")
+    for text, paths in lines.items():
+        say(console, f"  {', '.join(paths)}: {text}")
+    if copies := "; ".join(_copies(run)):
+        say(console, f"  copies per iteration and rank: {copies}", "dim")
     for text, largest in suspicions(run):
-        say(console, Text(f"  {text}", style="bold red" if largest else "yellow"))
-
-
-def wire_lines(run: Run) -> list[tuple[str, str]]:
-    """(paths, words) in table order; alike ones share a line."""
-    lines: dict[str, list[str]] = {}
-    for path in run.paths:
-        if text := _spans(of_path(run, path)):
-            lines.setdefault(text, []).append(path)
-    return [(", ".join(paths), text) for text, paths in lines.items()]
+        say(console, f"  {text}", "bold red" if largest else "yellow")
 
 
 def of_path(run: Run, path: str) -> list[Evidence]:
@@ -53,18 +43,10 @@ def of_path(run: Run, path: str) -> list[Evidence]:
 
 def _spans(found: Sequence[Evidence]) -> str:
     """'direct over NVLink (100 % of the bytes) from 4 KiB; up to 2 KiB too few bytes ...'."""
-    spans = [list(span) for _, span in groupby(found, key=lambda one: one.verdict)]
-    if len(spans) == 1:
-        return spans[0][-1].text
-    parts = []
-    for number, span in enumerate(spans):
-        where = (
-            f"from {format_size(span[0].bytes)}"
-            if number == len(spans) - 1
-            else f"up to {format_size(span[-1].bytes)}"
-        )
-        parts.append(f"{where} {span[-1].text}")
-    return "; ".join(parts)
+    *spans, last = [list(span) for _, span in groupby(found, key=lambda one: one.verdict)]
+    parts = [f"up to {format_size(span[-1].bytes)} {span[-1].text}; " for span in spans]
+    where = f"from {format_size(last[0].bytes)} " if spans else ""
+    return f"{''.join(parts)}{where}{last[-1].text}"
 
 
 COPIES = {
@@ -76,29 +58,25 @@ COPIES = {
 """What the record calls them, and what people do."""
 
 
-def copy_lines(run: Run) -> list[str]:
-    """How many copies the driver did in a round, on the rank that did most: at each path's largest size."""
-    parts = []
-    for path in run.paths:
-        found = of_path(run, path)
-        if not found or not found[-1].iterations:
-            continue
-        ranks, iterations = found[-1].copies, found[-1].iterations
-        if not any(getattr(one, kind).count for one in ranks for kind in COPIES):
-            continue
-        told = []
-        for kind, words_ in COPIES.items():
-            busiest: Copied = max((getattr(one, kind) for one in ranks), key=lambda one: one.count)
-            most = busiest.count / iterations
+def _copies(run: Run) -> Iterator[str]:
+    """Copies by the driver per iteration, on the rank that did most: at each path's largest size."""
+    for one in (found[-1] for path in run.paths if (found := of_path(run, path))):
+        copies = {kind: [getattr(rank, kind) for rank in one.copies] for kind in COPIES}
+        busiest = {
+            kind: max(ranks, key=lambda copied: copied.count) for kind, ranks in copies.items() if ranks
+        }
+        if one.iterations and any(copied.count for copied in busiest.values()):
             # A few more than none are set-up.
-            if most >= 0.5:
-                number = f"{most:.0f}" if most >= 9.5 else f"{most:.2g}"
-                each = busiest.bytes / busiest.count
-                # What a GPU is told, and what it answers, are copies, too.
-                small = f" of {each:.0f} B" if each < SMALL_COPY < found[-1].bytes else ""
-                told.append(f"{number}{small} {words_}")
-        parts.append(f"{path} {', '.join(told) or 'none'}")
-    return [f"copies a round and rank: {'; '.join(parts)}"] if parts else []
+            told = [kind for kind, copied in busiest.items() if 2 * copied.count >= one.iterations]
+            words = ", ".join(f"{_number(busiest[kind], one)} {COPIES[kind]}" for kind in told)
+            yield f"{one.path} {words or 'none'}"
+
+
+def _number(copied: Copied, of: Evidence) -> str:
+    """'4', or '4 of 16 B': what a GPU is told, and what it answers, are copies, too."""
+    most, each = copied.count / of.iterations, copied.bytes / copied.count
+    number = f"{most:.0f}" if most >= 9.5 else f"{most:.2g}"
+    return f"{number} of {each:.0f} B" if each < SMALL_COPY < of.bytes else number
 
 
 def suspicions(run: Run) -> list[tuple[str, bool]]:
@@ -106,14 +84,11 @@ def suspicions(run: Run) -> list[tuple[str, bool]]:
 
     A library may well send a few bytes another way than many.
     """
-    sizes: dict[tuple[str, str], list[int]] = {}
-    for one in run.evidence.values():
-        if one.suspicious and one.bytes:
-            sizes.setdefault((one.path, one.suspicious), []).append(one.bytes)
+    doubted = [one for one in run.evidence.values() if one.suspicious and one.bytes]
+    sizes = grouped(((one.path, one.suspicious), one.bytes) for one in doubted)
     return [
         (
-            f"{text} (at {format_size(min(found))}"
-            + (f" to {format_size(max(found))})" if len(found) > 1 else ")"),
+            f"{text} (at {' to '.join(map(format_size, sorted({min(found), max(found)})))})",
             max(found) == of_path(run, path)[-1].bytes,
         )
         for (path, text), found in sizes.items()
@@ -139,15 +114,14 @@ def beyond(run: Run) -> list[str]:
     lines = []
     for path in run.paths:
         limit = run.ceiling(path)
-        rated = [entry for entry in run.of_path(path) if entry.amount]
+        rated = [entry for entry in run.of_path(path) if entry.amount and limit]
         over = [entry for entry in rated if limit and impossible(entry.rate / limit.rate)]
-        if not limit or not over:
-            continue
-        most = max(over, key=lambda entry: entry.rate)
-        lines.append(
-            f"{path}: {format_rate(most.rate)} GB/s at {format_size(most.bytes)} is "
-            f"{100 * most.rate / limit.rate:.0f} % of the limit: {_reason(limit, over, rated[-1])}"
-        )
+        if limit and over:
+            most = max(over, key=lambda entry: entry.rate)
+            lines.append(
+                f"{path}: {format_rate(most.rate)} GB/s at {format_size(most.bytes)} is "
+                f"{100 * most.rate / limit.rate:.0f} % of the limit: {_reason(limit, over, rated[-1])}"
+            )
     return lines
 
 

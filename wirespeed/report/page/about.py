@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wirespeed.report.facts.machine import cpu_line, devices_lines, placement, title
@@ -26,14 +25,18 @@ class About:
     method: list[str]
 
 
-def about(sets: Sequence[Measured]) -> list[About]:
-    """In the order of the runs."""
-    return [About(one, text(title(one.run)), facts(one), variables(one.run), method(one.run)) for one in sets]
+def about(one: Measured) -> About:
+    """Of one run. Environment variables are those that can change a figure."""
+    variables = sorted(one.run.head.environment.variables.items())
+    told = [(text(name), text(value)) for name, value in variables]
+    return About(one, text(title(one.run)), _facts(one), told, _method(one.run))
 
 
-def facts(one: Measured) -> list[tuple[str, str]]:
+def _facts(one: Measured) -> list[tuple[str, str]]:
     """Host, processors, versions, command: what there is of them."""
     run, environment = one.run, one.run.head.environment
+    drivers = dict.fromkeys(device.driver for device in environment.devices if device.driver)
+    libraries = dict.fromkeys(step.mpi.library for step in run.steps if step.mpi and step.mpi.library)
     found = [
         ("Run", title(run)),
         ("File", one.file),
@@ -41,47 +44,28 @@ def facts(one: Measured) -> list[tuple[str, str]]:
         ("Ranks", "; ".join(placement(run))),
         ("CPU", cpu_line(environment.cpu, environment.memory_bytes)),
         ("GPU", "; ".join(devices_lines(environment.devices)) or "none"),
-        ("Driver", _drivers(run)),
+        ("Driver", ", ".join(drivers)),
         ("Kernel", environment.kernel),
         ("wirespeed", run.head.wirespeed),
         ("Python", environment.python),
         ("Packages", ", ".join(f"{name} {version}" for name, version in environment.packages.items())),
-        ("MPI", _mpis(run)),
+        ("MPI", ", ".join(libraries)),
     ]
     return [(name, text(value)) for name, value in found if value]
 
 
-def _drivers(run: Run) -> str:
-    devices = run.head.environment.devices
-    return ", ".join(dict.fromkeys(device.driver for device in devices if device.driver))
-
-
-def _mpis(run: Run) -> str:
-    libraries = [step.mpi.library for step in run.steps if step.mpi]
-    return ", ".join(filter(None, dict.fromkeys(libraries)))
-
-
-def variables(run: Run) -> list[tuple[str, str]]:
-    """Environment variables that can change a figure."""
-    found = run.head.environment.variables
-    return [(text(name), text(value)) for name, value in sorted(found.items())]
-
-
-def method(run: Run) -> list[str]:
+def _method(run: Run) -> list[str]:
     """Definition, samples, intervals, checks, limits, and what each path chose: a line each."""
     if not run.entries:
         return []
     lines = legend(run, Layout([], spread=True))
     checked = [entry.checked for entry in run.records if isinstance(entry, Entry)]
-    iterations, size = (sum(getattr(one, name) for one in checked) for name in ("iterations", "bytes"))
-    if iterations:
-        lines.append(f"payload checked in {iterations} untimed iterations, every byte: {_bytes(size)} in all")
+    if iterations := sum(one.iterations for one in checked):
+        size = sum(one.bytes for one in checked)
+        amount = format_size(size) if size < 1e9 else f"{format_rate(size)} GB"
+        lines.append(f"payload checked in {iterations} untimed iterations, every byte: {amount} in all")
     if clock := run.head.clock:
         cost, step = 1e9 * clock.cost_s, 1e9 * clock.resolution_s
         lines.append(f"clock: one reading takes {cost:.0f} ns, its smallest step is {step:.0f} ns")
     lines += [f"{paths}: {line}" for paths, line in choices(run)]
     return [text(line, 600) for line in lines]
-
-
-def _bytes(size: int) -> str:
-    return format_size(size) if size < 1e9 else f"{format_rate(size)} GB"

@@ -1,8 +1,8 @@
-"""Figures that are compared side by side: groups of ranks beside their limit, copies alone and together."""
+"""Figures that are compared side by side: groups of ranks with their limit, copies alone and together."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wirespeed.report.page.sources import Measured
@@ -29,7 +29,7 @@ class Bars:
     """Bars that share one scale."""
 
     title: str
-    bars: tuple[Bar, ...]
+    bars: list[Bar]
 
     @property
     def most(self) -> float:
@@ -39,63 +39,46 @@ class Bars:
 
 def bars(sets: Sequence[Measured]) -> list[Bars]:
     """Of groups and of copies, each path at its largest size."""
-    found = []
     groups = [one for one in sets if one.pattern == "groups"]
-    if any(one.run.entries for one in groups):
-        title = "Bandwidth out of the slowest group, largest message"
-        found.append(Bars(title, tuple(bar for one in groups for bar in _groups(one, len(groups) > 1))))
-    for one in sets:
-        if one.run.view == "copies" and one.run.entries:
-            named = f": {one.label}" if sum(other.run.view == "copies" for other in sets) > 1 else ""
-            across, inside = _sides(one.run)
-            found.append(Bars(f"Copies, slowest rank{named}", tuple(_copies(one.run, across))))
-            # Tens of times as fast: on one scale with the others nobody would see those.
-            found.append(Bars(f"Copies on the GPU, slowest rank{named}", tuple(_copies(one.run, inside))))
+    copies = [one for one in sets if one.run.view == "copies"]
+    out = [bar for one in groups for bar in _groups(one, len(groups) > 1)]
+    found = [Bars("Bandwidth out of the slowest group, largest message", out)]
+    for one in copies:
+        named = f": {one.label}" if len(copies) > 1 else ""
+        # Copies on the GPU are tens of times as fast: on one scale with them nobody would see the others.
+        for title, on_device in (("Copies", False), ("Copies on the GPU", True)):
+            paths = [path for path in one.run.paths if _on_device(one.run, path) is on_device]
+            found.append(Bars(f"{title}, slowest rank{named}", [*_copies(one.run, paths)]))
     return [one for one in found if one.bars]
 
 
-def _largest(run: Run, path: str) -> Entry:
-    return run.of_path(path)[-1]
+def _largest(run: Run, paths: Sequence[str]) -> Iterator[tuple[str, Entry]]:
+    """(path and size, entry): each path's largest size."""
+    for entry in (run.of_path(path)[-1] for path in paths):
+        if entry.amount:
+            yield text(f"{entry.path}, {format_size(entry.bytes)}"), entry
 
 
-def _groups(one: Measured, several: bool) -> list[Bar]:
-    made = []
-    for path in one.run.paths:
-        entry = _largest(one.run, path)
-        if not entry.amount:
-            continue
-        limit = one.run.ceiling(path)
+def _groups(one: Measured, several: bool) -> Iterator[Bar]:
+    for label, entry in _largest(one.run, one.run.paths):
+        limit = one.run.ceiling(entry.path)
         note = f"{format_rate(entry.rate)} GB/s"
         note += f", {100 * entry.rate / limit.rate:.0f} % of {format_rate(limit.rate)}" if limit else ""
-        label = f"{path}, {format_size(entry.bytes)}"
         label = f"{one.label}: {label}" if several else label
-        made.append(Bar(text(label), text(path), entry.rate, note, limit.rate if limit else None))
-    return made
+        yield Bar(label, text(entry.path), entry.rate, note, limit.rate if limit else None)
 
 
-def _sides(run: Run) -> tuple[list[str], list[str]]:
-    """Paths whose copies touch the host's memory, and those that stay on the GPU."""
-    inside = [path for path in run.paths if _place(run, path) == ("device", "device")]
-    return [path for path in run.paths if path not in inside], inside
-
-
-def _place(run: Run, path: str) -> tuple[str, str]:
+def _on_device(run: Run, path: str) -> bool:
     step = run.step(path)
-    return step.memory, step.into or step.memory
+    return step.memory == "device" and step.into in ("", "device")
 
 
-def _copies(run: Run, paths: Sequence[str]) -> list[Bar]:
-    made = []
-    for path in paths:
-        entry = _largest(run, path)
-        if not entry.amount:
-            continue
-        label = f"{text(path)}, {format_size(entry.bytes)}"
-        alone, together = slowest(entry, ALONE), slowest(entry, TOGETHER)
+def _copies(run: Run, paths: Sequence[str]) -> Iterator[Bar]:
+    for label, entry in _largest(run, paths):
+        path, alone, together = text(entry.path), slowest(entry, ALONE), slowest(entry, TOGETHER)
         if alone is None or together is None:
-            made.append(Bar(label, text(path), entry.rate, f"{format_rate(entry.rate)} GB/s"))
-            continue
-        rates = (entry.amount / alone, entry.amount / together)
-        made.append(Bar(label, text(path), rates[0], f"{format_rate(rates[0])} GB/s alone"))
-        made.append(Bar("", text(path), rates[1], f"{format_rate(rates[1])} GB/s with all", paler=True))
-    return made
+            yield Bar(label, path, entry.rate, f"{format_rate(entry.rate)} GB/s")
+        else:
+            rates = entry.amount / alone, entry.amount / together
+            yield Bar(label, path, rates[0], f"{format_rate(rates[0])} GB/s alone")
+            yield Bar("", path, rates[1], f"{format_rate(rates[1])} GB/s with all", paler=True)

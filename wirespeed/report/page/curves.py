@@ -7,10 +7,10 @@ from typing import Any
 
 from wirespeed.limits import Ceiling
 from wirespeed.report.facts.markers import mark
-from wirespeed.report.facts.speedup import pairs
-from wirespeed.report.page import published
+from wirespeed.report.facts.speedup import Pair, pairs
+from wirespeed.report.grouping import grouped
 from wirespeed.report.page.sources import Measured
-from wirespeed.report.systems.published_curves import known_systems
+from wirespeed.report.systems.published_curves import known_systems, load_system
 from wirespeed.results.coerce import MOST_EXACT, number, text
 from wirespeed.results.runs import Entry, Run
 
@@ -26,7 +26,7 @@ def charts(sets: Sequence[Measured]) -> list[dict[str, Any]]:
 
 def _chart(pattern: str, sets: Sequence[Measured]) -> dict[str, Any]:
     ranked = sorted(sets, key=lambda one: -len(one.run.entries))
-    series = [curve for one in ranked for curve in _curves(one)]
+    series = [_curve(one, path) for one in ranked for path in one.run.paths]
     few = len(series) <= SHOWN_AT_FIRST
     return {
         "pattern": pattern,
@@ -38,45 +38,34 @@ def _chart(pattern: str, sets: Sequence[Measured]) -> dict[str, Any]:
     }
 
 
-def _curves(one: Measured) -> list[dict[str, Any]]:
-    return [{"path": text(path), "set": one.number, **_columns(one.run, path)} for path in one.run.paths]
-
-
-def _columns(run: Run, path: str) -> dict[str, Any]:
+def _curve(one: Measured, path: str) -> dict[str, Any]:
     """Sizes and bytes moved, seconds with the ends of their interval, marks; the limit in bytes/s."""
-    entries = [entry for entry in run.of_path(path) if max(entry.bytes, entry.amount) <= MOST_EXACT]
-    columns: dict[str, Any] = {
-        "bytes": [entry.bytes for entry in entries],
-        "seconds": [number(entry.seconds) for entry in entries],
-        "low": [number(entry.low) for entry in entries],
-        "high": [number(entry.high) for entry in entries],
-    }
+    entries = [entry for entry in one.run.of_path(path) if max(entry.bytes, entry.amount) <= MOST_EXACT]
+    curve: dict[str, Any] = {"path": text(path), "set": one.number}
+    curve["bytes"] = [entry.bytes for entry in entries]
+    for name in ("seconds", "low", "high"):
+        curve[name] = [number(getattr(entry, name)) for entry in entries]
     if any(entry.amount != entry.bytes for entry in entries):
-        columns["moved"] = [entry.amount for entry in entries]
-    marks = [mark(entry) for entry in entries]
-    if any(marks):
-        columns["marks"] = marks
-    if limit := run.ceiling(path):
-        columns["limit"] = number(limit.rate)
-    return columns
+        curve["moved"] = [entry.amount for entry in entries]
+    if any(marks := [mark(entry) for entry in entries]):
+        curve["marks"] = marks
+    if limit := one.run.ceiling(path):
+        curve["limit"] = number(limit.rate)
+    return curve
 
 
 def limits(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """Each different limit: its rate, equation and source, and the paths that it holds for."""
-    found: dict[tuple[float, str, str], list[str]] = {}
-    for run in runs:
-        for path in run.paths:
-            if limit := run.ceiling(path):
-                names = found.setdefault((limit.rate, limit.equation, limit.source), [])
-                names += [] if path in names else [path]
+    known = [(path, limit) for run in runs for path in run.paths if (limit := run.ceiling(path))]
+    found = grouped(((limit.rate, limit.equation, limit.source), text(path)) for path, limit in known)
     return [
         {
             "rate": number(rate),
             "equation": text(equation),
             "source": text(source),
-            "paths": [text(name) for name in names],
+            "paths": [*dict.fromkeys(found[rate, equation, source])],
         }
-        for (rate, equation, source), names in sorted(found.items())
+        for rate, equation, source in sorted(found)
     ]
 
 
@@ -87,41 +76,36 @@ def share(entry: Entry, limit: Ceiling | None) -> float | None:
 
 def _published(sets: Sequence[Measured]) -> list[dict[str, Any]]:
     """Curves that others published for this pattern, of the paths that are here."""
-    if not any(one.run.published for one in sets):
-        return []
     paths = {path for one in sets for path in one.run.paths}
+    wanted = known_systems() if any(one.run.published for one in sets) else ()
     return [
         {
-            "system": curve.system,
-            "path": curve.path,
-            "source": curve.source,
-            "setting": curve.setting,
-            "bytes": curve.sizes,
-            "seconds": [number(value) for value in curve.seconds],
-            "rates": [number(value) for value in curve.rates],
+            "system": system.name,
+            "path": path,
+            "source": system.published.source,
+            "setting": system.published.setting,
+            "bytes": sorted(points),
+            "seconds": [number(points[size].seconds) for size in sorted(points)],
+            "rates": [number(points[size].rate) for size in sorted(points)],
         }
-        for name in known_systems()
-        for curve in published.curves(name)
-        if curve.path in paths
+        for system in map(load_system, wanted)
+        for path, points in system.curves.items()
+        if path in paths
     ]
 
 
 def prices(sets: Sequence[Measured]) -> list[dict[str, Any]]:
     """What something is worth: for each pair of paths that differ by it alone, the ratio at each size."""
-    found = []
-    for one in sets:
-        for pair in pairs(one.run):
-            worths = [(size, worth) for size in one.run.sizes if (worth := pair.worth(one.run, size))]
-            found.append(
-                {
-                    "set": one.number,
-                    "path": text(pair.path),
-                    "without": text(pair.without),
-                    "what": pair.what,
-                    "bytes": [size for size, _ in worths],
-                    "ratio": [number(worth.ratio) for _, worth in worths],
-                    "low": [number(worth.low) for _, worth in worths],
-                    "high": [number(worth.high) for _, worth in worths],
-                }
-            )
-    return [one for one in found if one["bytes"]]
+    return [price for one in sets for pair in pairs(one.run) if (price := _price(one, pair))["bytes"]]
+
+
+def _price(one: Measured, pair: Pair) -> dict[str, Any]:
+    worths = [(size, worth) for size in one.run.sizes if (worth := pair.worth(one.run, size))]
+    return {
+        "set": one.number,
+        "path": text(pair.path),
+        "without": text(pair.without),
+        "what": pair.what,
+        "bytes": [size for size, _ in worths],
+        **{name: [number(getattr(worth, name)) for _, worth in worths] for name in ("ratio", "low", "high")},
+    }

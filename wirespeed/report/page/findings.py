@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wirespeed.doctor.finding import Cost, Finding, Improvement, measured_cost
 from wirespeed.doctor.measured import worth_of
+from wirespeed.report.doctor.findings import MEANS
 from wirespeed.report.facts import figures
 from wirespeed.report.page.sources import Source
 from wirespeed.results.coerce import text
 from wirespeed.results.parts import RecordedFinding
 from wirespeed.units import format_size
-
-COSTS = {
-    "breaks": "something breaks or is refused",
-    "high": "twice the time or more",
-    "some": "up to twice the time, or at some sizes only",
-    "small": "little, or only in special cases",
-}
-"""Classes of cost; any other word is shown as it is."""
 
 
 @dataclass(frozen=True)
@@ -36,18 +29,17 @@ class Found:
 
 
 def findings(sources: Sequence[Source]) -> list[Found]:
-    """Those of all files, in the order in which the doctor gave them: dearest first."""
+    """Those of all files, in the order in which the doctor gave them: most expensive first."""
     return [_found(one) for source in sources for one in source.findings]
 
 
 def _found(said: RecordedFinding) -> Found:
     worth = worth_of(said.worth)
-    cost = _cost(text(said.cost), worth)
     # What was tried and did not help is nothing to do.
     useless = worth.verdict in ("worse", "same")
     return Found(
         title=text(said.title or "finding"),
-        cost=COSTS.get(cost, cost),
+        cost=_cost(text(said.cost), worth),
         evidence=_lines(said.evidence),
         remedy=[] if useless else [*_lines(said.remedy), *_options(said)],
         worth=_worth(worth),
@@ -55,18 +47,16 @@ def _found(said: RecordedFinding) -> Found:
 
 
 def _cost(cost: str, worth: Improvement) -> str:
-    """By the worth where it was measured, as the doctor himself has it."""
+    """By the worth where it was measured, as the doctor has it; a word that is no class is shown as it is."""
     known = next((one for one in Cost if one.value == cost), None)
-    return measured_cost(Finding("", "", known, worth=worth)).value if known else cost
+    return MEANS[measured_cost(Finding("", "", known, worth=worth))] if known else cost
 
 
-def _options(said: RecordedFinding) -> list[str]:
+def _options(said: RecordedFinding) -> Iterator[str]:
     """Remedies of which one may help, with what came of each."""
-    lines = []
     for one in said.options:
-        lines.append(f"# or: {text(one.title)}{f' ({text(one.outcome)})' if one.outcome else ''}")
-        lines += _lines(one.lines)
-    return lines
+        yield f"# or: {text(one.title)}{f' ({text(one.outcome)})' if one.outcome else ''}"
+        yield from _lines(one.lines)
 
 
 def _lines(said: Sequence[str]) -> list[str]:
@@ -78,13 +68,10 @@ def _worth(worth: Improvement) -> str:
     best = worth.best
     if best is None or best.ratio is None:
         return ""
-    where = format_size(best.bytes)
-    if worth.verdict == "better":
-        figure = f"{figures.ratio(best.ratio)} times as fast at {where}"
-    elif worth.verdict == "worse":
-        figure = (
-            f"{figures.ratio(1 / best.ratio)} times as slow at {where}: worse, not better, leave it as it is"
-        )
-    else:
-        figure = "no difference beyond the intervals"
+    times = figures.ratio(1 / best.ratio if worth.verdict == "worse" else best.ratio)
+    figure = {
+        "better": f"{times} times as fast at {format_size(best.bytes)}",
+        "worse": f"{times} times as slow at {format_size(best.bytes)}: worse, not better, leave it as it is",
+        "same": "no difference beyond the intervals",
+    }[worth.verdict]
     return f"{worth.what}: {figure}" if worth.what else figure

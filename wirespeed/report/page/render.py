@@ -11,17 +11,18 @@ from typing import Any
 from wirespeed._version import __version__
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.machine import cpu_line, devices_lines
+from wirespeed.report.grouping import grouped
 from wirespeed.report.page import best, evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.bars import bars
-from wirespeed.report.page.curves import charts, limits, prices
+from wirespeed.report.page.curves import charts, prices
 from wirespeed.report.page.findings import findings
 from wirespeed.report.page.matrix import matrices
 from wirespeed.report.page.sources import Measured, Source, host_of, measured
 from wirespeed.report.page.styles import DARK, LIGHT, styles
 from wirespeed.report.page.verdict import verdicts
 from wirespeed.results.coerce import text
-from wirespeed.units import format_rate, format_seconds, format_size
+from wirespeed.units import format_rate, format_seconds
 
 SCRIPTS = ("base", "scales", "lines", "legend", "curves", "prices", "matrix", "wires", "tables", "start")
 """In this order they are one script."""
@@ -43,12 +44,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {
-        "size": format_size,
-        "seconds": format_seconds,
-        "rate": format_rate,
-        "percent": lambda share: f"{100 * share:.3g}",
-    }
+    environment.filters |= {"seconds": format_seconds, "rate": format_rate}
     script = _script()
     page = environment.get_template("page.html.j2").render(
         title=_title(sets),
@@ -62,13 +58,13 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         looks=looks,
         sets=sets,
         verdicts=verdicts(sets, sources),
-        bests=[(one, spans) for one in sets if (spans := _bests(one))],
+        bests=[(one, domains) for one in sets if (domains := best.by_domain(one.run))],
         bars=bars(sets),
-        witnessed=[(one, rows) for one in sets if (rows := evidence.rows(one.run))],
+        evidence_heads=evidence.HEADS,
+        evidence=[(one, rows) for one in sets if (rows := evidence.rows(one.run))],
         findings=findings(sources),
         failed=[(one, lines) for one in sets if (lines := failure_lines(one.run, lacking=True))],
-        limits=limits(one.run for one in sets),
-        abouts=about(sets),
+        abouts=[*map(about, sets)],
         warnings=[*lost, *(f"{source.file}: {line}" for source in sources for line in source.warnings)],
     )
     # A lone surrogate in somebody's JSON is no letter that can be written.
@@ -88,27 +84,18 @@ def page_data(sets: Sequence[Measured], looks: dict[str, Any]) -> dict[str, Any]
 
 
 def _title(sets: Sequence[Measured]) -> str:
-    hosts = list(dict.fromkeys(host_of(one.run) for one in sets))
-    if len(hosts) > 3:
-        return f"{len(hosts)} machines"
-    return ", ".join(hosts) or "no figures"
-
-
-def _bests(one: Measured) -> list[tuple[str, list[best.Span]]]:
-    return [(home, spans) for home in one.run.contested if (spans := best.spans(one.run, home))]
+    hosts = dict.fromkeys(host_of(one.run) for one in sets)
+    return f"{len(hosts)} machines" if len(hosts) > 3 else ", ".join(hosts) or "no figures"
 
 
 def _machines(sets: Sequence[Measured]) -> list[tuple[str, str]]:
     """(host, its GPUs and CPU), each host once."""
-    found: dict[str, str] = {}
-    for one in sets:
-        environment = one.run.head.environment
-        parts = [
-            *devices_lines(environment.devices),
-            cpu_line(environment.cpu, environment.memory_bytes),
-        ]
-        found.setdefault(host_of(one.run), text("; ".join(parts)))
-    return [*found.items()][:MOST_MACHINES]
+    hosts = grouped((host_of(one.run), one.run.head.environment) for one in sets)
+    found = {
+        host: [*devices_lines(one.devices), cpu_line(one.cpu, one.memory_bytes)]
+        for host, (one, *_) in hosts.items()
+    }
+    return [(host, text("; ".join(lines))) for host, lines in found.items()][:MOST_MACHINES]
 
 
 def _script() -> str:

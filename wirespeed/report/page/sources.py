@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.report.grouping import grouped
 from wirespeed.results.coerce import text
 from wirespeed.results.parts import RecordedFinding
 from wirespeed.results.runs import Run, collect, joined
@@ -18,11 +19,11 @@ class Source:
     """What one result file holds."""
 
     file: str
-    runs: list[Run] = field(default_factory=list)
+    runs: list[Run]
     """A run and those that resumed it are one."""
-    findings: list[RecordedFinding] = field(default_factory=list)
+    findings: list[RecordedFinding]
     """What the doctor found, where the file has it."""
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[str]
     """A line for each part that was left out."""
 
 
@@ -34,11 +35,8 @@ class Measured:
     file: str
     run: Run
     label: str
-
-    @property
-    def pattern(self) -> str:
-        """The pattern's name, as the run's plan or its entries have it."""
-        return pattern_of(self.run)
+    pattern: str
+    """Its name, as the run's plan or its entries have it."""
 
     @property
     def letter(self) -> str:
@@ -92,38 +90,40 @@ def measured(sources: Sequence[Source]) -> list[Measured]:
     """All runs with at least a figure or a failure, most figures first, labelled by what tells them apart."""
     pairs = [(source.file, run) for source in sources for run in source.runs if run.entries or run.failures]
     pairs.sort(key=lambda pair: -len(pair[1].entries))
-    labels: dict[int, str] = {}
-    for pattern in {pattern_of(run) for _, run in pairs}:
-        places = [place for place, (_, run) in enumerate(pairs) if pattern_of(run) == pattern]
-        labels |= zip(places, _labels([pairs[place] for place in places]), strict=True)
-    return [Measured(number, file, run, labels[number]) for number, (file, run) in enumerate(pairs)]
+    found = [
+        Measured(place, *pairs[place], label, pattern)
+        for pattern, places in grouped((_pattern(run), place) for place, (_, run) in enumerate(pairs)).items()
+        for place, label in zip(places, _labels([_facts(*pairs[place]) for place in places]), strict=True)
+    ]
+    return sorted(found, key=lambda one: one.number)
 
 
-def _labels(pairs: Sequence[tuple[str, Run]]) -> list[str]:
+def _facts(file: str, run: Run) -> list[str]:
+    """What can tell a run from others of its pattern."""
+    plan = run.head.plan
+    return [
+        host_of(run),
+        text(Path(file).stem),
+        f"{plan.ranks} ranks" if plan.ranks else "",
+        text(", ".join(run.given_options)),
+        text(f"while running {run.background}") if run.background else "",
+        # What a study fixed that a transport else chooses by itself: 'protocol LL, blocks 1'.
+        ", ".join(text(" ".join(pair)) for pair in plan.test),
+    ]
+
+
+def _labels(facts: Sequence[Sequence[str]]) -> list[str]:
     """Names from as few facts as differ; a number where nothing does."""
-    facts: tuple[Callable[[str, Run], str], ...] = (
-        lambda file, run: host_of(run),
-        lambda file, run: Path(file).stem,
-        lambda file, run: ranks_of(run),
-        lambda file, run: ", ".join(run.given_options),
-        lambda file, run: f"while running {run.background}" if run.background else "",
-        lambda file, run: test_of(run),
-    )
-    labels = [""] * len(pairs)
-    for fact in facts:
-        more = [
-            ", ".join(filter(None, (label, text(fact(*pair)))))
-            for label, pair in zip(labels, pairs, strict=True)
-        ]
+    labels = [""] * len(facts)
+    for column in zip(*facts, strict=True):
+        more = [", ".join(filter(None, pair)) for pair in zip(labels, column, strict=True)]
         if len(set(more)) > len(set(labels)):
             labels = more
-    labels = [label or text(Path(file).stem) for label, (file, _) in zip(labels, pairs, strict=True)]
-    seen: dict[str, int] = {}
-    unique = []
-    for label in labels:
-        seen[label] = seen.get(label, 0) + 1
-        unique.append(label if labels.count(label) == 1 else f"{label} ({seen[label]})")
-    return unique
+    labels = [label or stem for label, (_, stem, *_) in zip(labels, facts, strict=True)]
+    return [
+        label if labels.count(label) == 1 else f"{label} ({labels[: place + 1].count(label)})"
+        for place, label in enumerate(labels)
+    ]
 
 
 def host_of(run: Run) -> str:
@@ -131,17 +131,6 @@ def host_of(run: Run) -> str:
     return text(run.head.environment.host or "unknown host")
 
 
-def pattern_of(run: Run) -> str:
-    """The pattern, from the plan, else from the entries."""
-    name = run.head.plan.pattern
-    return text(name or next((entry.pattern for entry in run.entries.values()), "") or "run")
-
-
-def ranks_of(run: Run) -> str:
-    """'8 ranks'."""
-    return f"{run.head.plan.ranks} ranks" if run.head.plan.ranks else ""
-
-
-def test_of(run: Run) -> str:
-    """What a study fixed that a transport else chooses by itself: 'protocol LL, blocks 1'."""
-    return ", ".join(text(" ".join(pair)) for pair in run.head.plan.test)
+def _pattern(run: Run) -> str:
+    names = (run.head.plan.pattern, *(entry.pattern for entry in run.entries.values()), "run")
+    return text(next(filter(None, names)))

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from wirespeed.limits import Ceiling
 from wirespeed.limits.ceilings import impossible
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.machine import mpi_title
-from wirespeed.report.facts.markers import marked
-from wirespeed.report.facts.speedup import pairs
+from wirespeed.report.facts.markers import mark
+from wirespeed.report.facts.speedup import UNKNOWN, pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
-from wirespeed.report.page.best import Span, spans
+from wirespeed.report.page.best import Span, by_domain
 from wirespeed.report.page.curves import share
 from wirespeed.report.page.findings import findings
 from wirespeed.report.page.sources import Measured, Source, host_of
-from wirespeed.report.terminal.slowest_teams import FAR, describe
+from wirespeed.report.terminal.slowest_teams import FAR, NEAR, behind, describe
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Entry, Run
-from wirespeed.statistics.samples import middle
 from wirespeed.units import format_rate, format_seconds, format_size
 
 GOOD, NOTE, WARNING, BAD = "good", "note", "warning", "bad"
+Sentence = tuple[str, str]
+"""A level, and words without the full stop."""
 AWARE = "aware"
 STAGED = "staged"
-STRAIGHT = ("direct", "network", "loopback", "inside", "pcie")
-"""Verdicts that an MPI given device pointers need not be ashamed of."""
+DIRECT = ("direct", "network", "loopback", "inside", "pcie")
+"""Verdicts that agree with an MPI that takes device pointers."""
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """A sentence, and how it is meant: good, note, warning or bad."""
 
     level: str
@@ -44,20 +44,23 @@ def verdicts(sets: Sequence[Measured], sources: Sequence[Source]) -> list[tuple[
     for one in sorted(sets, key=lambda one: (-len(one.run.entries), -_ranks(one.run))):
         heads.setdefault((host_of(one.run), one.pattern), one)
     groups = [
-        (f"{one.pattern} on {host_of(one.run)} ({one.label})", [*of_run(one.run)]) for one in heads.values()
+        (f"{one.pattern} on {host_of(one.run)} ({one.label})", [*_of_run(one.run)]) for one in heads.values()
     ]
-    found = [one for one in findings(sources) if one.remedy]
-    if found:
-        things = f"{len(found)} thing{'s' if len(found) > 1 else ''} to change"
-        groups.append(("doctor", [Verdict(WARNING, f"The doctor found {things}: see Findings.")]))
-    return [(text(title), sentences) for title, sentences in groups if sentences]
+    if found := sum(bool(one.remedy) for one in findings(sources)):
+        things = f"{found} thing{'s' if found > 1 else ''} to change"
+        groups.append(("doctor", [(WARNING, f"The doctor found {things}: see Findings")]))
+    return [
+        (text(title), [Verdict(level, text(f"{sentence}.", 1000)) for level, sentence in sentences])
+        for title, sentences in groups
+        if sentences
+    ]
 
 
 def _ranks(run: Run) -> int:
     return max((len(run.step(path).ranks) for path in run.paths), default=0)
 
 
-def of_run(run: Run) -> Iterator[Verdict]:
+def _of_run(run: Run) -> Iterator[Sentence]:
     """The sentences about one run, the most important first."""
     yield from _doubtful(run)
     if run.view == "sizes" and run.entries:
@@ -72,23 +75,19 @@ def of_run(run: Run) -> Iterator[Verdict]:
     yield from _unsure(run)
 
 
-def _doubtful(run: Run) -> Iterator[Verdict]:
-    """What cannot be, and what a path promised and its wires deny."""
-    for line in beyond(run):
-        yield Verdict(BAD, text(f"{line}."))
-    for line, largest in suspicions(run):
-        yield Verdict(BAD if largest else WARNING, text(f"{line}."))
+def _doubtful(run: Run) -> Iterator[Sentence]:
+    """What cannot be, and what a path declares and its wires deny."""
+    yield from ((BAD, line) for line in beyond(run))
+    yield from ((BAD if largest else WARNING, line) for line, largest in suspicions(run))
 
 
-def _aware(run: Run) -> Iterator[Verdict]:
-    """Is the MPI really GPU-aware, or does it stage without telling?"""
-    entries = [entry for entry in run.of_path(AWARE) if entry.amount]
-    if not entries:
+def _aware(run: Run) -> Iterator[Sentence]:
+    """Whether the MPI copies directly between GPUs, or stages unnoticed."""
+    last = next((entry for entry in reversed(run.of_path(AWARE)) if entry.amount), None)
+    if last is None:
         return
-    last = entries[-1]
-    mpi = run.step(AWARE).mpi
-    name = text(mpi_title(mpi)) if mpi else "MPI"
-    limit = run.ceiling(AWARE)
+    mpi, limit = run.step(AWARE).mpi, run.ceiling(AWARE)
+    name = mpi_title(mpi) if mpi else "MPI"
     sentence = f"{name} takes device pointers: {_figure(last, limit)}"
     level = GOOD
     seen = run.evidence.get((AWARE, last.bytes))
@@ -97,23 +96,18 @@ def _aware(run: Run) -> Iterator[Verdict]:
         level = NOTE
     elif seen is not None and seen.verdict != "unknown":
         sentence += f"; {seen.text}"
-        level = GOOD if seen.verdict in STRAIGHT else WARNING
+        level = GOOD if seen.verdict in DIRECT else WARNING
     elif through and last.rate > through.rate:
-        sentence += (
-            f". No way through host memory carries more than {format_rate(through.rate)} GB/s: "
-            "the bytes went straight"
-        )
+        most = f"{format_rate(through.rate)} GB/s"
+        sentence += f". Staging through host memory gives at most {most}: the copies are direct"
     elif through:
-        sentence += (
-            f". A way through host memory could carry as much ({format_rate(through.rate)} GB/s): it may be "
-            "staging without telling"
-        )
+        most = f"{format_rate(through.rate)} GB/s"
+        sentence += f". Staging through host memory could give as much ({most}): this MPI may stage unnoticed"
         level = WARNING
-    yield Verdict(level, f"{sentence}.")
-    staged = run.entries.get((STAGED, last.bytes))
-    if staged:
+    yield level, sentence
+    if staged := run.entries.get((STAGED, last.bytes)):
         times = figures.ratio(staged.seconds / last.seconds)
-        yield Verdict(NOTE, f"At {format_size(last.bytes)} aware is {times} times as fast as staged.")
+        yield NOTE, f"At {format_size(last.bytes)} aware is {times} times as fast as staged"
 
 
 def _figure(entry: Entry, limit: Ceiling | None) -> str:
@@ -123,84 +117,68 @@ def _figure(entry: Entry, limit: Ceiling | None) -> str:
     return figure if part is None else f"{figure}, {100 * part:.0f} % of the limit"
 
 
-def _fastest(run: Run) -> Iterator[Verdict]:
+def _fastest(run: Run) -> Iterator[Sentence]:
     """Which path to use where."""
-    homes = run.contested
-    for home in homes:
-        found = spans(run, home)
-        if found:
-            parts = [_use(run, span, number == len(found) - 1) for number, span in enumerate(found)]
-            yield Verdict(NOTE, f"Fastest for {home} data: {'; '.join(parts)}.")
+    for domain, found in by_domain(run):
+        parts = [_use(run, span, span is found[-1]) for span in found]
+        yield NOTE, f"Fastest for {domain} data: {'; '.join(parts)}"
     for path in run.paths:
         entries = [entry for entry in run.of_path(path) if entry.amount]
-        if entries and entries[0].home not in homes and path != AWARE:
-            first, last = entries[0], entries[-1]
-            low = f"{format_seconds(first.seconds)} at {format_size(first.bytes)}"
-            yield Verdict(NOTE, f"{path}: {low}, {_figure(last, run.ceiling(path))}.")
+        if entries and entries[0].home not in run.contested and path != AWARE:
+            yield NOTE, f"{path}: {_time(entries[0])}, {_figure(entries[-1], run.ceiling(path))}"
+
+
+def _time(entry: Entry) -> str:
+    return f"{format_seconds(entry.seconds)} at {format_size(entry.bytes)}"
 
 
 def _use(run: Run, span: Span, last: bool) -> str:
-    first = format_seconds(span.first.seconds)
-    sizes = format_size(span.first.bytes)
-    if span.first is not span.last:
-        sizes += f" to {format_size(span.last.bytes)}"
-    figure = f"{first} at {format_size(span.first.bytes)}"
-    if last and span.last.amount:
-        figure = _figure(span.last, run.ceiling(span.path))
-    return f"{span.path} for {sizes} ({figure})"
+    rated = last and span.last.amount
+    figure = _figure(span.last, run.ceiling(span.path)) if rated else _time(span.first)
+    return f"{span.path} for {span.sizes} ({figure})"
 
 
-def _each(run: Run) -> Iterator[Verdict]:
+def _each(run: Run) -> Iterator[Sentence]:
     """Every path at its largest size, where paths are no rivals."""
-    parts = [
-        f"{path} {format_rate(entries[-1].rate)} GB/s"
-        for path in run.paths
-        if (entries := [entry for entry in run.of_path(path) if entry.amount])
-    ]
-    if parts:
-        yield Verdict(NOTE, f"At the largest size: {', '.join(parts)}.")
+    largest = {entry.path: entry for path in run.paths for entry in run.of_path(path) if entry.amount}
+    if largest:
+        parts = [f"{path} {format_rate(entry.rate)} GB/s" for path, entry in largest.items()]
+        yield NOTE, f"At the largest size: {', '.join(parts)}"
 
 
-def _pairs(run: Run) -> Iterator[Verdict]:
-    for path in run.paths:
-        entry = run.of_path(path)[-1]
+def _pairs(run: Run) -> Iterator[Sentence]:
+    """The slowest pairs at each path's largest size; how far they are from the others is noise below NEAR."""
+    for entry in (run.of_path(path)[-1] for path in run.paths):
         if len(entry.members) > 1:
-            usual = middle(sorted(member.seconds for member in entry.members))
-            far = max(member.seconds for member in entry.members) / usual - 1 >= FAR
-            level = WARNING if far else GOOD
-            yield Verdict(level, f"{path}, {format_size(entry.bytes)}: {describe(entry)}.")
+            far, words = behind(entry), describe(entry)
+            if far < NEAR:
+                words = f"all {len(entry.members)} pairs within {figures.percent(NEAR)} of the median"
+            yield WARNING if far >= FAR else GOOD, f"{entry.path}, {format_size(entry.bytes)}: {words}"
 
 
-def _worth(run: Run) -> Iterator[Verdict]:
+def _worth(run: Run) -> Iterator[Sentence]:
     for pair in pairs(run):
-        found = [(size, worth) for size in run.sizes if (worth := pair.worth(run, size)) and worth.certain]
-        if found:
-            size, worth = max(found, key=lambda one: one[1].ratio)
-            what = pair.what if pair.what != "gain" else "it"
-            yield Verdict(
-                NOTE,
-                f"{pair.path} without {what} ({pair.without}) takes up to {figures.ratio(worth.ratio)} times "
-                f"as long (at {format_size(size)}).",
-            )
+        worths = [(size, worth) for size in run.sizes if (worth := pair.worth(run, size)) and worth.certain]
+        if worths:
+            size, worth = max(worths, key=lambda one: one[1].ratio)
+            what = pair.what if pair.what != UNKNOWN else "it"
+            longer = f"takes up to {figures.ratio(worth.ratio)} times as long (at {format_size(size)})"
+            yield NOTE, f"{pair.path} without {what} ({pair.without}) {longer}"
 
 
-def _failed(run: Run) -> Iterator[Verdict]:
+def _failed(run: Run) -> Iterator[Sentence]:
     lacking = failure_lines(run, lacking=True)
     for line in failure_lines(run):
-        head, words_, style = line
+        head, words, style = line
         if style != "dim":
             level = NOTE if line not in lacking else BAD if style == "red" else WARNING
-            yield Verdict(level, text(f"{head}: {words_}."))
+            yield level, f"{head}: {words}"
     if run.interrupted:
-        yield Verdict(WARNING, "This run was ended before all was measured.")
+        yield WARNING, "This run was ended before all was measured"
 
 
-def _unsure(run: Run) -> Iterator[Verdict]:
-    wide = [entry for entry in run.entries.values() if marked(entry)]
+def _unsure(run: Run) -> Iterator[Sentence]:
+    wide = sum(mark(entry) != "" for entry in run.entries.values())
     if wide and (wanted := run.wanted_precision):
-        count = f"{len(wide)} of {len(run.entries)} figures"
-        yield Verdict(
-            NOTE,
-            f"{count} are not within the ±{figures.percent(wanted)} asked for: more --max-time makes them "
-            "surer.",
-        )
+        within = f"within the ±{figures.percent(wanted)} asked for"
+        yield NOTE, f"{wide} of {len(run.entries)} figures are not {within}: more --max-time makes them surer"

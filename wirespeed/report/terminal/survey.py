@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.report.facts.figures import size_word
 from wirespeed.report.facts.machine import cpu_line, devices_lines, mpi_lines
-from wirespeed.report.facts.markers import marked
+from wirespeed.report.facts.markers import mark
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say, say_all
 from wirespeed.results.model import Head
 from wirespeed.results.runs import Run
-from wirespeed.units import format_size
 
 if TYPE_CHECKING:
     from wirespeed.frontend.machine import Machine
@@ -112,18 +112,12 @@ def next_steps(
 
 
 def _longer(run: Run) -> Iterator[tuple[bool, str, str]]:
-    unsettled = [entry for entry in run.entries.values() if marked(entry)]
+    unsettled = [entry for entry in run.entries.values() if mark(entry)]
     if not unsettled:
         return
     paths = ",".join(dict.fromkeys(entry.path for entry in unsettled))
-    sizes = ",".join(_size_word(size) for size in sorted({entry.bytes for entry in unsettled}))
+    sizes = ",".join(size_word(size) for size in sorted({entry.bytes for entry in unsettled}))
     options = [f"--paths {paths}", f"--sizes {sizes}", f"--max-time {5 * (run.max_time or 0.4):g}"]
     while len(" ".join(options)) > LONGEST:
         options.remove(max(options, key=len))
     yield True, f"wirespeed pingpong {' '.join(options)}", "more time for the figures marked ~"
-
-
-def _size_word(size: int) -> str:
-    """'64K', as --sizes takes it."""
-    number, unit = format_size(size).split()
-    return number + unit[0] if unit != "B" else number
