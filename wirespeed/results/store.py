@@ -19,8 +19,6 @@ from wirespeed.job.plan import Plan
 from wirespeed.results.model import Event
 from wirespeed.results.reading import Results, cannot, read, shown, why
 
-__all__ = ["Results", "Store", "default_name", "read"]
-
 SYNC_S = 1.0
 """Data is forced to the disk at most this often, and at the end."""
 

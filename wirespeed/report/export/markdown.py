@@ -83,7 +83,7 @@ def _findings(sources: Sequence[Source]) -> Iterator[str]:
 
 def _run(one: Measured, *, alone: bool) -> Iterator[str]:
     yield f"## {plain(one.pattern)}" + ("" if alone else f": {plain(one.label)}")
-    for domain in one.run.contested:
+    for domain in one.run.competing:
         if spans := best.spans(one.run, domain):
             yield table(
                 [

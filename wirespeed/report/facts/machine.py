@@ -42,7 +42,7 @@ def placement(run: Run) -> list[str]:
 
 def misplaced(run: Run) -> list[str]:
     """A line where ranks do not stand host by host, though the pattern's groups assume that they do."""
-    if not run.groups_by_host:
+    if not (run.pattern and run.pattern.by_host):
         return []
     lines = []
     for step in run.steps:

@@ -26,13 +26,13 @@ class Span:
         return self.entries[-1]
 
 
-def spans(run: Run, home: str) -> list[Span]:
-    """The fastest paths for data of this home (CPU or GPU), by size."""
+def spans(run: Run, domain: str) -> list[Span]:
+    """The fastest paths for data in this memory domain (CPU or GPU), by size."""
     found: list[Span] = []
     names: set[str] = set()
     sizes: list[int] = []
     for size in run.sizes:
-        fastest = [entry.path for entry in run.fastest(size, home)]
+        fastest = [entry.path for entry in run.fastest(size, domain)]
         if not fastest:
             continue
         common = names & set(fastest)

@@ -21,7 +21,7 @@ def matrices(sets: Sequence[Measured]) -> list[dict[str, Any]]:
     for one in sets:
         for path in one.run.paths:
             for entry in one.run.of_path(path):
-                pairs = by_pair(entry.members)
+                pairs = by_pair(entry.teams)
                 ranks = sorted({rank for pair in pairs for rank in pair})
                 if len(ranks) < FEWEST or one.run.view != "matrix":
                     continue

@@ -95,7 +95,7 @@ def _title(sets: Sequence[Measured]) -> str:
 
 
 def _bests(one: Measured) -> list[tuple[str, list[best.Span]]]:
-    return [(home, spans) for home in one.run.contested if (spans := best.spans(one.run, home))]
+    return [(domain, spans) for domain in one.run.competing if (spans := best.spans(one.run, domain))]
 
 
 def _machines(sets: Sequence[Measured]) -> list[tuple[str, str]]:

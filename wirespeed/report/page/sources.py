@@ -9,8 +9,8 @@ from pathlib import Path
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.results.coerce import text
 from wirespeed.results.parts import RecordedFinding
+from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect, joined
-from wirespeed.results.store import read
 
 
 @dataclass

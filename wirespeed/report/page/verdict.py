@@ -125,15 +125,14 @@ def _figure(entry: Entry, limit: Ceiling | None) -> str:
 
 def _fastest(run: Run) -> Iterator[Verdict]:
     """Which path to use where."""
-    homes = run.contested
-    for home in homes:
-        found = spans(run, home)
+    for domain in run.competing:
+        found = spans(run, domain)
         if found:
             parts = [_use(run, span, number == len(found) - 1) for number, span in enumerate(found)]
-            yield Verdict(NOTE, f"Fastest for {home} data: {'; '.join(parts)}.")
+            yield Verdict(NOTE, f"Fastest for {domain} data: {'; '.join(parts)}.")
     for path in run.paths:
         entries = [entry for entry in run.of_path(path) if entry.amount]
-        if entries and entries[0].home not in homes and path != AWARE:
+        if entries and entries[0].memory_domain not in run.competing and path != AWARE:
             first, last = entries[0], entries[-1]
             low = f"{format_seconds(first.seconds)} at {format_size(first.bytes)}"
             yield Verdict(NOTE, f"{path}: {low}, {_figure(last, run.ceiling(path))}.")
@@ -164,9 +163,9 @@ def _each(run: Run) -> Iterator[Verdict]:
 def _pairs(run: Run) -> Iterator[Verdict]:
     for path in run.paths:
         entry = run.of_path(path)[-1]
-        if len(entry.members) > 1:
-            usual = middle(sorted(member.seconds for member in entry.members))
-            far = max(member.seconds for member in entry.members) / usual - 1 >= FAR
+        if len(entry.teams) > 1:
+            usual = middle(sorted(team.seconds for team in entry.teams))
+            far = max(team.seconds for team in entry.teams) / usual - 1 >= FAR
             level = WARNING if far else GOOD
             yield Verdict(level, f"{path}, {format_size(entry.bytes)}: {describe(entry)}.")
 
@@ -197,8 +196,8 @@ def _failed(run: Run) -> Iterator[Verdict]:
 
 def _unsure(run: Run) -> Iterator[Verdict]:
     wide = [entry for entry in run.entries.values() if marked(entry)]
-    if wide and (wanted := run.wanted_precision):
-        count = f"{len(wide)} of {len(run.entries)} figures"
+    if wide and run.stopping:
+        count, wanted = f"{len(wide)} of {len(run.entries)} figures", run.stopping.precision
         yield Verdict(
             NOTE,
             f"{count} are not within the ±{figures.percent(wanted)} asked for: more --max-time makes them "
