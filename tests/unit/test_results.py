@@ -371,7 +371,7 @@ def test_importing_the_package_loads_nothing() -> None:
 
 def test_a_plan_survives_the_record() -> None:
     plan = Plan(paths=("host",), stopping=Stopping(loops=50))
-    assert Plan.from_dict(json.loads(json.dumps(run(plan=plan)))["plan"]) == plan
+    assert msgspec.convert(json.loads(json.dumps(run(plan=plan)))["plan"], Plan) == plan
 
 
 def test_the_page_about_the_file_says_the_truth() -> None:
