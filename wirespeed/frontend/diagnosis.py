@@ -71,10 +71,6 @@ class Events:
         return next((state for state in lost if state and state.rank not in spoke), seen)
 
     @cached_property
-    def started(self) -> bool:
-        return bool(self.roster or self.watched)
-
-    @cached_property
     def victim(self) -> bool:
         """Whether a rank died first that said nothing: crashes and errors of the others are its consequences.
 
@@ -214,7 +210,7 @@ def _died_elsewhere(seen: Events) -> Outcome | None:
 
 def _launcher_ended(seen: Events) -> Outcome | None:
     text = f"the launcher ended (exit code {seen.code}) before the ranks were done"
-    return Outcome("death", text) if seen.started else None
+    return Outcome("death", text) if seen.roster or seen.watched else None
 
 
 def _not_started(seen: Events) -> Outcome:

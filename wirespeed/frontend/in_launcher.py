@@ -19,7 +19,7 @@ from typing import Any
 
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.frontend.session import Step, begin, chosen_paths, completed
+from wirespeed.frontend.session import Step, begin, chosen_paths, completed, step_start
 from wirespeed.host import devices, mpi
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.process import ancestors
@@ -127,7 +127,13 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     opened = core()
     kind = devices.resolve(opened, plan.device)
     paths = _in_order(plan, kind)
-    recorder, problem = _open_recorder(plan, observe) if place.rank == 0 else (None, None)
+    recorder: _Rank0 | None = None
+    problem: WirespeedError | None = None
+    if place.rank == 0:
+        try:
+            recorder = _Rank0(plan, observe)
+        except WirespeedError as error:
+            problem = error
     if place.local_rank <= 0:
         sweep()
     run = f"job-{os.getppid()}"
@@ -145,7 +151,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         # Rank 0 alone knows of its file; the others would wait for it for ever.
         watchdog.close()
         comm.leave()
-        raise WirespeedError(refused[0], ExitCode(refused[1]))
+        raise refused
     ranks = introduced(opened, comm, device, kind)
     if recorder:
         recorder.begin(comm, place.launcher, ranks or [], variables)
@@ -160,14 +166,6 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     atexit.register(comm.leave)
     atexit.register(watchdog.close)
     return recorder.finish() if recorder else ExitCode.OK
-
-
-def _open_recorder(plan: Plan, observe: Observer) -> tuple[_Rank0 | None, tuple[str, int] | None]:
-    """Rank 0's recorder, or why there is none."""
-    try:
-        return _Rank0(plan, observe), None
-    except WirespeedError as error:
-        return None, (str(error), int(error.code))
 
 
 def _in_order(plan: Plan, kind: str) -> list[Path]:
@@ -196,7 +194,7 @@ class _Rank0:
 
     def start(self, number: int, path: Path, total: int) -> None:
         self._step = Step(number, path, self._recorder, self._observe, self._job)
-        self._observe({"kind": "step-start", "path": path.name, "steps_done": number, "steps_total": total})
+        self._observe(step_start(path, number, total))
 
     def take(self, message: Message) -> None:
         assert self._step

@@ -30,7 +30,6 @@ from wirespeed.job.status_page import own_folder, sweep
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
 from wirespeed.paths import Path, all_paths
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.results.model import StepRecord
 from wirespeed.results.recorder import Observer, Recorder
 
 MOST_CPU_RANKS = 8
@@ -94,6 +93,11 @@ def begin(recorder: Recorder, devices: Iterable[Message]) -> None:
     recorder.begin(sys.argv, devices, clock)
 
 
+def step_start(path: Path, done: int, total: int) -> Message:
+    """What observers are told as a path begins."""
+    return {"kind": "step-start", "path": path.name, "steps_done": done, "steps_total": total}
+
+
 @contextmanager
 def ending_on_signals() -> Iterator[None]:
     """SIGTERM and SIGHUP end a run as Ctrl-C does: in order, with a valid file and no orphans."""
@@ -128,9 +132,7 @@ class Run:
         status = "interrupted"
         try:
             for index, path in enumerate(paths):
-                self._observe(
-                    {"kind": "step-start", "path": path.name, "steps_done": index, "steps_total": len(paths)}
-                )
+                self._observe(step_start(path, index, len(paths)))
                 self._one_path(path)
             status = "complete"
         except KeyboardInterrupt:
@@ -142,7 +144,10 @@ class Run:
     def _same_as_before(self) -> None:
         """Figures of another MPI or another machine do not belong into one table. Raises WirespeedError."""
         here = (self._mpi.vendor, self._mpi.version, os.uname().nodename)
-        for run, step in zip(self._recorder.before.runs[-1:], self._own_steps()[-1:], strict=False):
+        # Another MPI may have taken over a path that hands it device pointers.
+        aware = {path.name for path in all_paths() if path.gpu_aware_mpi}
+        own = [step for step in self._recorder.before.steps if step.path not in aware]
+        for run, step in zip(self._recorder.before.runs[-1:], own[-1:], strict=False):
             there = (step.mpi.vendor, step.mpi.version, run.environment.host) if step.mpi else here
             other = mpi.NAMES.get(there[0], there[0])
             if there != here:
@@ -151,11 +156,6 @@ class Run:
                     f"--resume: the file was measured on {there[2]} with {other} {there[1]}, this is "
                     f"{here[2]} with {self._mpi.title}; use the same (--mpi) or name another file (--out)"
                 )
-
-    def _own_steps(self) -> list[StepRecord]:
-        """Earlier steps of paths that no other MPI may have taken over."""
-        aware = {path.name for path in all_paths() if path.gpu_aware_mpi}
-        return [step for step in self._recorder.before.steps if step.path not in aware]
 
     def _one_path(self, path: Path) -> None:
         why = self._found.availability(path)
@@ -197,10 +197,10 @@ class Run:
 
     def _candidates(self, path: Path) -> list[mpi.Mpi]:
         """The MPI measured with; for device pointers also the wheels that are known to take them."""
-        others: list[mpi.Mpi] = []
-        if path.gpu_aware_mpi and not self._plan.mpi and self._found.kind in GPU_KINDS:
-            others = [other for other in self._found.mpis if mpi.aware_environment(other, ucx_folder())]
-        return [self._mpi, *(other for other in others if other != self._mpi)]
+        if not path.gpu_aware_mpi or self._plan.mpi or self._found.kind not in GPU_KINDS:
+            return [self._mpi]
+        aware = [one for one in self._found.mpis if mpi.aware_environment(one, ucx_folder())]
+        return list(dict.fromkeys([self._mpi, *aware]))
 
     def _job_step(self, path: Path, library: mpi.Mpi, sizes: tuple[int, ...]) -> tuple[Step, Outcome]:
         launcher = launch.choose(self._plan.launcher, library)

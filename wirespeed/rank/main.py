@@ -35,21 +35,21 @@ def main(word: str) -> NoReturn:
     except WirespeedError as error:
         code = error.code
         messages.send({"kind": "error", "rank": rank, "text": str(error), "code": int(code)})
-    except NativeError as error:
-        code = ExitCode.FAILED_ENTRY
-        _fail(spec, rank, str(error), code)
     except Exception as error:
         code = ExitCode.FAILED_ENTRY
-        _fail(spec, rank, f"{type(error).__name__}: {error}", code, traceback.format_exc().splitlines())
+        if isinstance(error, NativeError):
+            _fail(spec, rank, str(error))
+        else:
+            _fail(spec, rank, f"{type(error).__name__}: {error}", traceback.format_exc().splitlines())
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(int(code))
 
 
-def _fail(spec: StepSpec, rank: int, text: str, code: ExitCode, python: Sequence[str] = ()) -> None:
+def _fail(spec: StepSpec, rank: int, text: str, python: Sequence[str] = ()) -> None:
     """Says what failed, and which ranks were gone by then: a call fails when the peer has died, too."""
-    told = {"kind": "error", "rank": rank, "text": text, "code": int(code), "python": list(python)}
-    messages.send({**told, "lost": lost(own_folder(spec.run), 0.05)})
+    told = {"rank": rank, "text": text, "code": int(ExitCode.FAILED_ENTRY), "python": list(python)}
+    messages.send({"kind": "error", **told, "lost": lost(own_folder(spec.run), 0.05)})
     # The launcher ends all others once this one has: whoever watches shall see an earlier death by itself.
     time.sleep(0.3)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import asdict
 from typing import Any
 
@@ -66,8 +67,8 @@ class SizeRun:
         if context.comm.rank == 0:
             context.tell(self._entry())
 
-    def _program(self, phase: int, in_place: bool = False) -> Program:
-        return Program(self._context, self._transport, self._buffers, self._size, phase, in_place)
+    def _program(self, phase: int, in_place: bool = False) -> closing[Program]:
+        return closing(Program(self._context, self._transport, self._buffers, self._size, phase, in_place))
 
     def _sampled(self, team: TeamSamples) -> PhaseSamples:
         one_buffer = self._context.plan.stopping.loops is not None and self._context.pattern.one_buffer

@@ -38,11 +38,8 @@ class TeamSamples:
 
     def widest(self, samples: Samples) -> float | None:
         """Relative half-width of the widest team interval; None if a team has none yet. On every rank."""
-        mine = 0.0
-        if self.leads:
-            found = samples.precision()
-            mine = math.inf if found is None else found
-        widest = self._comm.maximum(mine)
+        mine = samples.precision() if self.leads else 0.0
+        widest = self._comm.maximum(math.inf if mine is None else mine)
         return None if math.isinf(widest) else widest
 
     def figures(self, samples: Samples) -> list[dict[str, Any]]:

@@ -58,10 +58,6 @@ VERDICTS = (
 )
 
 
-def _unknown_plan() -> Plan:
-    return Plan(pattern="", sizes=(), ranks=0)
-
-
 class Head(RunRecord, frozen=True, kw_only=True, tag="run"):
     """Begins a run: what was asked for, and where."""
 
@@ -74,7 +70,7 @@ class Head(RunRecord, frozen=True, kw_only=True, tag="run"):
     started: Moment = ""
     command: list[str] = []
     """The command line."""
-    plan: Plan = field(default_factory=_unknown_plan)
+    plan: Plan = field(default_factory=lambda: Plan(pattern="", sizes=(), ranks=0))
     """Every option, as understood."""
     environment: Environment = field(default_factory=Environment)
     clock: Clock | None = None

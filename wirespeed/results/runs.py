@@ -155,10 +155,6 @@ class Run:
         """The job step that the path's figures come from; an empty one if the file does not say."""
         return next((step for step in reversed(self.steps) if step.path == path), NO_STEP)
 
-    def named(self, path: str) -> bool:
-        """Was the path asked for by its own name, rather than for being there?"""
-        return path in self.head.plan.paths
-
     @property
     def competing(self) -> list[str]:
         """Memory domains whose data several paths move; copies of different kinds do not compete."""
