@@ -19,7 +19,7 @@ from common import parser, said
 from wirespeed import launch, rank
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.host import mpi
-from wirespeed.job.plan import Plan
+from wirespeed.job.plan import Plan, encode
 from wirespeed.job.status_page import own_folder
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit
 
@@ -48,7 +48,7 @@ def start(chosen: mpi.Mpi, ranks: int, number: int) -> tuple[float, float]:
         plan, "host", f"startup-{os.getpid()}-{ranks}-{number}", 0,
         ExpectedJob(chosen.vendor, chosen.version, ranks, str(chosen.library)), "host", (), variables,
     )  # fmt: skip
-    job = launch.Job((sys.executable, str(ENTRY), orders.encode()), ranks, (), variables)
+    job = launch.Job((sys.executable, str(ENTRY), encode(orders)), ranks, (), variables)
     began = time.monotonic()
     command = launch.choose("auto", chosen).command(chosen, job)
     step = JobStep(command, {**os.environ, **variables}, own_folder(orders.run), ranks, startup_limit(plan))

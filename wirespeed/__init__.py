@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wirespeed._version import __version__
-    from wirespeed.results.load import load
+    from wirespeed.results.reading import read as load
 
 __all__ = ["__version__", "load"]
 
@@ -14,9 +14,9 @@ __all__ = ["__version__", "load"]
 def __getattr__(name: str) -> Any:
     # Ranks import this package too: nothing is loaded before somebody asks for it.
     if name == "load":
-        from wirespeed.results.load import load
+        from wirespeed.results.reading import read
 
-        return load
+        return read
     if name == "__version__":
         from wirespeed._version import __version__
 

@@ -207,7 +207,7 @@ def test_a_copy_that_runs_during_another_pattern_is_that_of_all_ranks(tmp_path: 
     found = Plan(mpi=str(mpi.prefix), ranks=2, device="cpu", stopping=Stopping(max_time=0.05))
     plan = background_plan(parse("copy:h2h:64K"), found, tmp_path / "r.jsonl")
     plan = replace(plan, stopping=found.stopping)
-    command = [sys.executable, str(Path(session.__file__).parent), encode(plan.to_dict())]
+    command = [sys.executable, str(Path(session.__file__).parent), encode(plan)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (entry,) = load(tmp_path / "r.jsonl").entries

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from wirespeed.frontend.diagnosis import Events, RankIdentity, diagnose
+from wirespeed.frontend.diagnosis import Events, diagnose
 from wirespeed.job.outcome import Outcome
-from wirespeed.job.status_page import RankState
+from wirespeed.job.status_page import RankIdentity, RankState
 
 ROSTER = {0: RankIdentity(0, "n1", 21), 1: RankIdentity(1, "n2", 36)}
 
@@ -36,7 +36,7 @@ NOBODY = ["prterun detected that one or more processes exited with non-zero stat
 
 
 def page(rank: int, host: str, pid: int, path: str = "host", call: str | None = "MPI_Recv") -> RankState:
-    return RankState(rank, pid, host, path, 65536, 7, 1, 10.0, call, 1 - rank, 0, "", "")
+    return RankState(rank, host, pid, path, 65536, 7, 1, 10.0, call, 1 - rank, 0, "", "")
 
 
 def died(

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import pytest
 
-from wirespeed.frontend.diagnosis import Events, RankIdentity, diagnose
+from wirespeed.frontend.diagnosis import Events, diagnose
 from wirespeed.job.outcome import Outcome
-from wirespeed.job.status_page import RankState
+from wirespeed.job.status_page import RankIdentity, RankState
 
 ROSTER = {rank: RankIdentity(rank, f"n{rank}", 20 + rank) for rank in range(3)}
-RECV = RankState(0, 20, "n0", "host", 65536, 7, 1, 10.0, "MPI_Recv", 1, 0, "", "S")
+RECV = RankState(0, "n0", 20, "host", 65536, 7, 1, 10.0, "MPI_Recv", 1, 0, "", "S")
 SEND = replace(RECV, rank=1, pid=21, host="n1", iteration=8, call="MPI_Send", peer=0)
 
 

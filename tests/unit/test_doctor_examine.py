@@ -23,8 +23,8 @@ from wirespeed.doctor.look import Sources
 from wirespeed.frontend import machine
 from wirespeed.frontend.machine import Machine
 from wirespeed.results import environment
+from wirespeed.results.reading import read
 from wirespeed.results.runs import Failure, collect
-from wirespeed.results.store import read
 
 NAMES = (
     "host",

@@ -15,8 +15,8 @@ from wirespeed.doctor.finding import Cost, Finding, Improvement, Point, measured
 from wirespeed.doctor.findings import find_all, thresholds
 from wirespeed.doctor.job import Attempt
 from wirespeed.doctor.tables import table
+from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect
-from wirespeed.results.store import read
 
 RESULTS = Path(__file__).parents[2] / "results"
 H200 = "h200-x2-paths.jsonl"

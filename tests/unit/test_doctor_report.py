@@ -26,7 +26,7 @@ from wirespeed.doctor.result import Result
 from wirespeed.doctor.tables import table
 from wirespeed.errors import ExitCode
 from wirespeed.report.doctor.terminal import print_result, shell_lines
-from wirespeed.results.store import read
+from wirespeed.results.reading import read
 
 POINT = Point(65536, 30e-6, 10e-6, 3.0, 2.9, 3.1)
 FINDINGS = (

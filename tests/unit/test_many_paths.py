@@ -395,5 +395,5 @@ class TestFailures:
 
 def test_the_table_of_a_run_that_says_no_memory() -> None:
     """Protects readers of entries without a memory: they count as GPU data, as before."""
-    assert figure("x", 8, 1e-6, memory="").home == "GPU"
+    assert figure("x", 8, 1e-6, memory="").memory_domain == "GPU"
     shown(full_run(("a", "b", "c", "d", "e")), 60)

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from importlib.resources import files
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -274,7 +275,7 @@ def test_one_bad_member_costs_that_member(tmp_path: Path) -> None:
     (one,) = read(file).entries
     assert (one.path, one.seconds, one.low, one.high, one.times.min) == ("host", 1e-6, 1e-6, 1e-6, None)
     assert (one.precision, one.samples, one.memory, one.checked.bytes, one.at) == (None, 0, "", 0, "")
-    assert ([team.name for team in one.teams], one.details, one.derived) == (["0-1"], {"a ": " "}, ())
+    assert ([team.name for team in one.teams], one.details, one.derived) == (["0-1"], {"a ": " "}, [])
 
 
 def test_ranks_are_used_whole_or_not_at_all() -> None:
@@ -345,17 +346,17 @@ def test_an_entry_with_gaps_leaves_gaps() -> None:
     bare = Entry(run="r", pattern="p", path="q", bytes=8, times=Times(median=1.0))
     table = export.to_arrays([read_entry(), bare])
     assert np.isnan(table["p99_s"][1]) and table["stopped"].tolist()[1] == ""
-    assert export.rows([bare])[0]["bandwidth_bytes"] is None
+    assert np.isnan(table["bandwidth_bytes"][1])
 
 
-def test_csv_and_json_say_the_same() -> None:
+def test_csv_says_what_the_entries_say() -> None:
     entries = [read_entry(size=8), read_entry(size=1 << 30, batches=2)]
     from_csv = list(csv.DictReader(io.StringIO(export.to_csv(entries))))
-    from_json = json.loads(export.to_json(entries))
-    assert len(from_csv) == len(from_json) == 2
-    for left, right in zip(from_csv, from_json, strict=True):
-        assert list(left) == list(right) == list(export.COLUMNS)
-        assert left == {key: "" if value is None else str(value) for key, value in right.items()}
+    assert len(from_csv) == 2
+    for row, one in zip(from_csv, entries, strict=True):
+        assert list(row) == list(export.COLUMNS)
+        values = {column: attrgetter(member)(one) for column, member in export.COLUMNS.items()}
+        assert row == {column: "" if value is None else str(value) for column, value in values.items()}
     assert from_csv[1]["low_s"] == "" and float(from_csv[0]["median_s"]) == entries[0].seconds
 
 
@@ -370,7 +371,7 @@ def test_importing_the_package_loads_nothing() -> None:
 
 def test_a_plan_survives_the_record() -> None:
     plan = Plan(paths=("host",), stopping=Stopping(loops=50))
-    assert Plan.from_dict(json.loads(json.dumps(run(plan=plan)))["plan"]) == plan
+    assert msgspec.convert(json.loads(json.dumps(run(plan=plan)))["plan"], Plan) == plan
 
 
 def test_the_page_about_the_file_says_the_truth() -> None:

@@ -154,7 +154,7 @@ class TestTable:
     def test_the_fastest_is_named_among_paths_of_alike_memory_only(self) -> None:
         run = make_run(entry("host", 8, 1e-7), entry("staged", 8, 3e-5), entry("aware", 8, 8e-6))
         assert [e.path for e in run.fastest(8, "GPU")] == ["aware"]
-        assert run.contested == ["GPU"]
+        assert run.competing == ["GPU"]
         assert re.search(r"fastest\s+.*GPU data", shown(run, 120))
         assert "fastest" not in shown(make_run(entry("host", 8, 1e-7), entry("aware", 8, 8e-6)), 120)
 

@@ -65,7 +65,7 @@ def examine(request: Request, say: Say, sources: Sources | None = None) -> Resul
     findings = [_as_tried(one, request.tried, foreign=facts.foreign) for one in findings]
     if request.try_remedies:
         findings = _with_trials(findings, request, say)
-    last = next((run for run in reversed(facts.runs) if run.contested), None)
+    last = next((run for run in reversed(facts.runs) if run.competing), None)
     best = measured.stretches(last) if last else []
     return Result(facts, tuple(ordered(findings)), tuple(best), tuple(notes))
 

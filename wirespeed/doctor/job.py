@@ -139,7 +139,7 @@ def run_process(
 
 
 def _read(out: Path, path: str, said: str) -> Attempt:
-    from wirespeed.results.store import read
+    from wirespeed.results.reading import read
 
     try:
         runs = collect(read(out).records)

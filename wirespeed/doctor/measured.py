@@ -13,8 +13,8 @@ from wirespeed.doctor.finding import Finding, Improvement, Point
 from wirespeed.errors import WirespeedError
 from wirespeed.results.model import Doctor
 from wirespeed.results.parts import RecordedWorth
+from wirespeed.results.reading import read
 from wirespeed.results.runs import Entry, Run, collect
-from wirespeed.results.store import read
 from wirespeed.statistics import samples
 
 PAIRS = {
@@ -133,8 +133,8 @@ MPI_TRANSPORTS = ("mpi", "rma", "staged", "pipelined")
 def stretches(run: Run) -> list[Stretch]:
     """Which path is best at which size, and where that changes: of all paths, and of those through MPI."""
     found: list[Stretch] = []
-    for home in run.contested:
-        everything = {entry.path for entry in run.entries.values() if entry.home == home}
+    for home in run.competing:
+        everything = {entry.path for entry in run.entries.values() if entry.memory_domain == home}
         by_mpi = {path for path in everything if run.step(path).transport in MPI_TRANSPORTS}
         found += _stretches(run, home, everything, mpi=False)
         if 1 < len(by_mpi) < len(everything):

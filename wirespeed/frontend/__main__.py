@@ -11,11 +11,11 @@ sys.path[0] = str(Path(__file__).resolve().parents[2])
 from wirespeed.errors import WirespeedError  # noqa: E402
 from wirespeed.frontend.session import measure  # noqa: E402
 from wirespeed.host.tether import die_with_parent  # noqa: E402
-from wirespeed.job.plan import Plan, decode  # noqa: E402
+from wirespeed.job.plan import decode  # noqa: E402
 
 die_with_parent()
 try:
-    sys.exit(int(measure(Plan.from_dict(decode(sys.argv[1])), lambda event: None)))
+    sys.exit(int(measure(decode(sys.argv[1]), lambda event: None)))
 except WirespeedError as error:
     # sys.exit writes it to stderr, which the starter reads.
     sys.exit(str(error))

@@ -91,7 +91,7 @@ def running(plan: Plan) -> Iterator[None]:
         background = background_plan(parse(plan.background), plan, out)
         with log.open("wb") as written:
             process = subprocess.Popen(
-                [sys.executable, str(Path(__file__).parent), encode(background.to_dict())],
+                [sys.executable, str(Path(__file__).parent), encode(background)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=written,

@@ -13,8 +13,7 @@ from functools import cached_property
 
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome, place_of, stack
-from wirespeed.job.status_page import RankState
-from wirespeed.units import format_size
+from wirespeed.job.status_page import RankIdentity, RankState, where
 
 _LAUNCHER_SAYS = (
     r"rank (?P<rank>\d+) with PID (?P<pid>\d+) on node (?P<host>\S+) exited on signal (?P<signal>\d+)",
@@ -29,18 +28,6 @@ _NOT_LAUNCHED = re.compile(r"task \d+ launch failed")
 
 # Two launchers of one user that start and end at the same moment remove each other's folder.
 _PASSING = re.compile(r"PMIx server's listener thread failed to start")
-
-
-@dataclass(frozen=True)
-class RankIdentity:
-    """A rank as it introduced itself: all that is known here of a rank on another host."""
-
-    rank: int
-    host: str
-    pid: int
-
-    def __str__(self) -> str:
-        return _who(self)
 
 
 @dataclass
@@ -84,10 +71,6 @@ class Events:
         return next((state for state in lost if state and state.rank not in spoke), seen)
 
     @cached_property
-    def started(self) -> bool:
-        return bool(self.roster or self.watched)
-
-    @cached_property
     def victim(self) -> bool:
         """Whether a rank died first that said nothing: crashes and errors of the others are its consequences.
 
@@ -104,11 +87,11 @@ class Events:
         return next((match.groupdict() for match in matches if match), {})
 
     @cached_property
-    def named(self) -> RankState | RankIdentity | None:
+    def named(self) -> RankIdentity | None:
         """The rank that the launcher means. A process number alone means one on its own host only."""
         said = self.launcher_said
         rank, pid, host = said.get("rank"), said.get("pid"), said.get("host") or ""
-        everyone: list[RankState | RankIdentity] = [*self.states.values(), *self.roster.values()]
+        everyone: list[RankIdentity] = [*self.states.values(), *self.roster.values()]
         for one in everyone:
             by_pid = rank is None and str(one.pid) == pid and _same_host(one.host, host)
             if str(one.rank) == rank or by_pid:
@@ -119,7 +102,7 @@ class Events:
         return RankIdentity(int(rank), host, int(pid)) if rank is not None and pid is not None else None
 
     @cached_property
-    def dead(self) -> RankState | RankIdentity | None:
+    def dead(self) -> RankIdentity | None:
         """The rank whose death ended the step: a remote one that the launcher names comes first."""
         remote = self.named is not None and self.named.rank not in self.states
         first = self.first_dead
@@ -210,7 +193,7 @@ def _died_here(seen: Events) -> Outcome | None:
     dead = seen.dead
     if not isinstance(dead, RankState):
         return None
-    return Outcome("death", f"{_who(dead)} {seen.how} {dead.where()}", **place_of(dead))
+    return Outcome("death", f"{dead} {seen.how} {dead.where()}", **place_of(dead))
 
 
 def _died_elsewhere(seen: Events) -> Outcome | None:
@@ -227,7 +210,7 @@ def _died_elsewhere(seen: Events) -> Outcome | None:
 
 def _launcher_ended(seen: Events) -> Outcome | None:
     text = f"the launcher ended (exit code {seen.code}) before the ranks were done"
-    return Outcome("death", text) if seen.started else None
+    return Outcome("death", text) if seen.roster or seen.watched else None
 
 
 def _not_started(seen: Events) -> Outcome:
@@ -239,15 +222,12 @@ def _not_started(seen: Events) -> Outcome:
 
 def _halted(seen: Events) -> Outcome | None:
     states = list(seen.states.values())
-    halted = [state for state in states if state.stopped] + [state for state in states if state.gone]
-    if not halted:
+    state = next((one for one in sorted(states, key=lambda one: not one.stopped) if one.halted()), None)
+    if state is None:
         return None
-    state = halted[0]
-    word = "is stopped (SIGSTOP)" if state.stopped else "is gone"
-    text = f"{_who(state)} {word} {state.where()}"
     other = next((other for other in states if other.rank != state.rank and other.call), None)
-    text += f"; rank {other.rank} waits {other.where()}" if other else ""
-    return _hang(seen, text, state)
+    waits = f"; rank {other.rank} waits {other.where()}" if other else ""
+    return _hang(seen, f"{state.halted()}{waits}", state)
 
 
 def _unanswering(seen: Events) -> Outcome | None:
@@ -271,7 +251,7 @@ def _all_report(seen: Events) -> Outcome | None:
     if first is None:
         return None
     fault = f" ({first['fault']})" if first["fault"] else ""
-    who = _who(RankIdentity(first["rank"], first["host"], first["pid"]))
+    who = RankIdentity(first["rank"], first["host"], first["pid"])
     return _hang(seen, f"no progress for {seen.quiet:.0f} s: {who} sits {_where(first)}{fault}", first)
 
 
@@ -279,7 +259,7 @@ def _pages_alone(seen: Events) -> Outcome | None:
     if not seen.states:
         return None
     last = min(seen.states.values(), key=lambda state: (state.iteration, state.rank))
-    return _hang(seen, f"no progress for {seen.quiet:.0f} s: {_who(last)} sits {last.where()}", last)
+    return _hang(seen, f"no progress for {seen.quiet:.0f} s: {last} sits {last.where()}", last)
 
 
 def _no_sign(seen: Events) -> Outcome:
@@ -313,16 +293,10 @@ def _lowest_report(seen: Events) -> Message | None:
     return min(seen.reports.values(), key=lambda report: (report["iteration"], report["rank"]), default=None)
 
 
-def _who(one: RankState | RankIdentity) -> str:
-    return f"rank {one.rank} on {one.host} (pid {one.pid})"
-
-
 def _same_host(one: str, other: str) -> bool:
     """Launchers and kernels differ in whether a host's name includes its domain."""
     return one.split(".")[0] == other.split(".")[0]
 
 
 def _where(report: Message) -> str:
-    call = f"in {report['call']}" if report["call"] else "between calls"
-    peer = f" with rank {report['peer']}" if report["peer"] >= 0 else ""
-    return f"{call}{peer}, {format_size(report['bytes'])}, iteration {report['iteration']}"
+    return where(report["call"], report["peer"], report["bytes"], report["iteration"])

@@ -13,39 +13,32 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from functools import partial
 from pathlib import Path as File
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.frontend.session import Step, begin, chosen_paths, completed, step_start
 from wirespeed.host import devices, mpi
-from wirespeed.host.core import Core, NativeError, core
+from wirespeed.host.core import NativeError, core
 from wirespeed.host.process import ancestors
 from wirespeed.job.messages import Message, parse
 from wirespeed.job.outcome import Outcome, place_of
-from wirespeed.job.path_selection import select
 from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder, read_pages, sweep
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.launch import LaunchedRank
 from wirespeed.paths import Path
-from wirespeed.patterns import Shape, find_pattern
+from wirespeed.patterns import find_pattern
 from wirespeed.rank.communicator import Communicator
-from wirespeed.rank.startup import describe_self, open_device, set_environment
+from wirespeed.rank.startup import ignore, introduced, open_device, set_environment
 from wirespeed.rank.watchdog import Watchdog
+from wirespeed.results.recorder import Observer, Recorder
 
-if TYPE_CHECKING:
-    from wirespeed.results.recorder import Observer
-
-_DAEMONS = {
-    "prterun": "openmpi",
-    "prted": "openmpi",
-    "orterun": "openmpi",
-    "orted": "openmpi",
-    "mpirun": "openmpi",
-    "hydra_pmi_proxy": "hydra",
-}
+_DAEMONS = dict.fromkeys(("prterun", "prted", "orterun", "orted", "mpirun"), "openmpi")
+_DAEMONS["hydra_pmi_proxy"] = "hydra"
+_LAUNCHERS = ("mpiexec", "mpiexec.hydra", "mpiexec.mpich", "mpiexec.openmpi", "orterun", "prterun")
 
 
 def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
@@ -69,11 +62,10 @@ def expected_job(plan: Plan, place: LaunchedRank) -> tuple[ExpectedJob, dict[str
         found: mpi.Mpi | None = mpi.choose(plan.mpi)
     elif given := os.environ.get("MPI4PY_LIBMPI"):
         starter = _of_ancestors()
-        if starter:
-            return ExpectedJob(starter.vendor, starter.version, place.size, given), {}
-        return ExpectedJob("openmpi" if place.launcher == "openmpi" else None, None, place.size, given), {}
+        vendor = starter.vendor if starter else "openmpi" if place.launcher == "openmpi" else None
+        return ExpectedJob(vendor, starter.version if starter else None, place.size, given), {}
     else:
-        found = _of_ancestors() or _of_environment(place)
+        found = _of_ancestors() or _of_environment()
     if found is None:
         return ExpectedJob(size=place.size), {}
     return ExpectedJob(found.vendor, found.version, place.size, str(found.library)), found.environment()
@@ -86,27 +78,17 @@ def _of_ancestors() -> mpi.Mpi | None:
         if executable.name in _DAEMONS:
             source = "wheel" if own in executable.parents else "machine"
             # Two MPIs may share a folder, and only one of them is its `mpiexec`.
-            for name in (
-                "mpiexec",
-                "mpiexec.hydra",
-                "mpiexec.mpich",
-                "mpiexec.openmpi",
-                "orterun",
-                "prterun",
-            ):
+            for name in _LAUNCHERS:
                 found = mpi.identify(executable.parent / name, source)
                 if found and (found.vendor == "openmpi") == (_DAEMONS[executable.name] == "openmpi"):
                     return found
     return None
 
 
-def _of_environment(place: LaunchedRank) -> mpi.Mpi | None:
+def _of_environment() -> mpi.Mpi | None:
     """Under a batch system: an MPI of the kind whose start-up protocol it speaks."""
     openmpi = "PMIX_RANK" in os.environ
-    for candidate in mpi.all_mpis():
-        if (candidate.vendor == "openmpi") == openmpi:
-            return candidate
-    return None
+    return next((one for one in mpi.all_mpis() if (one.vendor == "openmpi") == openmpi), None)
 
 
 class _Voice:
@@ -130,12 +112,8 @@ class _Voice:
 
     def _name_stopped(self) -> None:
         for state in read_pages(self._folder):
-            if state.stopped or state.gone:
-                word = "is stopped (SIGSTOP)" if state.stopped else "is gone"
-                text = (
-                    f"wirespeed: rank {state.rank} on {state.host} (pid {state.pid}) {word} {state.where()}\n"
-                )
-                os.write(2, text.encode())
+            if halted := state.halted():
+                os.write(2, f"wirespeed: {halted}\n".encode())
 
 
 def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
@@ -143,22 +121,23 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
 
     if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks is None:
         raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
-    shape = Shape(place.size, dict(plan.options))
-    fixed = find_pattern(plan.pattern).fixed_sizes(shape)
-    plan = replace(plan, ranks=place.size, sizes=plan.sizes if fixed is None else fixed)
-    refusal = find_pattern(plan.pattern).refuse(shape)
-    if refusal:
-        raise WirespeedError(refusal)
+    plan = completed(plan, place.size)
     expected, variables = expected_job(plan, place)
     set_environment(variables)
     opened = core()
     kind = devices.resolve(opened, plan.device)
     paths = _in_order(plan, kind)
-    recorder, problem = _open_recorder(plan, observe) if place.rank == 0 else (None, None)
+    recorder: _Rank0 | None = None
+    problem: WirespeedError | None = None
+    if place.rank == 0:
+        try:
+            recorder = _Rank0(plan, observe)
+        except WirespeedError as error:
+            problem = error
     if place.local_rank <= 0:
         sweep()
     run = f"job-{os.getppid()}"
-    voice = _Voice(own_folder(run), recorder.heard if recorder else _ignore)
+    voice = _Voice(own_folder(run), recorder.heard if recorder else ignore)
     watchdog = Watchdog(opened, run, place.rank, reports=voice.descriptor, give_up=True)
     watchdog.stage("start", 0, startup_limit(plan))
     try:
@@ -172,12 +151,11 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         # Rank 0 alone knows of its file; the others would wait for it for ever.
         watchdog.close()
         comm.leave()
-        raise WirespeedError(refused[0], ExitCode(refused[1]))
-    opened.check(opened.lib.ws_mpi_open(comm.library.encode(), comm.handle()))
-    ranks = comm.gather(describe_self(opened, device, comm.rank, kind))
+        raise refused
+    ranks = introduced(opened, comm, device, kind)
     if recorder:
-        recorder.begin(opened, comm, place, ranks or [], variables)
-    runner = PathRunner(opened, comm, device, watchdog, plan, recorder.take if recorder else _ignore)
+        recorder.begin(comm, place.launcher, ranks or [], variables)
+    runner = PathRunner(opened, comm, device, watchdog, plan, recorder.take if recorder else ignore)
     for step, path in enumerate(paths):
         sizes = comm.share(recorder.sizes(path) if recorder else None)
         if recorder:
@@ -190,22 +168,9 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     return recorder.finish() if recorder else ExitCode.OK
 
 
-def _open_recorder(plan: Plan, observe: Observer) -> tuple[_Rank0 | None, tuple[str, int] | None]:
-    """Rank 0's recorder, or why there is none."""
-    try:
-        return _Rank0(plan, observe), None
-    except WirespeedError as error:
-        return None, (str(error), int(error.code))
-
-
-def _ignore(message: Message) -> None:
-    """Ranks other than 0 record nothing."""
-
-
 def _in_order(plan: Plan, kind: str) -> list[Path]:
     """The plan's paths, those that may end the whole job last."""
-    intra_rank = find_pattern(plan.pattern).intra_rank
-    chosen = select(plan.paths, kind != "host", intra_rank) or select(plan.paths, intra_rank=intra_rank)
+    chosen = chosen_paths(plan, kind)
     usable = [path for path in chosen if kind != "host" or not path.needs_device]
     if not usable:
         raise WirespeedError(f"{chosen[0].name}: no GPU on this machine", ExitCode.UNAVAILABLE)
@@ -216,66 +181,32 @@ class _Rank0:
     """What rank 0 hears goes into the result file."""
 
     def __init__(self, plan: Plan, observe: Observer) -> None:
-        # Only rank 0 needs what writes records.
-        from wirespeed.results.recorder import Recorder
-
         self._observe, self._recorder = observe, Recorder(plan, observe)
-        self._step = 0
-        self._path: Path | None = None
+        self.sizes, self.finish = self._recorder.missing_sizes, partial(self._recorder.end, "complete")
+        self._step: Step | None = None
         self._job: Message = {}
-        self._accepted = False
 
-    def begin(
-        self,
-        opened: Core,
-        comm: Communicator,
-        place: LaunchedRank,
-        ranks: list[Any],
-        variables: dict[str, str],
-    ) -> None:
-        library = {
-            "vendor": comm.vendor,
-            "version": comm.version,
-            "string": comm.string.splitlines()[0],
-            "library": comm.library,
-            "source": "launcher",
-        }
-        self._job = {"mpi": library, "launcher": place.launcher, "variables": variables, "ranks": ranks}
-        clock = {"cost_s": opened.lib.ws_clock_cost(), "resolution_s": opened.lib.ws_clock_resolution()}
+    def begin(self, comm: Communicator, launcher: str, ranks: list[Any], variables: dict[str, str]) -> None:
+        library = comm.described() | {"source": "launcher"}
+        self._job = {"mpi": library, "launcher": launcher, "variables": variables, "ranks": ranks}
         found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
-        self._recorder.begin(sys.argv, found.values(), clock)
+        begin(self._recorder, found.values())
 
-    def sizes(self, path: Path) -> tuple[int, ...]:
-        return self._recorder.missing_sizes(path)
-
-    def start(self, step: int, path: Path, total: int) -> None:
-        self._step, self._path, self._accepted = step, path, False
-        self._observe({"kind": "step-start", "path": path.name, "steps_done": step, "steps_total": total})
+    def start(self, number: int, path: Path, total: int) -> None:
+        self._step = Step(number, path, self._recorder, self._observe, self._job)
+        self._observe(step_start(path, number, total))
 
     def take(self, message: Message) -> None:
-        kind = message["kind"]
-        if kind == "accepted" and self._path:
-            self._accepted = True
-            self._recorder.started(self._step, self._path, {**self._job, "details": message["details"]})
-        elif kind in ("entry", "evidence", "wires"):
-            self._recorder.take(message, self._step)
-        elif kind == "failure":
-            self._fail(Outcome(message["what"], message["text"], message.get("rank"), bytes=message["bytes"]))
-        else:
-            self._observe(message)
+        assert self._step
+        if fatal := self._step.take(message):
+            self._step.fail(fatal)
 
     def heard(self, message: Message) -> None:
         """This rank's own watchdog or crash handler spoke: its last words go into the file."""
         where = message["call"] or "set-up"
-        peer = next((rank for rank in self._job["ranks"] if rank["rank"] == message["peer"]), None)
+        peer = next((rank for rank in self._job.get("ranks", ()) if rank["rank"] == message["peer"]), None)
         towards = f" with rank {peer['rank']} on {peer['host']} (pid {peer['pid']})" if peer else ""
         text = f"rank {message['rank']} on {message['host']}: {message['state']} in {where}{towards}"
         what = "hang" if message["kind"] == "stuck" else "crash"
-        self._fail(Outcome(what, text, stacks=[message], **place_of(message)))
-
-    def _fail(self, outcome: Outcome) -> None:
-        if self._path:
-            self._recorder.fail(self._path, outcome, self._step if self._accepted else None)
-
-    def finish(self) -> ExitCode:
-        return self._recorder.end("complete")
+        if self._step:
+            self._step.fail(Outcome(what, text, stacks=[message], **place_of(message)))

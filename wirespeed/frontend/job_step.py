@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from wirespeed.frontend import shm_cleanup
-from wirespeed.frontend.diagnosis import Events, RankIdentity, diagnose
+from wirespeed.frontend.diagnosis import Events, diagnose
 from wirespeed.host.tether import tethered
 from wirespeed.job.messages import Message, parse
 from wirespeed.job.outcome import Outcome
-from wirespeed.job.status_page import RankState, ask_for_stack, process_state, read_pages
+from wirespeed.job.status_page import RankIdentity, RankState, ask_for_stack, process_state, read_pages
 
 GRACE = 1.5
 """Seconds for the other ranks to report once one has."""

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from wirespeed.errors import WirespeedError
 from wirespeed.host import devices, mpi
 from wirespeed.host.core import Core, NativeError, core
 from wirespeed.job.plan import Plan
@@ -56,11 +55,6 @@ def look(plan: Plan) -> Machine:
     opened = core()
     kind = devices.resolve(opened, plan.device)
     why = {} if plan.device != "auto" else {k: w for k in devices.GPU_KINDS if (w := _why_not(opened, k))}
-    try:
-        mpis = [mpi.choose(plan.mpi)] if plan.mpi else mpi.all_mpis()
-    except WirespeedError:
-        if plan.mpi:
-            raise
-        mpis = []
+    mpis = [mpi.choose(plan.mpi)] if plan.mpi else mpi.all_mpis()
     identities = [] if kind == "host" else devices.every_identity(opened, kind)
     return Machine(kind, identities, mpis, why)

@@ -6,9 +6,9 @@ import dataclasses
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path as File
 from types import FrameType
 
@@ -25,12 +25,11 @@ from wirespeed.host.process import allowed_cpus, cores
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import select
-from wirespeed.job.plan import Plan
+from wirespeed.job.plan import Plan, encode
 from wirespeed.job.status_page import own_folder, sweep
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
 from wirespeed.paths import Path, all_paths
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.results.model import StepRecord
 from wirespeed.results.recorder import Observer, Recorder
 
 MOST_CPU_RANKS = 8
@@ -51,12 +50,8 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
 
         return measure_inside(plan, observe)
     found = discover(plan)
-    plan = completed(plan, found)
-    refusal = find_pattern(plan.pattern).refuse(Shape(plan.ranks, dict(plan.options)))
-    if refusal:
-        raise WirespeedError(refusal)
-    intra_rank = find_pattern(plan.pattern).intra_rank
-    paths = select(plan.paths, found.kind != "host", intra_rank) or select(plan.paths, intra_rank=intra_rank)
+    plan = completed(plan, plan.ranks or _usual_ranks(plan, found))
+    paths = chosen_paths(plan, found.kind)
     if not any(found.availability(path) is None for path in paths):
         path = paths[0]
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
@@ -68,17 +63,39 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         return run.all_steps(paths)
 
 
-def completed(plan: Plan, found: Machine) -> Plan:
-    """The plan with what depends on the machine and on the pattern: how many ranks, which sizes."""
-    pattern, options = find_pattern(plan.pattern), dict(plan.options)
-    if not plan.ranks:
-        wanted = pattern.wanted_ranks(Shape(0, options))
-        if wanted and wanted > MOST_UNASKED:
-            raise WirespeedError(f"that takes {wanted} ranks; say so with --ranks {wanted}, if you mean it")
-        ranks = wanted or len(plan.between) or len(found.devices) or min(cores(), MOST_CPU_RANKS)
-        plan = dataclasses.replace(plan, ranks=max(2, ranks))
-    fixed = pattern.fixed_sizes(Shape(plan.ranks, options))
-    return plan if fixed is None else dataclasses.replace(plan, sizes=fixed)
+def _usual_ranks(plan: Plan, found: Machine) -> int:
+    """How many ranks, where --ranks does not say. Raises WirespeedError."""
+    wanted = find_pattern(plan.pattern).wanted_ranks(Shape(0, dict(plan.options)))
+    if wanted and wanted > MOST_UNASKED:
+        raise WirespeedError(f"that takes {wanted} ranks; say so with --ranks {wanted}, if you mean it")
+    return max(2, wanted or len(plan.between) or len(found.devices) or min(cores(), MOST_CPU_RANKS))
+
+
+def completed(plan: Plan, ranks: int) -> Plan:
+    """The plan for this many ranks, with its pattern's own sizes. Raises WirespeedError if that refuses."""
+    pattern, shape = find_pattern(plan.pattern), Shape(ranks, dict(plan.options))
+    fixed = pattern.fixed_sizes(shape)
+    if refusal := pattern.refuse(shape):
+        raise WirespeedError(refusal)
+    return dataclasses.replace(plan, ranks=ranks, sizes=plan.sizes if fixed is None else fixed)
+
+
+def chosen_paths(plan: Plan, kind: str) -> list[Path]:
+    """The plan's paths on a machine with this kind of device; at least one. Raises WirespeedError."""
+    intra_rank = find_pattern(plan.pattern).intra_rank
+    return select(plan.paths, kind != "host", intra_rank) or select(plan.paths, intra_rank=intra_rank)
+
+
+def begin(recorder: Recorder, devices: Iterable[Message]) -> None:
+    """Writes the run's first record."""
+    lib = core().lib
+    clock = {"cost_s": lib.ws_clock_cost(), "resolution_s": lib.ws_clock_resolution()}
+    recorder.begin(sys.argv, devices, clock)
+
+
+def step_start(path: Path, done: int, total: int) -> Message:
+    """What observers are told as a path begins."""
+    return {"kind": "step-start", "path": path.name, "steps_done": done, "steps_total": total}
 
 
 @contextmanager
@@ -111,15 +128,11 @@ class Run:
 
     def all_steps(self, paths: list[Path]) -> ExitCode:
         """Measures path after path; whatever breaks costs its own path only."""
-        lib = core().lib
-        clock = {"cost_s": lib.ws_clock_cost(), "resolution_s": lib.ws_clock_resolution()}
-        self._recorder.begin(sys.argv, self._found.devices, clock)
+        begin(self._recorder, self._found.devices)
         status = "interrupted"
         try:
             for index, path in enumerate(paths):
-                self._observe(
-                    {"kind": "step-start", "path": path.name, "steps_done": index, "steps_total": len(paths)}
-                )
+                self._observe(step_start(path, index, len(paths)))
                 self._one_path(path)
             status = "complete"
         except KeyboardInterrupt:
@@ -131,7 +144,10 @@ class Run:
     def _same_as_before(self) -> None:
         """Figures of another MPI or another machine do not belong into one table. Raises WirespeedError."""
         here = (self._mpi.vendor, self._mpi.version, os.uname().nodename)
-        for run, step in zip(self._recorder.before.runs[-1:], self._own_steps()[-1:], strict=False):
+        # Another MPI may have taken over a path that hands it device pointers.
+        aware = {path.name for path in all_paths() if path.gpu_aware_mpi}
+        own = [step for step in self._recorder.before.steps if step.path not in aware]
+        for run, step in zip(self._recorder.before.runs[-1:], own[-1:], strict=False):
             there = (step.mpi.vendor, step.mpi.version, run.environment.host) if step.mpi else here
             other = mpi.NAMES.get(there[0], there[0])
             if there != here:
@@ -140,11 +156,6 @@ class Run:
                     f"--resume: the file was measured on {there[2]} with {other} {there[1]}, this is "
                     f"{here[2]} with {self._mpi.title}; use the same (--mpi) or name another file (--out)"
                 )
-
-    def _own_steps(self) -> list[StepRecord]:
-        """Earlier steps of paths that no other MPI may have taken over."""
-        aware = {path.name for path in all_paths() if path.gpu_aware_mpi}
-        return [step for step in self._recorder.before.steps if step.path not in aware]
 
     def _one_path(self, path: Path) -> None:
         why = self._found.availability(path)
@@ -163,7 +174,7 @@ class Run:
                 outcome.text = f"after all figures, while bytes were counted: {outcome.text}"
                 outcome.bytes = None
             if step.accepted or not path.gpu_aware_mpi:
-                self._recorder.fail(path, outcome, step.number if step.accepted else None)
+                step.fail(outcome)
                 return
             remedy = None
             if outcome.what == "unavailable":
@@ -174,35 +185,33 @@ class Run:
                 outcome = _no_device_pointers(library, outcome)
             if following:
                 remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
-            self._recorder.fail(path, outcome, None, remedy)
+            step.fail(outcome, remedy)
 
-    def _started(self, path: Path, library: mpi.Mpi, sizes: tuple[int, ...]) -> tuple[_Step, Outcome]:
+    def _started(self, path: Path, library: mpi.Mpi, sizes: tuple[int, ...]) -> tuple[Step, Outcome]:
         """A job step; once more where its launcher failed in a way that passes."""
-        again = False
-        while True:
-            step = _Step(self._steps, path, library, launch.choose(self._plan.launcher, library).name)
-            self._steps += 1
-            outcome = self._job_step(step, sizes)
-            if not outcome.passing or again:
-                return step, outcome
-            again = True
+        step, outcome = self._job_step(path, library, sizes)
+        if outcome.passing:
             self._observe({"kind": "note", "text": f"{path.name}: {outcome.text}; starting them once more"})
+            step, outcome = self._job_step(path, library, sizes)
+        return step, outcome
 
     def _candidates(self, path: Path) -> list[mpi.Mpi]:
         """The MPI measured with; for device pointers also the wheels that are known to take them."""
-        others: list[mpi.Mpi] = []
-        if path.gpu_aware_mpi and not self._plan.mpi and self._found.kind in GPU_KINDS:
-            others = [other for other in self._found.mpis if mpi.aware_environment(other, ucx_folder())]
-        return [self._mpi, *(other for other in others if other != self._mpi)]
+        if not path.gpu_aware_mpi or self._plan.mpi or self._found.kind not in GPU_KINDS:
+            return [self._mpi]
+        aware = [one for one in self._found.mpis if mpi.aware_environment(one, ucx_folder())]
+        return list(dict.fromkeys([self._mpi, *aware]))
 
-    def _job_step(self, step: _Step, sizes: tuple[int, ...]) -> Outcome:
-        path, library = step.path, step.library
+    def _job_step(self, path: Path, library: mpi.Mpi, sizes: tuple[int, ...]) -> tuple[Step, Outcome]:
         launcher = launch.choose(self._plan.launcher, library)
-        step.variables = library.environment() | path.variables
+        variables = library.environment() | path.variables
         if not self._plan.hosts:
-            step.variables = mpi.one_host_environment(library) | step.variables
+            variables = mpi.one_host_environment(library) | variables
         if path.gpu_aware_mpi:
-            step.variables |= mpi.aware_environment(library, ucx_folder())
+            variables |= mpi.aware_environment(library, ucx_folder())
+        job_said = {"mpi": {"source": library.source}, "launcher": launcher.name, "variables": variables}
+        step = Step(self._steps, path, self._recorder, self._observe, job_said)
+        self._steps += 1
         spec = StepSpec(
             plan=self._plan,
             path=path.name,
@@ -211,73 +220,67 @@ class Run:
             expected=ExpectedJob(library.vendor, library.version, self._plan.ranks, str(library.library)),
             device=self._found.kind,
             sizes=sizes,
-            variables=step.variables,
+            variables=variables,
         )
         entry = File(__file__).parents[1] / "rank"
         job = launch.Job(
-            command=(sys.executable, str(entry), spec.encode()),
+            command=(sys.executable, str(entry), encode(spec)),
             ranks=self._plan.ranks,
             hosts=self._plan.hosts,
-            variables=step.variables,
+            variables=variables,
         )
         watched = JobStep(
             launcher.command(library, job),
-            {**os.environ, **step.variables},
+            {**os.environ, **variables},
             own_folder(spec.run),
             self._plan.ranks,
             max(startup_limit(self._plan), stuck_after(self._plan, max(sizes))),
         )
         wrong: Outcome | None = None
         for message in watched.messages():
-            wrong = self._take(message, step) or wrong
-        return watched.outcome if watched.outcome.what != "ok" else wrong or watched.outcome
-
-    def _take(self, message: Message, step: _Step) -> Outcome | None:
-        """Records one message of rank 0; a failure of the whole path comes back."""
-        kind = message["kind"]
-        if kind == "hello":
-            step.hello = message
-        elif kind == "accepted":
-            step.accepted = True
-            self._recorder.started(step.number, step.path, step.job(message["details"]))
-        elif kind in ("entry", "evidence", "wires"):
-            step.counting = kind != "entry"
-            self._recorder.take(message, step.number)
-        elif kind == "failure":
-            outcome = Outcome(message["what"], message["text"], message.get("rank"), bytes=message["bytes"])
-            if message.get("fatal"):
-                return outcome
-            self._recorder.fail(step.path, outcome, step.number)
-        elif kind in ("progress", "note"):
-            self._observe(message)
-        return None
+            wrong = step.take(message) or wrong
+        return step, watched.outcome if watched.outcome.what != "ok" else wrong or watched.outcome
 
 
 @dataclass
-class _Step:
-    """One job step of the run, as far as it has come."""
+class Step:
+    """One job step, as far as it has come: what rank 0 tells of it goes into the result file."""
 
     number: int
     path: Path
-    library: mpi.Mpi
-    launcher: str
+    recorder: Recorder
+    observe: Observer
+    job: Message
+    """What its record says of the ranks and of what they loaded."""
     accepted: bool = False
     """The ranks have met, and the path moves bytes at all."""
     counting: bool = False
     """All figures are there."""
-    variables: dict[str, str] = field(default_factory=dict)
-    hello: Message = field(default_factory=dict)
 
-    def job(self, details: Message) -> Message:
-        """What its record says of the ranks and of what they loaded."""
-        return {
-            "mpi": {**self.hello["mpi"], "source": self.library.source},
-            "launcher": self.launcher,
-            "variables": self.variables,
-            "ranks": self.hello["ranks"],
-            "startup_s": self.hello["startup_s"],
-            "details": details,
-        }
+    def take(self, message: Message) -> Outcome | None:
+        """Records one message of rank 0; a failure of the whole path comes back."""
+        match message["kind"]:
+            case "hello":
+                self.job |= {"ranks": message["ranks"], "startup_s": message["startup_s"]}
+                self.job["mpi"] |= message["mpi"]
+            case "accepted":
+                self.accepted = True
+                self.recorder.started(self.number, self.path, {**self.job, "details": message["details"]})
+            case "entry" | "evidence" | "wires" as kind:
+                self.counting = kind != "entry"
+                self.recorder.take(message, self.number)
+            case "failure":
+                outcome = Outcome(message["what"], message["text"], message["rank"], bytes=message["bytes"])
+                if message["fatal"]:
+                    return outcome
+                self.fail(outcome)
+            case "progress" | "note":
+                self.observe(message)
+        return None
+
+    def fail(self, outcome: Outcome, remedy: str | None = None) -> None:
+        """Records what gave no figure, under this step if the path was measured at all."""
+        self.recorder.fail(self.path, outcome, self.number if self.accepted else None, remedy)
 
 
 def _no_device_pointers(library: mpi.Mpi, outcome: Outcome) -> Outcome:

@@ -9,6 +9,7 @@ import ctypes
 import os
 import re
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -58,6 +59,14 @@ def ucx_folder() -> Path | None:
     """Folder of a CUDA-enabled UCX (the libucx-cu12 or -cu13 wheel), if one is installed."""
     found = _search(("libucx/lib/libucp.so.0",))
     return found.parent if found else None
+
+
+def loaded_file(*stems: str) -> str | None:
+    """The library of this process whose file's name begins with one of these; None: none does."""
+    with suppress(OSError):
+        files = (line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/" in line)
+        return next((file for file in files if Path(file).name.startswith(stems)), None)
+    return None
 
 
 def lacking(name: str, kind: str) -> str | None:

@@ -30,14 +30,12 @@ def select(words: Sequence[str], gpus: bool = True, intra_rank: bool = False) ->
     found: list[Path] = []
     for word in words:
         check(word)
-        if word == ALL:
-            found += here
-        elif is_pattern(word):
-            found += [path for path in here if fnmatchcase(path.name, word)]
+        if is_pattern(word):
+            found += [path for path in here if word == ALL or fnmatchcase(path.name, word)]
+        elif own := [path for path in fitting if path.name == word]:
+            found += own
         else:
-            if not any(path.name == word for path in fitting):
-                raise WirespeedError(_other_kind(word, intra_rank))
-            found += [path for path in fitting if path.name == word]
+            raise WirespeedError(_other_kind(word, intra_rank))
     return list(dict.fromkeys(found))
 
 

@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from wirespeed.units import format_size
+
 _MAGIC = 0x3167615064707377
 _HEAD = struct.Struct("=Qii64s64sQQQQdII")
 _FRAMES, _CALLS, _NAME, _TEXT, _FAULT = 64, 64, 48, 4096, 256
@@ -24,12 +26,21 @@ SIZE = _FAULT_AT + _FAULT
 
 
 @dataclass(frozen=True)
-class RankState:
-    """Where a rank was when its page was read."""
+class RankIdentity:
+    """A rank as it introduced itself: all that is known here of a rank on another host."""
 
     rank: int
-    pid: int
     host: str
+    pid: int
+
+    def __str__(self) -> str:
+        return f"rank {self.rank} on {self.host} (pid {self.pid})"
+
+
+@dataclass(frozen=True)
+class RankState(RankIdentity):
+    """Where a rank was when its page was read."""
+
     path: str
     bytes: int
     iteration: int
@@ -52,14 +63,22 @@ class RankState:
         return self.state in ("", "Z", "X")
 
     def where(self) -> str:
-        """'in MPI_Recv from rank 1, 64 KiB, iteration 12'."""
-        from wirespeed.units import format_size
-
+        """'in MPI_Recv with rank 1, 64 KiB, iteration 12'."""
         if self.path in ("start", "end"):
             return "while starting" if self.path == "start" else "at the end"
-        call = f"in {self.call}" if self.call else "between calls"
-        peer = f" with rank {self.peer}" if self.peer >= 0 else ""
-        return f"{call}{peer}, {format_size(self.bytes)}, iteration {self.iteration}"
+        return where(self.call, self.peer, self.bytes, self.iteration)
+
+    def halted(self) -> str | None:
+        """'is stopped (SIGSTOP) in MPI_Recv with rank 1, ...'; None while the process runs."""
+        word = "is stopped (SIGSTOP)" if self.stopped else "is gone" if self.gone else None
+        return word and f"{self} {word} {self.where()}"
+
+
+def where(call: str | None, peer: int, size: int, iteration: int) -> str:
+    """'in MPI_Recv with rank 1, 64 KiB, iteration 12'."""
+    doing = f"in {call}" if call else "between calls"
+    partner = f" with rank {peer}" if peer >= 0 else ""
+    return f"{doing}{partner}, {format_size(size)}, iteration {iteration}"
 
 
 def _text(raw: bytes) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from dataclasses import dataclass, field
-from typing import Any
 
-from wirespeed.job.plan import Plan, decode, encode
+from wirespeed.job.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -26,19 +24,6 @@ class StepSpec:
     """Environment that the ranks must have; a launcher may have failed to carry it."""
     host: str = field(default_factory=lambda: os.uname().nodename)
     """Where the front end watches."""
-
-    def encode(self) -> str:
-        data = dataclasses.asdict(self)
-        data["plan"] = self.plan.to_dict()
-        return encode(data)
-
-    @staticmethod
-    def decode(word: str) -> StepSpec:
-        data: dict[str, Any] = decode(word)
-        data["plan"] = Plan.from_dict(data["plan"])
-        data["expected"] = ExpectedJob(**data["expected"])
-        data["sizes"] = tuple(data["sizes"])
-        return StepSpec(**data)
 
 
 def stuck_after(plan: Plan, size: int) -> float:

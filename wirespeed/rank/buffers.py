@@ -93,11 +93,8 @@ def buffer_room(core: Core, comm: Communicator, device: Any) -> int | None:
 
     Host memory is shared by the ranks of a host, and a path may stage device memory in it.
     """
-    rooms = []
-    if (free := free_memory()) is not None:
-        rooms.append(free // (2 * comm.neighbours()))
-    else:
-        comm.neighbours()
+    free, neighbours = free_memory(), comm.neighbours()
+    rooms = [] if free is None else [free // (2 * neighbours)]
     if size := int(core.identity(device).get("bytes") or 0):
         rooms.append(int(size * DEVICE_SHARE))
     unknown = 1 << 62

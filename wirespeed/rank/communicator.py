@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import socket
 from array import array
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import Core
+from wirespeed.host.libraries import loaded_file
 from wirespeed.host.mpi import NAMES, parse_library_string
+from wirespeed.job.messages import Message
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.launch import global_rank
 from wirespeed.launch.srun import may_end_in_init, other_kind
@@ -59,18 +59,13 @@ class Communicator:
         return f"{NAMES.get(self.vendor, self.vendor)} {self.version}"
 
     def _check_library(self, expected: ExpectedJob) -> None:
-        if expected.vendor and self.vendor != expected.vendor:
-            launcher = f"{NAMES.get(expected.vendor, expected.vendor)} {expected.version or ''}".strip()
-            raise _wrong(
-                f"the launcher is {launcher}'s but the ranks loaded {self.title} ({self.library}); "
-                "use launcher and library of one MPI (--mpi PREFIX)"
-            )
+        vendor = expected.vendor or self.vendor
+        launcher = f"{NAMES.get(vendor, vendor)} {expected.version or ''}".strip()
+        loaded = f"but the ranks loaded {self.title} ({self.library}); use launcher and library of one"
+        if self.vendor != vendor:
+            raise _wrong(f"the launcher is {launcher}'s {loaded} MPI (--mpi PREFIX)")
         if expected.version and self.version.split(".")[:2] != expected.version.split(".")[:2]:
-            raise _wrong(
-                f"the launcher is {NAMES.get(self.vendor, self.vendor)} {expected.version} but the ranks "
-                f"loaded {self.title} ({self.library}); use launcher and library of one installation "
-                "(--mpi PREFIX)"
-            )
+            raise _wrong(f"the launcher is {launcher} {loaded} installation (--mpi PREFIX)")
 
     def _check_size(self, expected: ExpectedJob) -> None:
         if expected.size and self.size != expected.size:
@@ -81,14 +76,14 @@ class Communicator:
                 f"of {self.size}: they do not belong together{other_kind(self.vendor, os.environ)}"
             )
 
-    def hosts(self) -> list[str]:
-        names: list[str] = self.comm.allgather(socket.gethostname())
-        return names
+    def described(self) -> Message:
+        """The MPI that was loaded, for the record."""
+        string = self.string.splitlines()[0]
+        return {"vendor": self.vendor, "version": self.version, "string": string, "library": self.library}
 
     def gather(self, value: Any) -> list[Any] | None:
         """Every rank's value, on rank 0."""
-        values: list[Any] | None = self.comm.gather(value, root=0)
-        return values
+        return self.comm.gather(value, root=0)
 
     def share(self, value: Any, root: int = 0) -> Any:
         """That rank's value, on every rank."""
@@ -96,13 +91,11 @@ class Communicator:
 
     def maximum(self, value: float) -> float:
         """The largest of all ranks' values, on every rank."""
-        found: float = self.comm.allreduce(value, op=self._mpi.MAX)
-        return found
+        return float(self.comm.allreduce(value, op=self._mpi.MAX))
 
     def minimum(self, value: int) -> int:
         """The smallest of all ranks' values, on every rank."""
-        found: int = self.comm.allreduce(value, op=self._mpi.MIN)
-        return found
+        return int(self.comm.allreduce(value, op=self._mpi.MIN))
 
     def first(self, value: Any) -> tuple[int, Any] | None:
         """The lowest rank that has a value, and that value; None where nobody has one. On every rank."""
@@ -119,15 +112,13 @@ class Communicator:
     def of_ranks(self, ranks: Sequence[int]) -> SubCommunicator:
         """A world of these ranks alone, which all of them (and nobody else) ask for."""
         if isinstance(ranks, range):
-            last = ranks[-1]
-            group = self.comm.group.Range_incl([(ranks[0], last, ranks.step)])
+            group = self.comm.group.Range_incl([(ranks[0], ranks[-1], ranks.step)])
         else:
             group = self.comm.group.Incl(list(ranks))
         return SubCommunicator(self._mpi, self.comm.Create_group(group))
 
     def everyone(self, value: Any) -> list[Any]:
-        values: list[Any] = self.comm.allgather(value)
-        return values
+        return self.comm.allgather(value)
 
     def barrier(self) -> None:
         self.comm.Barrier()
@@ -160,16 +151,8 @@ class Communicator:
             comm.Barrier()
             return 0
 
-        struct = ffi.new(
-            "ws_control *",
-            {
-                "rank": self.rank,
-                "size": self.size,
-                "allgather": allgather,
-                "broadcast": broadcast,
-                "barrier": barrier,
-            },
-        )
+        callbacks = {"allgather": allgather, "broadcast": broadcast, "barrier": barrier}
+        struct = ffi.new("ws_control *", {"rank": self.rank, "size": self.size, **callbacks})
         self._alive = (allgather, broadcast, barrier, struct)
         return struct
 
@@ -192,11 +175,6 @@ class SubCommunicator:
 
 def loaded_library() -> str:
     """The libmpi that this process has mapped."""
-    try:
-        for line in Path("/proc/self/maps").read_text().splitlines():
-            path = line.split()[-1]
-            if path.startswith("/") and Path(path).name.startswith(("libmpi.so", "libmpich.so", "libmpi_")):
-                return path
-    except OSError:
-        pass
+    if found := loaded_file("libmpi.so", "libmpich.so", "libmpi_"):
+        return found
     raise _wrong("mpi4py joined a world but no libmpi is mapped; set MPI4PY_LIBMPI to the library's path")

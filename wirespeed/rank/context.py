@@ -12,9 +12,13 @@ from wirespeed.job.plan import Plan
 from wirespeed.patterns import Pattern, Shape
 from wirespeed.rank.communicator import Communicator
 
+Tell = Callable[[Message], None]
+
 
 class Unusable(Exception):
     """Some rank cannot continue with this path; raised on every rank."""
+
+    rank = None
 
     def __init__(self, text: str, lack: bool = False) -> None:
         super().__init__(text)
@@ -31,11 +35,18 @@ class RankContext:
     plan: Plan
     pattern: Pattern
     shape: Shape
-    tell: Callable[[Message], None]
+    tell: Tell
     offset: int = 0
     """For tests: every transfer starts so many bytes into its buffer."""
     fault: str | None = None
     """For tests: the fault injected into each program."""
+
+    def failed(
+        self, what: str, text: str, size: int | None = None, rank: int | None = None, fatal: bool = True
+    ) -> None:
+        """Tells that the path, or one size of it, has no figure. `fatal`: nothing of it will be measured."""
+        failure = {"what": what, "text": text, "bytes": size, "rank": rank, "fatal": fatal}
+        self.tell({"kind": "failure", **failure})
 
     def collectively(self, call: Callable[[], Any], undo: Callable[[Any], None]) -> Any:
         """Collective. Runs what may fail on some ranks only; raises Unusable on all if it failed on one."""

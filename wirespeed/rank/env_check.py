@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path as File
 
+from wirespeed.host.libraries import loaded_file
 from wirespeed.paths import Path
 
 
@@ -13,15 +13,7 @@ def without_effect(path: Path) -> str | None:
     missing = [f"{key}={value}" for key, value in path.variables.items() if os.environ.get(key) != value]
     if missing:
         return f"start the ranks with {' '.join(missing)} for this path"
-    if path.switched and not _loaded(path.switched):
+    if path.switched and not loaded_file(f"{path.switched}.so"):
         names = " and ".join(path.variables)
         return f"{path.switched} is not loaded, so that {names} switches nothing here"
     return None
-
-
-def _loaded(library: str) -> bool:
-    try:
-        lines = File("/proc/self/maps").read_text().splitlines()
-    except OSError:
-        return False
-    return any(File(line.split()[-1]).name.startswith(f"{library}.so") for line in lines if "/" in line)

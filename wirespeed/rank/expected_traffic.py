@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,10 +20,10 @@ class Location:
 
 def sent_by(steps: Sequence[Step]) -> dict[int, int]:
     """Bytes that a rank sends in one iteration, by peer."""
-    sums: dict[int, int] = {}
+    sums = Counter[int]()
     for step in steps:
         for transfer in step.sends:
-            sums[transfer.peer] = sums.get(transfer.peer, 0) + transfer.bytes
+            sums[transfer.peer] += transfer.bytes
     return sums
 
 
@@ -37,24 +38,18 @@ class ExpectedTraffic:
     @staticmethod
     def of(locations: Sequence[Location], sends: Sequence[dict[int, int]]) -> ExpectedTraffic:
         """`locations` and `sends` (sent_by) by rank."""
-        sent: dict[Location | str, int] = {}
-        received: dict[Location | str, int] = {}
+        sent, received = Counter[Location | str](), Counter[Location | str]()
         several = len({one.host for one in locations}) > 1
-
-        def add(out_of: Location | str, into: Location | str, count: int) -> None:
-            sent[out_of] = sent.get(out_of, 0) + count
-            received[into] = received.get(into, 0) + count
-
-        total = 0
         for here, peers in zip(locations, sends, strict=True):
             for peer, count in peers.items():
                 there = locations[peer]
-                total += count
                 if here != there:
-                    add(here, there, count)
+                    sent[here] += count
+                    received[there] += count
                 if here.host != there.host or not several:
-                    add(here.host, there.host, count)
-        return ExpectedTraffic(sent, received, total)
+                    sent[here.host] += count
+                    received[there.host] += count
+        return ExpectedTraffic(sent, received, sum(sum(peers.values()) for peers in sends))
 
     def most(self) -> int:
         """The largest of these counts."""

@@ -7,7 +7,6 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NoReturn
 
 from wirespeed import launch
@@ -15,16 +14,18 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.tether import die_with_parent
 from wirespeed.job import messages
+from wirespeed.job.plan import decode
 from wirespeed.job.status_page import lost, own_folder
 from wirespeed.job.step_spec import StepSpec, startup_limit
-from wirespeed.rank.startup import describe_self, open_device, set_environment
+from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.startup import ignore, introduced, open_device, set_environment
 from wirespeed.rank.watchdog import Watchdog
 
 
 def main(word: str) -> NoReturn:
     """Measures the encoded step; never returns, so that no library's exit handler can undo the exit code."""
     started = time.monotonic()
-    spec = StepSpec.decode(word)
+    spec: StepSpec = decode(word)
     set_environment(spec.variables)
     die_with_parent()
     rank = launch.global_rank()
@@ -34,21 +35,21 @@ def main(word: str) -> NoReturn:
     except WirespeedError as error:
         code = error.code
         messages.send({"kind": "error", "rank": rank, "text": str(error), "code": int(code)})
-    except NativeError as error:
-        code = ExitCode.FAILED_ENTRY
-        _fail(spec, rank, str(error), code)
     except Exception as error:
         code = ExitCode.FAILED_ENTRY
-        _fail(spec, rank, f"{type(error).__name__}: {error}", code, traceback.format_exc().splitlines())
+        if isinstance(error, NativeError):
+            _fail(spec, rank, str(error))
+        else:
+            _fail(spec, rank, f"{type(error).__name__}: {error}", traceback.format_exc().splitlines())
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(int(code))
 
 
-def _fail(spec: StepSpec, rank: int, text: str, code: ExitCode, python: Sequence[str] = ()) -> None:
+def _fail(spec: StepSpec, rank: int, text: str, python: Sequence[str] = ()) -> None:
     """Says what failed, and which ranks were gone by then: a call fails when the peer has died, too."""
-    told = {"kind": "error", "rank": rank, "text": text, "code": int(code), "python": list(python)}
-    messages.send({**told, "lost": lost(own_folder(spec.run), 0.05)})
+    told = {"rank": rank, "text": text, "code": int(ExitCode.FAILED_ENTRY), "python": list(python)}
+    messages.send({"kind": "error", **told, "lost": lost(own_folder(spec.run), 0.05)})
     # The launcher ends all others once this one has: whoever watches shall see an earlier death by itself.
     time.sleep(0.3)
 
@@ -61,28 +62,13 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     watchdog = Watchdog(opened, spec.run, rank, reports=1, give_up=False, read_here=here)
     watchdog.stage("start", 0, startup_limit(spec.plan))
     device = open_device(opened, spec.device, spec.plan.between, rank, launch.local_rank())
-
-    from wirespeed.rank.communicator import Communicator
-
     comm = Communicator(spec.expected)
     watchdog.catch()
-    opened.check(opened.lib.ws_mpi_open(comm.library.encode(), comm.handle()))
-    ranks = comm.gather(describe_self(opened, device, comm.rank, spec.device))
+    ranks = introduced(opened, comm, device, spec.device)
     if comm.rank == 0:
-        messages.send(
-            {
-                "kind": "hello",
-                "ranks": ranks,
-                "mpi": {
-                    "vendor": comm.vendor,
-                    "version": comm.version,
-                    "string": comm.string.splitlines()[0],
-                    "library": str(Path(comm.library)),
-                },
-                "startup_s": time.monotonic() - started,
-            }
-        )
-    tell = messages.send if comm.rank == 0 else _tell_nobody
+        took = time.monotonic() - started
+        messages.send({"kind": "hello", "ranks": ranks, "mpi": comm.described(), "startup_s": took})
+    tell = messages.send if comm.rank == 0 else ignore
     runner = PathRunner(opened, comm, device, watchdog, spec.plan, tell)
     runner.run(spec.path, spec.sizes)
     watchdog.stage("end", 0, 30.0)
@@ -90,7 +76,3 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         messages.send({"kind": "done"})
     watchdog.close()
     comm.leave()
-
-
-def _tell_nobody(message: messages.Message) -> None:
-    """Ranks other than 0 have nothing to tell."""

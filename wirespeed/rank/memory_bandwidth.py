@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import time
+import timeit
 from collections.abc import Callable
 
 from wirespeed.host.memory import free_memory
@@ -28,9 +28,4 @@ def memory_rates() -> dict[str, float] | None:
 
 def _rate(work: Callable[[], object]) -> float:
     """Of the C library's own loops: memchr and memset."""
-    seconds = []
-    for _ in range(TIMES):
-        began = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - began)
-    return BYTES / min(seconds)
+    return BYTES / min(timeit.repeat(work, number=1, repeat=TIMES))

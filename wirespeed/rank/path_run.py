@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,14 +15,12 @@ from wirespeed.paths import Path, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.buffers import Buffers, buffer_room
 from wirespeed.rank.communicator import Communicator
-from wirespeed.rank.context import RankContext, Unusable
+from wirespeed.rank.context import RankContext, Tell, Unusable
 from wirespeed.rank.env_check import without_effect
 from wirespeed.rank.payload_check import PayloadMismatch
 from wirespeed.rank.size_run import SizeRun
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.wire_counting import WireCounting
-
-Tell = Callable[[Message], None]
 
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
@@ -36,7 +35,7 @@ class PathRunner:
     def __init__(
         self, core: Core, comm: Communicator, device: Any, watchdog: Watchdog, plan: Plan, tell: Tell
     ) -> None:
-        self._core, self._comm, self._watchdog, self._plan, self._tell = core, comm, watchdog, plan, tell
+        self._core, self._comm, self._watchdog, self._plan = core, comm, watchdog, plan
         self._control = comm.control(core)
         test = dict(plan.test)
         pattern, options = find_pattern(plan.pattern), dict(plan.options)
@@ -66,14 +65,14 @@ class PathRunner:
         # Some transports join the ranks once more, and that takes its time.
         self._watchdog.stage(name, 0, self._plan.timeout or startup_limit(self._plan))
         if why := next(filter(None, self._comm.everyone(without_effect(path))), None):
-            self._failure("unavailable", why, None, fatal=True)
+            self._context.failed("unavailable", why)
             return
         try:
             transport = self._context.collectively(
                 partial(self._open_transport, path), self._core.lib.ws_transport_abandon
             )
         except Unusable as error:
-            self._failure(error.what, str(error), None, fatal=True)
+            self._context.failed(error.what, str(error))
             return
         buffers = Buffers(self._context, transport, path.memory)
         try:
@@ -100,23 +99,16 @@ class PathRunner:
             )
         )
 
-    def _failure(self, what: str, text: str, size: int | None, fatal: bool = False) -> None:
-        _tell_failure(self._tell, what, text, size, fatal=fatal)
 
-
+@dataclass
 class _OpenPath:
     """A path whose transport is open: tried, measured, counted. All methods are collective."""
 
-    def __init__(
-        self,
-        context: RankContext,
-        watchdog: Watchdog,
-        path: Path,
-        transport: Any,
-        buffers: Buffers,
-    ) -> None:
-        self._context, self._watchdog, self._path = context, watchdog, path
-        self._transport, self._buffers = transport, buffers
+    _context: RankContext
+    _watchdog: Watchdog
+    _path: Path
+    _transport: Any
+    _buffers: Buffers
 
     def run(self, sizes: Sequence[int]) -> None:
         context, core = self._context, self._context.core
@@ -195,12 +187,4 @@ class _OpenPath:
         self._watchdog.stage(self._path.name, size, stuck_after(self._context.plan, most))
 
     def _failure(self, error: Unusable | PayloadMismatch, size: int, fatal: bool = False) -> None:
-        rank = error.rank if isinstance(error, PayloadMismatch) else None
-        what = "mismatch" if isinstance(error, PayloadMismatch) else error.what
-        _tell_failure(self._context.tell, what, str(error), size, rank, fatal)
-
-
-def _tell_failure(
-    tell: Tell, what: str, text: str, size: int | None, rank: int | None = None, fatal: bool = False
-) -> None:
-    tell({"kind": "failure", "what": what, "text": text, "bytes": size, "rank": rank, "fatal": fatal})
+        self._context.failed(error.what, str(error), size, error.rank, fatal)

@@ -53,6 +53,8 @@ def seed(sender: int, size: int, place: int = 0) -> int:
 class PayloadMismatch(Exception):
     """Some rank received wrong bytes; raised on every rank."""
 
+    what = "mismatch"
+
     def __init__(self, wrong: Wrong) -> None:
         super().__init__(str(wrong))
         self.rank = wrong.rank

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import TracebackType
 from typing import Any
 
 from wirespeed.patterns import Add, Step, Sums, Transfer
@@ -48,14 +47,6 @@ class Program:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Program:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         while self._handles:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
+from dataclasses import asdict
 from typing import Any
 
 from wirespeed.job.messages import Message
@@ -11,7 +13,7 @@ from wirespeed.rank.context import RankContext
 from wirespeed.rank.payload_check import PayloadCheck
 from wirespeed.rank.program import Program
 from wirespeed.rank.sampler import LONG_ITERATION_SECONDS, PhaseSamples, Sampler
-from wirespeed.rank.teams import TeamFigure, TeamSamples
+from wirespeed.rank.teams import TeamSamples
 from wirespeed.rank.wire_counting import WireCounting
 
 
@@ -19,13 +21,7 @@ class SizeRun:
     """One message size: all phases one after the other. All public methods are collective."""
 
     def __init__(
-        self,
-        context: RankContext,
-        path: Path,
-        transport: Any,
-        buffers: Any,
-        size: int,
-        position: Message,
+        self, context: RankContext, path: Path, transport: Any, buffers: Any, size: int, position: Message
     ) -> None:
         """`position`: what a progress message says of this size among all."""
         self._context, self._path, self._size, self._position = context, path, size, position
@@ -34,7 +30,7 @@ class SizeRun:
         self._phases = context.pattern.phases(context.shape)
         self._reported = context.pattern.reported_phase(context.shape)
         self._phase = 0
-        self._teams: list[TeamFigure] = []
+        self._teams: list[dict[str, Any]] = []
         self._slowest: tuple[PhaseSamples, dict[str, Any]] | None = None
         self._began = time.monotonic()
 
@@ -71,8 +67,8 @@ class SizeRun:
         if context.comm.rank == 0:
             context.tell(self._entry())
 
-    def _program(self, phase: int, in_place: bool = False) -> Program:
-        return Program(self._context, self._transport, self._buffers, self._size, phase, in_place)
+    def _program(self, phase: int, in_place: bool = False) -> closing[Program]:
+        return closing(Program(self._context, self._transport, self._buffers, self._size, phase, in_place))
 
     def _sampled(self, team: TeamSamples) -> PhaseSamples:
         one_buffer = self._context.plan.stopping.loops is not None and self._context.pattern.one_buffer
@@ -88,10 +84,10 @@ class SizeRun:
         found = team.figures(sampled.samples)
         leader = -1
         if found:
-            slowest = max(found, key=lambda figure: figure.time)
-            before = max((figure.time for figure in self._teams), default=-1.0)
-            counts = slowest.time > before if self._reported is None else self._reported == self._phase
-            leader = slowest.first if counts else -1
+            slowest = max(found, key=_median)
+            before = max(map(_median, self._teams), default=-1.0)
+            counts = _median(slowest) > before if self._reported is None else self._reported == self._phase
+            leader = slowest["first"] if counts else -1
             self._teams += found
         leader = self._context.comm.share(leader)
         if leader >= 0:
@@ -105,7 +101,6 @@ class SizeRun:
     def _entry(self) -> Message:
         assert self._slowest
         sampled, summary = self._slowest
-        several = len(self._teams) > 1
         figure = self._context.pattern.figure(self._context.shape, self._size)
         return {
             "kind": "entry",
@@ -115,12 +110,16 @@ class SizeRun:
             "bytes": self._size,
             "definition": figure.definition,
             "bandwidth_bytes": figure.bytes,
-            "derived": [{"name": one.name, "unit": one.unit, "amount": one.amount} for one in figure.derived],
+            "derived": list(map(asdict, figure.derived)),
             **summary,
             "iterations_per_sample": sampled.iterations_per_sample,
             "stopped": sampled.stopped,
             "checked": {"iterations": self._payload.iterations, "bytes": self._payload.bytes},
             "details": sampled.details,
-            "teams": [team.to_dict() for team in self._teams] if several else [],
+            "teams": self._teams if len(self._teams) > 1 else [],
             "elapsed_s": time.monotonic() - self._began,
         }
+
+
+def _median(team: dict[str, Any]) -> float:
+    return float(team["seconds"]["median"])

@@ -9,15 +9,15 @@ from typing import Any
 from wirespeed.host import devices
 from wirespeed.host.core import Core
 from wirespeed.host.process import allowed_cpus, own_cpus
+from wirespeed.job.messages import Message
+from wirespeed.rank.communicator import Communicator
 
 _RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
 
 def set_environment(variables: dict[str, str]) -> None:
     """Sets what the launcher did not pass on; starts the process anew where only the loader reads it."""
-    reload_needed = any(
-        name in _RELOAD and os.environ.get(name) != value for name, value in variables.items()
-    )
+    reload_needed = any(name in variables and os.environ.get(name) != variables[name] for name in _RELOAD)
     os.environ.update(variables)
     if reload_needed and os.environ.get("WIRESPEED_RELOADED") != "1":
         os.environ["WIRESPEED_RELOADED"] = "1"
@@ -35,13 +35,12 @@ def open_device(opened: Core, kind: str, between: tuple[int, ...], rank: int, lo
     return opened.open_device(kind, index)
 
 
-def describe_self(opened: Core, device: Any, rank: int, kind: str) -> dict[str, Any]:
-    """This rank's line in the record: who and where it is."""
-    identity = opened.identity(device)
-    return {
-        "rank": rank,
-        "host": os.uname().nodename,
-        "pid": os.getpid(),
-        "cpus": own_cpus(),
-        "device": None if kind == "host" else identity,
-    }
+def introduced(opened: Core, comm: Communicator, device: Any, kind: str) -> list[Any] | None:
+    """Collective. Hands the timed communicator to the core; who and where each rank is, on rank 0."""
+    opened.check(opened.lib.ws_mpi_open(comm.library.encode(), comm.handle()))
+    own = {"rank": comm.rank, "host": os.uname().nodename, "pid": os.getpid(), "cpus": own_cpus()}
+    return comm.gather(own | {"device": None if kind == "host" else opened.identity(device)})
+
+
+def ignore(message: Message) -> None:
+    """What ranks other than 0 tell: nobody hears it."""

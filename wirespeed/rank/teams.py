@@ -9,36 +9,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from wirespeed.patterns import Pattern, Shape, Team
 from wirespeed.rank.communicator import Communicator
 from wirespeed.statistics.samples import Samples
-
-
-@dataclass(frozen=True)
-class TeamFigure:
-    """One team's figure."""
-
-    name: str
-    first: int
-    """Its first rank."""
-    ranks: int
-    seconds: dict[str, Any]
-    precision: float | None
-
-    @property
-    def time(self) -> float:
-        return float(self.seconds["median"])
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "first": self.first,
-            "ranks": self.ranks,
-            "seconds": {name: self.seconds[name] for name in ("median", "low", "high", "min")},
-        }
 
 
 class TeamSamples:
@@ -54,9 +29,7 @@ class TeamSamples:
 
     def gathered(self, seconds: Sequence[float]) -> list[float]:
         """The team's samples, on the rank that leads it: those of its slowest rank, one by one."""
-        if self._inner is None:
-            return list(seconds) if self.leads else []
-        slowest = self._inner.largest(array("d", seconds))
+        slowest = seconds if self._inner is None else self._inner.largest(array("d", seconds))
         return list(slowest) if self.leads else []
 
     def slowest_latest(self, samples: Samples) -> float:
@@ -65,29 +38,23 @@ class TeamSamples:
 
     def widest(self, samples: Samples) -> float | None:
         """Relative half-width of the widest team interval; None if a team has none yet. On every rank."""
-        mine = 0.0
-        if self.leads:
-            found = samples.precision()
-            mine = math.inf if found is None else found
-        widest = self._comm.maximum(mine)
+        mine = samples.precision() if self.leads else 0.0
+        widest = self._comm.maximum(math.inf if mine is None else mine)
         return None if math.isinf(widest) else widest
 
-    def figures(self, samples: Samples) -> list[TeamFigure] | None:
-        """All teams' figures on rank 0, by first rank."""
+    def figures(self, samples: Samples) -> list[dict[str, Any]]:
+        """All teams' figures on rank 0, by first rank, as a record has them; none on others."""
         mine = None
         if self.leads and self.team:
-            found = samples.summary()
-            mine = TeamFigure(
-                self.team.name, self._comm.rank, len(self.team.ranks), found["seconds"], found["precision"]
-            )
-        everyone = self._comm.gather(mine)
-        return None if everyone is None else [figure for figure in everyone if figure]
+            place = {"name": self.team.name, "first": self._comm.rank, "ranks": len(self.team.ranks)}
+            times = samples.summary()["seconds"]
+            mine = place | {"seconds": {name: times[name] for name in ("median", "low", "high", "min")}}
+        return [figure for figure in self._comm.gather(mine) or () if figure]
 
     def summary_of(self, samples: Samples, rank: int) -> dict[str, Any]:
         """The whole summary that the team led by `rank` has, on every rank."""
-        found: dict[str, Any] = self._comm.share(
-            samples.summary() if self._comm.rank == rank else None, root=rank
-        )
+        mine = samples.summary() if self._comm.rank == rank else {}
+        found: dict[str, Any] = self._comm.share(mine, root=rank)
         return found
 
     def close(self) -> None:

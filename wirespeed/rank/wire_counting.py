@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wirespeed.evidence.counters import CounterSource, Reading, Wire, find_counter_sources, reason
@@ -27,36 +27,28 @@ IDLE = (0.005, 0.05)
 """Least and most seconds without traffic of ours: what passes then is background."""
 
 
-@dataclass(frozen=True)
-class WireDelta:
-    """What one wire's counters rose by during counted iterations, in bytes."""
+def counted(wire: Wire, before: Reading, start: Reading, end: Reading, share: float) -> Counted:
+    """What a wire of this host moved from `start` to `end`.
 
-    wire: Wire
-    host: str
-    sent: int
-    received: int
-    background: int
-    """Sent and received together: what would have passed in that time anyway."""
-    links: tuple[tuple[int, int], ...]
-    """(sent, received) of each link of a bundle."""
+    `before` to `start` nothing of ours moved; `share`: how many times longer `start` to `end` took.
+    """
 
-    @staticmethod
-    def between(wire: Wire, before: Reading, start: Reading, end: Reading, share: float) -> WireDelta:
-        """`before` to `start` nothing of ours moved; `share`: how many times longer `start` to `end` took."""
+    def rise(first: int, last: int) -> int:
+        return (last - first) % wire.wraps if wire.wraps else max(0, last - first)
 
-        def rise(first: int, last: int) -> int:
-            return (last - first) % wire.wraps if wire.wraps else max(0, last - first)
-
-        idle = rise(before.sent, start.sent) + rise(before.received, start.received)
-        links = zip(start.parts, end.parts, strict=False)
-        return WireDelta(
-            wire,
-            os.uname().nodename,
-            sent=rise(start.sent, end.sent),
-            received=rise(start.received, end.received),
-            background=round(share * idle),
-            links=tuple((max(0, b[0] - a[0]), max(0, b[1] - a[1])) for a, b in links),
-        )
+    idle = rise(before.sent, start.sent) + rise(before.received, start.received)
+    links = zip(start.parts, end.parts, strict=False)
+    return Counted(
+        wire.kind,
+        wire.name,
+        os.uname().nodename,
+        sent=rise(start.sent, end.sent),
+        received=rise(start.received, end.received),
+        background=round(share * idle),
+        granularity=wire.granularity,
+        device=wire.device,
+        links=tuple((max(0, b[0] - a[0]), max(0, b[1] - a[1])) for a, b in links),
+    )
 
 
 @dataclass(frozen=True)
@@ -65,7 +57,8 @@ class _Counts:
 
     iterations: int
     seconds: float
-    wires: list[WireDelta]
+    wires: list[tuple[Counted, int | None]]
+    """Without what was expected of them, and where their counters wrap."""
     copies: list[dict[str, Any]]
     """Of each rank's GPU, by kind of copy."""
 
@@ -163,13 +156,12 @@ class WireCounting:
         end, ended = self._read(), time.monotonic()
         share = (ended - idled) / max(idled - began, 1e-9)
         mine = [
-            WireDelta.between(wire, first, second, last, share)
+            (counted(wire, first, second, last, share), wire.wraps)
             for wire, first, second, last in zip(self._all_wires(), before, start, end, strict=True)
             if first and second and last
         ]
         wires = [wire for each in self._comm.gather(mine) or () for wire in each]
-        counted = [one for one in self._comm.gather(copies) or () if one is not None]
-        return _Counts(iterations, took, wires, counted)
+        return _Counts(iterations, took, wires, list(filter(None, self._comm.gather(copies) or ())))
 
     def _all_wires(self) -> list[Wire]:
         return [wire for source in self._sources for wire in source.wires]
@@ -198,18 +190,15 @@ class WireCounting:
         found: dict[str, Any] | None = None
         with suppress(NativeError):
             kinds = self._core.described(self._core.lib.ws_device_copies(self._context.device))
-            counted = {kind: one for kind, one in kinds.items() if one["count"]}
-            found = {"rank": self._comm.rank, **counted}
+            found = {"rank": self._comm.rank, **{kind: one for kind, one in kinds.items() if one["count"]}}
         self._watch_copies(False)
         return found
 
     def _judged(self, size: int, expected: ExpectedTraffic, counts: _Counts) -> tuple[Message, bool]:
         """The record, and whether a longer run would leave less uncertainty."""
         path = self._path
-        counted = [self._counted(delta, counts.iterations, expected) for delta in counts.wires]
-        usable = [
-            one for one, delta in zip(counted, counts.wires, strict=True) if _in_range(one, delta.wire.wraps)
-        ]
+        wires = ((self._held_against(one, counts.iterations, expected), wraps) for one, wraps in counts.wires)
+        usable = [one for one, wraps in wires if _in_range(one, wraps)]
         claim = Claim(
             path=path.name,
             on_device=path.memory in ("device", "managed"),
@@ -240,25 +229,13 @@ class WireCounting:
         }
         return message, more_would_help(verdict, uncertainties, ATTEMPTS[1] / ATTEMPTS[0])
 
-    def _counted(self, delta: WireDelta, iterations: int, expected: ExpectedTraffic) -> Counted:
-        wire = delta.wire
-        edge = delta.host if wire.kind in NETWORKS else Location(delta.host, wire.device)
+    def _held_against(self, wire: Counted, iterations: int, expected: ExpectedTraffic) -> Counted:
+        """The same with what these iterations had to move over it."""
+        edge = wire.host if wire.kind in NETWORKS else Location(wire.host, wire.device)
         sent, received = expected.sent.get(edge, 0), expected.received.get(edge, 0)
         if self._path.intra_rank and wire.kind == "pcie":
             sent, received = self._within_ranks(expected, edge)
-        return Counted(
-            wire.kind,
-            wire.name,
-            delta.host,
-            delta.sent,
-            delta.received,
-            delta.background,
-            wire.granularity,
-            wire.device,
-            iterations * sent,
-            iterations * received,
-            delta.links,
-        )
+        return replace(wire, expected_sent=iterations * sent, expected_received=iterations * received)
 
     def _within_ranks(self, expected: ExpectedTraffic, edge: Location | str) -> tuple[int, int]:
         """What copies inside ranks take over the slot of their GPU: out of it, and into it."""

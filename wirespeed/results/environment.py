@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path as File
 
 from wirespeed.job.messages import Message
@@ -65,20 +66,16 @@ def packages() -> dict[str, str]:
 
     found: dict[str, str] = {}
     for name in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             found[name] = version(name)
-        except PackageNotFoundError:
-            continue
     return found
 
 
 def cpu() -> Message:
     """Model and counts; None for what the kernel does not say."""
-    cores: set[tuple[str, str]] = set()
-    for folder in _CPUS.glob("cpu[0-9]*/topology"):
-        package, core = _read(folder / "physical_package_id"), _read(folder / "core_id")
-        if package and core:
-            cores.add((package, core))
+    names = ("physical_package_id", "core_id")
+    places = {tuple(_read(folder / name) for name in names) for folder in _CPUS.glob("cpu[0-9]*/topology")}
+    cores = [place for place in places if all(place)]
     return {
         "model": _cpu_model(),
         "sockets": len({package for package, _ in cores}) or None,

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
-from typing import Any
+from operator import ge, gt, le, lt
+from typing import Any, TypeVar
 
 from msgspec import inspect
 
 from wirespeed.errors import WirespeedError
 from wirespeed.results.parts import LARGEST
 
+Kind = TypeVar("Kind")
+
 
 class Unusable(ValueError):
     """Not what the model wants, and nothing stands in its place. The text: the needed member, or ''."""
 
 
-def fitted(kind: type[Any], value: Any) -> Any:
+def fitted(kind: type[Kind], value: Any) -> Kind:
     """The value, as json.loads gave it, as a `kind`. Raises Unusable where a needed member is not there."""
-    described: inspect.Type = _type_info(kind)  # type: ignore[arg-type]
-    return _fitted(described, value)
+    record: Kind = _fitted(_type_info(kind), value)  # type: ignore[arg-type]
+    return record
 
 
 @cache
@@ -77,19 +81,15 @@ def _object(kind: inspect.StructType | inspect.DataclassType, value: Any) -> Any
 
 def _first(kinds: Iterable[inspect.Type], value: Any) -> Any:
     for kind in kinds:
-        try:
+        with suppress(Unusable):
             return _fitted(kind, value)
-        except Unusable:
-            continue
     raise Unusable
 
 
 def _good(kind: inspect.Type, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
     for name, one in items:
-        try:
+        with suppress(Unusable):
             yield name, _fitted(kind, one)
-        except Unusable:
-            continue
 
 
 def _number(kind: inspect.IntType | inspect.FloatType, value: Any) -> int | float:
@@ -97,15 +97,8 @@ def _number(kind: inspect.IntType | inspect.FloatType, value: Any) -> int | floa
     if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
         raise Unusable
     # An integer may be too large to become a float.
-    if not -LARGEST <= value <= LARGEST:
-        raise Unusable
-    good = (
-        (kind.ge is None or value >= kind.ge)
-        and (kind.gt is None or value > kind.gt)
-        and (kind.le is None or value <= kind.le)
-        and (kind.lt is None or value < kind.lt)
-    )
-    if not good:
+    bounds = ((ge, -LARGEST), (le, LARGEST), (ge, kind.ge), (gt, kind.gt), (le, kind.le), (lt, kind.lt))
+    if not all(bound is None or holds(value, bound) for holds, bound in bounds):
         raise Unusable
     return value if whole else float(value)
 

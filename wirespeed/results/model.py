@@ -58,10 +58,6 @@ VERDICTS = (
 )
 
 
-def _unknown_plan() -> Plan:
-    return Plan(pattern="", sizes=(), ranks=0)
-
-
 class Head(RunRecord, frozen=True, kw_only=True, tag="run"):
     """Begins a run: what was asked for, and where."""
 
@@ -74,7 +70,7 @@ class Head(RunRecord, frozen=True, kw_only=True, tag="run"):
     started: Moment = ""
     command: list[str] = []
     """The command line."""
-    plan: Plan = field(default_factory=_unknown_plan)
+    plan: Plan = field(default_factory=lambda: Plan(pattern="", sizes=(), ranks=0))
     """Every option, as understood."""
     environment: Environment = field(default_factory=Environment)
     clock: Clock | None = None
@@ -128,7 +124,8 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     """Bytes used for the bandwidth; null: those of one message."""
     times: Times = field(name="seconds")
     bytes_per_second: Rates = field(default_factory=Rates)
-    derived_figures: list[Derived] = field(name="derived", default_factory=list)
+    derived: list[Derived] = []
+    """Other figures of the same samples."""
     confidence: Annotated[float, Meta(gt=0, lt=1)] | None = None
     """Of the interval."""
     precision: Amount | None = None
@@ -158,8 +155,8 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
         return self.low > SHORTEST and self.high > SHORTEST and self.seconds > SHORTEST
 
     @property
-    def home(self) -> str:
-        """Where the data lie. Only paths between alike memories are rivals."""
+    def memory_domain(self) -> str:
+        """Where the data lie: CPU or GPU. Only paths of one domain compete."""
         return "CPU" if self.memory in ("pageable", "pinned") else "GPU"
 
     @property
@@ -175,27 +172,7 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     def with_time(self, seconds: float, low: float, high: float, precision: float | None) -> Entry:
         """The same with another time, and without what followed from its own."""
         times = Times(median=seconds, low=low, high=high)
-        nothing: dict[str, Any] = {"teams": [], "derived_figures": []}
-        return structs.replace(self, times=times, precision=precision, **nothing)
-
-    @property
-    def minimum(self) -> float | None:
-        return self.times.min
-
-    @property
-    def p99(self) -> float | None:
-        return self.times.p99
-
-    @property
-    def members(self) -> list[TeamFigure]:
-        return self.teams
-
-    @property
-    def derived(self) -> tuple[tuple[str, str, float], ...]:
-        """(name, unit, value in that unit) of other figures of the same samples."""
-        return tuple(
-            (one.name, one.unit, one.median) for one in self.derived_figures if one.median is not None
-        )
+        return structs.replace(self, times=times, precision=precision, teams=[], derived=[])
 
 
 class Failure(RunRecord, frozen=True, kw_only=True, tag="failure"):
@@ -282,4 +259,4 @@ class Doctor(Part, frozen=True, kw_only=True, tag_field="kind", tag="doctor"):
 Record = Head | StepRecord | Entry | Wires | Evidence | Failure | Doctor | End
 Event = Record | Message
 """A record, or what is of interest at the moment alone: progress, notes, the start of a step."""
-KINDS: dict[str, type[Any]] = {str(one.__struct_config__.tag): one for one in get_args(Record)}
+KINDS: dict[str, type[Record]] = {str(one.__struct_config__.tag): one for one in get_args(Record)}

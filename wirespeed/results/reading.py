@@ -8,7 +8,7 @@ import re
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
@@ -31,6 +31,7 @@ from wirespeed.results.model import (
 if TYPE_CHECKING:
     from numpy import ndarray
 
+Kind = TypeVar("Kind")
 LONGEST_LINE = 64 << 20
 START = b'{"kind":"run",'
 """How a result file begins, even one that was cut off in its first line."""
@@ -39,6 +40,16 @@ _ESCAPED = re.compile(r'\\[^"\\/]')
 """A text with a control character, perhaps."""
 _LONG = re.compile(r"[\s:,[-]\d{19}")
 """A whole number that may be too large."""
+
+
+class _All(Generic[Kind]):
+    """A member of Results that lists its records of one kind."""
+
+    def __init__(self, kind: type[Kind]) -> None:
+        self._kind = kind
+
+    def __get__(self, results: Results, owner: type[Results]) -> list[Kind]:
+        return [one for one in results.records if isinstance(one, self._kind)]
 
 
 @dataclass
@@ -50,37 +61,14 @@ class Results:
     warnings: list[str] = field(default_factory=list)
     """One line for each that was left out, or may be misunderstood."""
 
-    @property
-    def runs(self) -> list[Head]:
-        return [one for one in self.records if isinstance(one, Head)]
-
-    @property
-    def steps(self) -> list[StepRecord]:
-        return [one for one in self.records if isinstance(one, StepRecord)]
-
-    @property
-    def entries(self) -> list[Entry]:
-        return [one for one in self.records if isinstance(one, Entry)]
-
-    @property
-    def failures(self) -> list[Failure]:
-        return [one for one in self.records if isinstance(one, Failure)]
-
-    @property
-    def evidence(self) -> list[Evidence]:
-        return [one for one in self.records if isinstance(one, Evidence)]
-
-    @property
-    def wires(self) -> list[Wires]:
-        return [one for one in self.records if isinstance(one, Wires)]
-
-    @property
-    def doctors(self) -> list[Doctor]:
-        return [one for one in self.records if isinstance(one, Doctor)]
-
-    @property
-    def ends(self) -> list[End]:
-        return [one for one in self.records if isinstance(one, End)]
+    runs = _All(Head)
+    steps = _All(StepRecord)
+    entries = _All(Entry)
+    failures = _All(Failure)
+    evidence = _All(Evidence)
+    wires = _All(Wires)
+    doctors = _All(Doctor)
+    ends = _All(End)
 
     def table(self) -> dict[str, ndarray[Any, Any]]:
         """The entries as numpy arrays, one a column, units in the names; docs/results.md lists them."""
@@ -155,14 +143,18 @@ def record_of(value: Any) -> Record | None:
     if kind not in KINDS:
         return None
     try:
-        record: Record = fitted(KINDS[kind], value)
+        return fitted(KINDS[kind], value)
     except Unusable as error:
         raise Unusable(f"{kind} without a proper '{error}'") from None
-    return record
 
 
 def read(file: str | os.PathLike[str]) -> Results:
-    """Reads a result file. Raises WirespeedError if it cannot be read, is none, or is of an older schema."""
+    """The runs, steps, entries and failures of a result file; `.table()` gives numpy arrays, `.frame()` a
+    pandas DataFrame. For users: wirespeed.load.
+
+    Damaged lines are left out and named in `.warnings`. Raises WirespeedError if the file cannot be read, is
+    not a result file, or is of an older schema.
+    """
     results = Results(os.fspath(file))
     try:
         with Path(file).open("rb") as stream:

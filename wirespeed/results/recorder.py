@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path as File
-from typing import Any, TypeVar
+from typing import Any
 
 from wirespeed._version import __version__
 from wirespeed.errors import ExitCode
@@ -20,7 +20,6 @@ from wirespeed.results.model import KINDS, End, Entry, Event, Failure, Head, Rec
 from wirespeed.results.store import Store, default_name
 
 Observer = Callable[[Event], None]
-Kind = TypeVar("Kind")
 
 
 class Recorder:
@@ -61,7 +60,7 @@ class Recorder:
             self.write(entry(self.run, number, message))
         else:
             place = {"run": self.run, "step": number, "at": now()}
-            self.write(_made(KINDS[message["kind"]], {**message, **place}))
+            self.write(fitted(KINDS[message["kind"]], {**message, **place}))
 
     def fail(self, path: Path, outcome: Outcome, number: int | None, remedy: str | None = None) -> None:
         """A path, or one size of it, that gave no figure."""
@@ -101,7 +100,7 @@ def head(
 ) -> Head:
     """The first record of a run. `command`: sys.argv; `clock`: cost_s and resolution_s."""
     words = [File(word).name.replace("__main__.py", "wirespeed") for word in command[:1]]
-    return _made(
+    return fitted(
         Head,
         {
             "wirespeed": __version__,
@@ -117,7 +116,7 @@ def head(
 
 def step(run: str, number: int, path: Path, job: Mapping[str, Any]) -> StepRecord:
     """A path's job step. `job`: mpi, launcher, variables, ranks, startup_s and details."""
-    return _made(
+    return fitted(
         StepRecord,
         {
             **job,
@@ -137,7 +136,7 @@ def failure(run: str, path: Path, outcome: Outcome, number: int | None, remedy: 
     """A path, or one size of it, that gave no figure."""
     text = " ".join(outcome.text.split())
     place = {"run": run, "step": number, "path": path.name, "remedy": remedy, "at": now()}
-    return _made(Failure, {**vars(outcome), **place, "text": text})
+    return fitted(Failure, {**vars(outcome), **place, "text": text})
 
 
 def entry(run: str, number: int, message: Message) -> Entry:
@@ -156,7 +155,7 @@ def entry(run: str, number: int, message: Message) -> Entry:
         "derived": [{**one, "median": _value(one, seconds["median"])} for one in message["derived"]],
         "iterations": message["samples"] * message["iterations_per_sample"],
     }
-    return _made(Entry, members)
+    return fitted(Entry, members)
 
 
 def _rate(amount: float, seconds: float | None) -> float | None:
@@ -169,8 +168,3 @@ def _value(one: Mapping[str, Any], seconds: float | None) -> float | None:
         return None if seconds is None else seconds * float(one["amount"])
     rate = _rate(one["amount"], seconds)
     return rate / 1e9 if rate is not None and one["unit"] == "GB/s" else rate
-
-
-def _made(kind: type[Kind], members: Mapping[str, Any]) -> Kind:
-    record: Kind = fitted(kind, members)
-    return record

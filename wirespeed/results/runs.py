@@ -4,27 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import to_builtins
 
 from wirespeed.job.messages import Message
 from wirespeed.limits import Ceiling, Used, ceiling
-from wirespeed.results.model import (
-    End,
-    Entry,
-    Evidence,
-    Failure,
-    Head,
-    Record,
-    RunRecord,
-    StepRecord,
-    Wires,
-)
+from wirespeed.paths import all_paths
+from wirespeed.patterns import Pattern, all_patterns
+from wirespeed.results.model import End, Entry, Evidence, Failure, Head, Record, RunRecord, StepRecord, Wires
 from wirespeed.results.parts import Wire
-
-if TYPE_CHECKING:
-    from wirespeed.patterns import Pattern
+from wirespeed.statistics.stopping import Stopping
 
 __all__ = ["CONDITIONS", "NO_STEP", "Entry", "Evidence", "Failure", "Record", "Run", "collect", "joined"]
 
@@ -59,21 +49,23 @@ class Run:
     @property
     def view(self) -> str:
         """How the pattern wants to be shown (wirespeed/patterns/base.py)."""
-        return self._pattern.view if self._pattern else "sizes"
+        return self.pattern.view if self.pattern else "sizes"
 
     @property
-    def _pattern(self) -> Pattern | None:
-        from wirespeed.patterns import all_patterns
-
+    def pattern(self) -> Pattern | None:
         return all_patterns().get(self.head.plan.pattern)
 
     @property
+    def changed_options(self) -> dict[str, Any]:
+        """The pattern's options that are not what they are by default."""
+        usual = {one.key: one.default for one in self.pattern.options} if self.pattern else {}
+        return {name: value for name, value in self.options.items() if value != usual.get(name)}
+
+    @property
     def given_options(self) -> list[str]:
-        """The pattern's options that are not what they are by default: 'group 4', 'both ways'."""
-        usual = {one.key: one.default for one in self._pattern.options} if self._pattern else {}
-        chosen = {name: value for name, value in self.options.items() if value != usual.get(name)}
-        words = {name: name.replace("_", " ") for name in chosen}
-        return [words[name] if value is True else f"{words[name]} {value}" for name, value in chosen.items()]
+        """Those in words: 'group 4', 'both ways'."""
+        words = ((name.replace("_", " "), value) for name, value in self.changed_options.items())
+        return [word if value is True else f"{word} {value}" for word, value in words]
 
     @property
     def background(self) -> str | None:
@@ -88,12 +80,7 @@ class Run:
     @property
     def published(self) -> bool:
         """Are published curves figures of the same pattern?"""
-        return self._pattern is None or self._pattern.published
-
-    @property
-    def groups_by_host(self) -> bool:
-        """Does the pattern take it that ranks stand host by host?"""
-        return bool(self._pattern and self._pattern.by_host)
+        return self.pattern is None or self.pattern.published
 
     @property
     def options(self) -> dict[str, Any]:
@@ -145,8 +132,6 @@ class Run:
     @property
     def paths(self) -> list[str]:
         """Paths with at least one figure, in table order."""
-        from wirespeed.paths import all_paths
-
         known = [path.name for path in all_paths()]
         seen = list(dict.fromkeys(path for path, _ in self.entries))
         return sorted(seen, key=lambda name: known.index(name) if name in known else len(known))
@@ -164,47 +149,37 @@ class Run:
 
     def failure(self, path: str, size: int) -> Failure | None:
         """What went wrong at this cell of the table, if anything did."""
-        for failure in reversed(self.failures):
-            if failure.path == path and failure.bytes == size:
-                return failure
-        return None
+        return next((one for one in reversed(self.failures) if (one.path, one.bytes) == (path, size)), None)
 
     def step(self, path: str) -> StepRecord:
         """The job step that the path's figures come from; an empty one if the file does not say."""
         return next((step for step in reversed(self.steps) if step.path == path), NO_STEP)
 
-    def named(self, path: str) -> bool:
-        """Was the path asked for by its own name, rather than for being there?"""
-        return path in self.head.plan.paths
-
     @property
-    def contested(self) -> list[str]:
-        """Homes of data that several paths move; copies of different kinds are no rivals."""
-        if self._pattern and self._pattern.intra_rank:
+    def competing(self) -> list[str]:
+        """Memory domains whose data several paths move; copies of different kinds do not compete."""
+        if self.pattern and self.pattern.intra_rank:
             return []
-        homes = {entry.path: entry.home for entry in self.entries.values()}
-        return [home for home in ("CPU", "GPU") if list(homes.values()).count(home) > 1]
+        domains = list({entry.path: entry.memory_domain for entry in self.entries.values()}.values())
+        return [domain for domain in ("CPU", "GPU") if domains.count(domain) > 1]
 
-    def fastest(self, size: int, home: str) -> list[Entry]:
+    def fastest(self, size: int, domain: str) -> list[Entry]:
         """The paths whose intervals overlap that of the lowest median, best first.
 
         An interval so wide that it would let a path in that took AS_FAST times as long says nothing.
         None for GPU data of 0 bytes: many paths carry an empty message without any GPU.
         """
-        if size == 0 and home == "GPU":
+        if size == 0 and domain == "GPU":
             return []
-        rivals = [entry for entry in self.entries.values() if entry.bytes == size and entry.home == home]
+        rivals = (e for e in self.entries.values() if (e.bytes, e.memory_domain) == (size, domain))
         ranked = sorted(rivals, key=lambda entry: entry.seconds)
         most = AS_FAST * ranked[0].seconds if ranked else 0.0
         return [entry for entry in ranked if entry.low <= ranked[0].high and entry.seconds <= most]
 
     @property
-    def wanted_precision(self) -> float | None:
-        return self.head.plan.stopping.precision if self.head.plan.pattern else None
-
-    @property
-    def max_time(self) -> float | None:
-        return self.head.plan.stopping.max_time if self.head.plan.pattern else None
+    def stopping(self) -> Stopping | None:
+        """When a figure was good enough; None where the file does not say."""
+        return self.head.plan.stopping if self.head.plan.pattern else None
 
     @property
     def interrupted(self) -> bool:

@@ -43,11 +43,8 @@ def schema() -> dict[str, Any]:
 
 def _notes(kind: type[Any]) -> dict[str, str]:
     """What stands under each member in the source, by the member's name in the file."""
-    names = dict(
-        zip(
-            getattr(kind, "__struct_fields__", ()), getattr(kind, "__struct_encode_fields__", ()), strict=True
-        )
-    )
+    fields = msgspec.structs.fields(kind) if issubclass(kind, msgspec.Struct) else ()
+    names = {field.name: field.encode_name for field in fields}
     found = {}
     for base in kind.__mro__[:-1]:
         if base.__module__.startswith("wirespeed."):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import mmap
 import os
 import stat
 import threading
@@ -18,8 +19,6 @@ import msgspec
 from wirespeed.job.plan import Plan
 from wirespeed.results.model import Event
 from wirespeed.results.reading import Results, cannot, read, shown, why
-
-__all__ = ["Results", "Store", "default_name", "read"]
 
 SYNC_S = 1.0
 """Data is forced to the disk at most this often, and at the end."""
@@ -78,11 +77,15 @@ class Store:
         """Reads what is there, and cuts off a last line that a killed run left unfinished."""
         self.before = read(self.path)
         size = os.fstat(self._file).st_size
-        start = _last_line(self._file, size)
-        if start == size:
+        if not size:
+            return
+        with mmap.mmap(self._file, size, mmap.MAP_PRIVATE, mmap.PROT_READ) as text:
+            start = text.rfind(b"\n") + 1
+            last = text[start:]
+        if not last:
             return
         tail = Results(self.before.file)
-        tail.add_line(os.pread(self._file, size - start, start), 1)
+        tail.add_line(last, 1)
         if tail.warnings:
             os.ftruncate(self._file, start)
         else:
@@ -178,18 +181,6 @@ def _refusal(path: Path, error: Exception) -> str:
         folder = shown(path.parent)
         return f"cannot write {name}: there is no folder {folder}; make it or name another file (--out)"
     return f"cannot write {name}: {why(error)}; name a file in a folder where you may write (--out)"
-
-
-def _last_line(file: int, size: int) -> int:
-    """Where the text behind the last line's end begins; `size` if there is none."""
-    at, step = size, 1 << 16
-    while at:
-        start = max(0, at - step)
-        found = os.pread(file, at - start, start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        at = start
-    return 0
 
 
 def _figures(plan: Plan) -> bytes:

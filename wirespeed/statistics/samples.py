@@ -10,12 +10,9 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wirespeed.statistics.histogram import SHORTEST_S, Histogram
-
-if TYPE_CHECKING:
-    pass
 
 CONFIDENCE = 0.95
 FINE_BINS_PER_OCTAVE = 4096

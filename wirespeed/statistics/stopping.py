@@ -47,10 +47,9 @@ class Stopping:
             )
         if not 0 < self.max_time < 86400:
             raise WirespeedError(f"--max-time is seconds per size, more than 0, not {self.max_time:g}")
-        if self.loops is not None and not 1 <= self.loops <= 10_000_000:
-            raise WirespeedError(f"--loops is a count from 1 to 10000000, not {self.loops}")
-        if self.warmup is not None and not 0 <= self.warmup <= 10_000_000:
-            raise WirespeedError(f"--warmup is a count from 0 to 10000000, not {self.warmup}")
+        for name, count, least in (("loops", self.loops, 1), ("warmup", self.warmup, 0)):
+            if count is not None and not least <= count <= 10_000_000:
+                raise WirespeedError(f"--{name} is a count from {least} to 10000000, not {count}")
 
 
 class Sampled(Protocol):

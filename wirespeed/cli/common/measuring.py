@@ -80,7 +80,7 @@ def measure_plan(plan: Plan, begin: Callable[[Head], None] | None = None) -> Mea
 def _earlier(plan: Plan) -> list[Event]:
     """Records of the file that --resume goes on with."""
     if plan.resume and plan.out is not None:
-        from wirespeed.results.store import read
+        from wirespeed.results.reading import read
 
         # It may not exist yet, or not be a result file: whoever writes to it will say so.
         with suppress(WirespeedError):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def read_runs(name: str) -> list[Run]:
     """The runs of a file, with a warning for what was left out. Raises WirespeedError if there is none."""
-    from wirespeed.results.store import read
+    from wirespeed.results.reading import read
 
     results = read(name)
     warnings, runs = results.warnings, collect(results.records)

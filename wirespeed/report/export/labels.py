@@ -39,12 +39,7 @@ def pattern(run: Run, entry: Entry | None = None) -> str:
 
 def conditions(run: Run) -> str:
     """Conditions that differ from the defaults, as one word without blanks: 'group=4,ranks=8'."""
-    from wirespeed.patterns import all_patterns
-
-    plan = run.head.plan
-    kind = all_patterns().get(plan.pattern)
-    usual = {one.key: one.default for one in kind.options} if kind else {}
-    found = {name: value for name, value in run.options.items() if value != usual.get(name)}
+    plan, found = run.head.plan, run.changed_options
     if plan.ranks not in (0, USUAL_RANKS):
         found["ranks"] = plan.ranks
     for name in ("between", "mpi", "hosts", "background"):

@@ -61,5 +61,5 @@ def _style(run: Run, failure: Failure) -> str:
     """What the machine merely lacks is dim; yellow where somebody asked for it, or can do something."""
     if failure.what != "unavailable":
         return "red"
-    quiet = _leaves_nothing(run, failure) and not failure.remedy and not run.named(failure.path)
+    quiet = _leaves_nothing(run, failure) and not failure.remedy and failure.path not in run.head.plan.paths
     return "dim" if quiet else "yellow"

@@ -37,8 +37,10 @@ def placement(run: Run) -> list[str]:
 
 def _misplaced(run: Run) -> list[str]:
     """A line where ranks are not placed host by host, though the pattern's groups assume that they are."""
+    if not (run.pattern and run.pattern.by_host):
+        return []
     lines = []
-    for step in run.steps if run.groups_by_host else ():
+    for step in run.steps:
         hosts = [rank.host for rank in step.ranks]
         seen = [host for number, host in enumerate(hosts) if not number or host != hosts[number - 1]]
         if len(seen) != len(set(seen)):

@@ -41,8 +41,8 @@ def widest(entries: Iterable[Entry]) -> float | None:
 
 
 def winners(run: Run, size: int) -> list[Entry]:
-    """The fastest of each contested home, and those as fast within the intervals."""
-    return [entry for home in run.contested for entry in run.fastest(size, home)]
+    """The fastest of each memory domain that several paths serve, and those as fast within the intervals."""
+    return [entry for home in run.competing for entry in run.fastest(size, home)]
 
 
 CLOSE, HALF = 0.85, 0.5

@@ -34,7 +34,7 @@ class Span:
 
 def by_domain(run: Run) -> list[tuple[str, list[Span]]]:
     """(CPU or GPU, its spans) where several paths compete."""
-    return [(domain, found) for domain in run.contested if (found := spans(run, domain))]
+    return [(domain, found) for domain in run.competing if (found := spans(run, domain))]
 
 
 def spans(run: Run, domain: str) -> list[Span]:

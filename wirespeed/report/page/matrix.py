@@ -26,7 +26,7 @@ def matrices(sets: Sequence[Measured]) -> list[dict[str, Any]]:
 
 
 def _matrix(one: Measured, entry: Entry) -> dict[str, Any]:
-    pairs = by_pair(entry.members)
+    pairs = by_pair(entry.teams)
     ranks = sorted({rank for pair in pairs for rank in pair})
     places = {rank: place for place, rank in enumerate(ranks)}
     return {

@@ -10,8 +10,8 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.report.grouping import grouped
 from wirespeed.results.coerce import text
 from wirespeed.results.parts import RecordedFinding
+from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect, joined
-from wirespeed.results.store import read
 
 
 @dataclass

@@ -124,7 +124,7 @@ def _fastest(run: Run) -> Iterator[Sentence]:
         yield NOTE, f"Fastest for {domain} data: {'; '.join(parts)}"
     for path in run.paths:
         entries = [entry for entry in run.of_path(path) if entry.amount]
-        if entries and entries[0].home not in run.contested and path != AWARE:
+        if entries and entries[0].memory_domain not in run.competing and path != AWARE:
             yield NOTE, f"{path}: {_time(entries[0])}, {_figure(entries[-1], run.ceiling(path))}"
 
 
@@ -149,10 +149,10 @@ def _each(run: Run) -> Iterator[Sentence]:
 def _pairs(run: Run) -> Iterator[Sentence]:
     """The slowest pairs at each path's largest size; how far they are from the others is noise below NEAR."""
     for entry in (run.of_path(path)[-1] for path in run.paths):
-        if len(entry.members) > 1:
+        if len(entry.teams) > 1:
             far, words = behind(entry), describe(entry)
             if far < NEAR:
-                words = f"all {len(entry.members)} pairs within {figures.percent(NEAR)} of the median"
+                words = f"all {len(entry.teams)} pairs within {figures.percent(NEAR)} of the median"
             yield WARNING if far >= FAR else GOOD, f"{entry.path}, {format_size(entry.bytes)}: {words}"
 
 
@@ -179,6 +179,6 @@ def _failed(run: Run) -> Iterator[Sentence]:
 
 def _unsure(run: Run) -> Iterator[Sentence]:
     wide = sum(mark(entry) != "" for entry in run.entries.values())
-    if wide and (wanted := run.wanted_precision):
-        within = f"within the ±{figures.percent(wanted)} asked for"
+    if wide and run.stopping:
+        within = f"within the ±{figures.percent(run.stopping.precision)} asked for"
         yield NOTE, f"{wide} of {len(run.entries)} figures are not {within}: more --max-time makes them surer"

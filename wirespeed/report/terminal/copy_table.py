@@ -33,7 +33,7 @@ class _CopyRow:
 
 def slowest(entry: Entry, how: str) -> float | None:
     """Seconds of the slowest rank that copied ALONE or TOGETHER."""
-    return max((team.seconds for team in entry.members if team.name.endswith(how)), default=None)
+    return max((team.seconds for team in entry.teams if team.name.endswith(how)), default=None)
 
 
 def build(run: Run) -> Table[_CopyRow]:
@@ -63,7 +63,7 @@ def _with_all(row: _CopyRow) -> Text | None:
 
 
 def _all(row: _CopyRow) -> str | None:
-    ranks = sum(team.name.endswith(TOGETHER) for team in row.entry.members)
+    ranks = sum(team.name.endswith(TOGETHER) for team in row.entry.teams)
     return format_rate(ranks * row.with_all) if row.with_all else None
 
 

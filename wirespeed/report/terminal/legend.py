@@ -76,7 +76,8 @@ def _limits(run: Run) -> list[str]:
 def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     """How wide the intervals are; what is said of unmarked figures is true of each of them."""
     interval = _COLUMN if layout.spread else "95 % interval of the median"
-    wanted, signs = run.wanted_precision, {markers.mark(entry) for entry in entries}
+    wanted = run.stopping.precision if run.stopping else None
+    signs = {markers.mark(entry) for entry in entries}
     most = markers.widest(entry for entry in entries if not markers.mark(entry))
     lines = []
     if wanted is None:
@@ -86,7 +87,7 @@ def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
         within = f"±{figures.percent(wanted)}" if reached else figures.spread(most)
         lines.append(f"{interval}, within {within} {'unless marked' if signs - {''} else 'everywhere'}")
         if markers.NOT_REACHED in signs:
-            limit = f" ({run.max_time:g} s)" if run.max_time else ""
+            limit = f" ({run.stopping.max_time:g} s)" if run.stopping else ""
             far = any(markers.grade(entry) == markers.FAR_OFF for entry in entries) and layout.compact
             wider = f"{markers.FAR_OFF} not even within ±{figures.percent(markers.FAR)}: " if far else ""
             lines.append(
@@ -99,10 +100,10 @@ def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
 
 
 def _fastest(run: Run, layout: Layout) -> list[str]:
-    if run.contested and layout.stars:
-        domains = " or ".join(run.contested)
+    if run.competing and layout.stars:
+        domains = " or ".join(run.competing)
         return [f"{markers.FASTEST} fastest path for {domains} data, or as fast within the intervals"]
-    if any(len(run.fastest(size, domain)) > 1 for domain in run.contested for size in run.sizes):
+    if any(len(run.fastest(size, domain)) > 1 for domain in run.competing for size in run.sizes):
         return [f"{markers.AS_FAST} another path is as fast within the intervals"]
     return []
 

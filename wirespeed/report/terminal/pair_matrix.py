@@ -26,14 +26,14 @@ _WORST = "bold red"
 def print_matrices(console: Console, run: Run) -> None:
     """A matrix for each path and size."""
     for entry in (entry for path in run.paths for entry in run.of_path(path)):
-        ranks = sorted({rank for pair in by_pair(entry.members) for rank in pair})
+        ranks = sorted({rank for pair in by_pair(entry.teams) for rank in pair})
         if 2 < len(ranks) <= MOST_RANKS:
             unit = "one-way time in us" if entry.bytes <= SMALL else "GB/s one way"
             console.print()
             say(console, f"{entry.path}, {format_size(entry.bytes)}: {unit}", "bold")
             console.print(build(entry, ranks), crop=False)
     coloured = console.color_system is not None and not console.no_color
-    if coloured and any(len(entry.members) > 1 for entry in run.entries.values()):
+    if coloured and any(len(entry.teams) > 1 for entry in run.entries.values()):
         named = [(name.replace("bright_", "light "), share) for share, name in _COLOURS]
         shares = ", ".join(f"{name} to {share:.0%}" for name, share in named)
         console.print()
@@ -42,7 +42,7 @@ def print_matrices(console: Console, run: Run) -> None:
 
 def build(entry: Entry, ranks: list[int]) -> Table[int]:
     """Rows and columns are ranks; the matrix is symmetric, and so both halves are there."""
-    pairs = by_pair(entry.members)
+    pairs = by_pair(entry.teams)
     median = middle(sorted(team.seconds for team in pairs.values()))
 
     def cell(column: int, row: int) -> Text | None:

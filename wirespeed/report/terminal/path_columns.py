@@ -68,7 +68,7 @@ def _sections(run: Run) -> list[tuple[str, list[_SizeRow]]]:
 
 
 def _domain(run: Run, path: str) -> str:
-    return next((entry.home for (name, _), entry in run.entries.items() if name == path), "")
+    return next((entry.memory_domain for (name, _), entry in run.entries.items() if name == path), "")
 
 
 def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRow]:
@@ -111,7 +111,7 @@ def _fastest(run: Run) -> list[Column[_SizeRow]]:
 
     return [
         Column(f"{domain} data", partial(cell, domain), group="fastest", left=True, drop=2)
-        for domain in run.contested
+        for domain in run.competing
     ]
 
 

@@ -56,7 +56,7 @@ def print_run(console: Console, run: Run) -> None:
 
 
 def _print_figures(console: Console, run: Run) -> None:
-    copies = run.view == "copies" and any(len(entry.members) > 1 for entry in run.entries.values())
+    copies = run.view == "copies" and any(len(entry.teams) > 1 for entry in run.entries.values())
     layout = Layout([copy_table.build(run)], compact=True) if copies else lay_out(console.width, run)
     for one in layout.tables:
         console.print(one, crop=False)

@@ -64,7 +64,7 @@ def build(run: Run, paths: Sequence[str], *, alone: bool) -> Table[int]:
         columns += path_columns.speedup_columns(run, lambda size: size, grouped=False)
         columns += [
             Column(f"fastest\n{domain} data", partial(path_columns.fastest, run, domain), gap=4, left=True)
-            for domain in run.contested
+            for domain in run.competing
         ]
     return table(columns, run.sizes)
 
@@ -92,7 +92,7 @@ def _path_columns(
         if not entry.amount:
             return None
         text = Text(format_rate(entry.rate), style(entry))
-        return text if whole or not run.contested else text.append(FASTEST if style(entry) else " ", "green")
+        return text if whole or not run.competing else text.append(FASTEST if style(entry) else " ", "green")
 
     def share(entry: Entry) -> Cell:
         of_limit = entry.rate / limit.rate if limit else 0.0
@@ -107,22 +107,23 @@ def _path_columns(
     )
     # One elapsed time over a fixed count of iterations has no extremes.
     if alone and any(entry.stopped != "fixed" for entry in entries.values()):
-        for head, name in (("min", "minimum"), ("p99", "p99")):
-            yield column(head, _seconds(name), style="dim", gap=3, drop=2)
+        for name in ("min", "p99"):
+            yield column(name, _seconds(name), style="dim", gap=3, drop=2)
     yield column("GB/s", rate, gap=3)
     if limit:
         yield column("of\nlimit", share, gap=3)
-    for name, unit, _ in {one[:2]: one for entry in entries.values() for one in entry.derived}.values():
+    derived = (one for entry in entries.values() for one in entry.derived if one.median is not None)
+    for name, unit in dict.fromkeys((one.name, one.unit) for one in derived):
         yield column(f"{name}\n{'' if unit == 's' else unit}", _derived(name, unit), gap=3)
 
 
 def _seconds(name: str) -> Callable[[Entry], Cell]:
-    return lambda entry: None if getattr(entry, name) is None else format_seconds(getattr(entry, name))
+    return lambda entry: None if (time := getattr(entry.times, name)) is None else format_seconds(time)
 
 
 def _derived(name: str, unit: str) -> Callable[[Entry], Cell]:
     def cell(entry: Entry) -> Cell:
-        value = next((value for *key, value in entry.derived if key == [name, unit]), None)
+        value = next((one.median for one in entry.derived if (one.name, one.unit) == (name, unit)), None)
         return figures.quantity(value, unit) if value else None
 
     return cell

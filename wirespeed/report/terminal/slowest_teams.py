@@ -24,7 +24,7 @@ def print_slowest(console: Console, run: Run) -> None:
     """For each path the slowest teams at its largest size; at its smallest one, too, where they differ."""
     lines = []
     for path in run.paths:
-        entries = [entry for entry in run.of_path(path) if len(entry.members) > 1]
+        entries = [entry for entry in run.of_path(path) if len(entry.teams) > 1]
         for entry in dict.fromkeys(entries[:1] + entries[-1:]):
             if behind(entry) >= NEAR:
                 lines.append(f"{path}, {format_size(entry.bytes)}: {describe(entry)}")
@@ -34,16 +34,16 @@ def print_slowest(console: Console, run: Run) -> None:
 def describe(entry: Entry) -> str:
     """'slowest 0-3: 22.1 us (12.1 GB/s), 38 % more than the median of 28; then ...'."""
     median = _median(entry)
-    slowest, *others = sorted(entry.members, key=lambda team: -team.seconds)[:NAMED]
+    slowest, *others = sorted(entry.teams, key=lambda team: -team.seconds)[:NAMED]
     far = behind(entry)
     more = f"{far + 1:.3g} times" if far >= 1 else f"{100 * far:.0f} % more than"
-    text = f"slowest {_figure(entry, slowest)}, {more} the median of {len(entry.members)}"
+    text = f"slowest {_figure(entry, slowest)}, {more} the median of {len(entry.teams)}"
     return "; then ".join([text, *(_figure(entry, one) for one in others if one.seconds / median - 1 >= FAR)])
 
 
 def behind(entry: Entry) -> float:
     """How much longer the slowest team takes than the median team, as a share of the median."""
-    return max(team.seconds for team in entry.members) / _median(entry) - 1
+    return max(team.seconds for team in entry.teams) / _median(entry) - 1
 
 
 def _median(entry: Entry) -> float:

@@ -117,7 +117,8 @@ def _longer(run: Run) -> Iterator[tuple[bool, str, str]]:
         return
     paths = ",".join(dict.fromkeys(entry.path for entry in unsettled))
     sizes = ",".join(size_word(size) for size in sorted({entry.bytes for entry in unsettled}))
-    options = [f"--paths {paths}", f"--sizes {sizes}", f"--max-time {5 * (run.max_time or 0.4):g}"]
+    limit = 5 * (run.stopping.max_time if run.stopping else 0.4)
+    options = [f"--paths {paths}", f"--sizes {sizes}", f"--max-time {limit:g}"]
     while len(" ".join(options)) > LONGEST:
         options.remove(max(options, key=len))
     yield True, f"wirespeed pingpong {' '.join(options)}", "more time for the figures marked ~"
