@@ -12,6 +12,7 @@ import json
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import flag, option, where
@@ -47,6 +48,7 @@ def command(
     from wirespeed.launch import launched_rank
     from wirespeed.report.doctor.terminal import print_result, shell_lines
     from wirespeed.report.terminal.run_summary import make_console
+    from wirespeed.results.store import Store
 
     if launched_rank():
         raise WirespeedError("doctor starts ranks itself: run it by itself, without a launcher")
@@ -66,12 +68,14 @@ def command(
         hung=tuple(read_runs(after_hang)) if after_hang else (),
     )
     result = examine(request, lambda text: note(f"wirespeed: {text}"))
+    record = result.record
     if as_json:
-        click.echo(json.dumps(result.to_record(), indent=1, default=str))
+        click.echo(json.dumps(to_builtins(record), indent=1))
     elif fix:
         click.echo("".join(f"{line}\n" for line in shell_lines(result.findings)), nl=False)
     else:
         print_result(make_console(), result)
     if out:
-        result.append_to(out)
+        with Store(out, resume=True) as store:
+            store.append(record)
     return ExitCode.FAILED_ENTRY if strict and result.findings else ExitCode.OK

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.doctor.finding import Cost, Finding, Improvement, Point, measured_cost
+from wirespeed.doctor.finding import Cost, Finding, Improvement, Point
 from wirespeed.report.facts.figures import ratio as ratio_text
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.units import format_seconds, format_size
@@ -39,8 +39,8 @@ def print_findings(console: Console, findings: tuple[Finding, ...]) -> None:
     count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}, most expensive first"
     console.print(Text(count, style="bold"))
     for number, finding in enumerate(findings, 1):
-        cost = measured_cost(finding)
-        head = Text.assemble(f"{number}. ", (f"[{cost.value}] ", STYLES[cost]), (finding.title, "bold"))
+        cost = finding.measured_cost
+        head = Text.assemble(f"{number}. ", (f"[{cost}] ", STYLES[cost]), (finding.title, "bold"))
         console.print()
         say(console, head, indent=3)
         for label, text, style in _lines(finding, cost):
@@ -51,7 +51,7 @@ def print_findings(console: Console, findings: tuple[Finding, ...]) -> None:
                 say(console, Text.assemble((f"   {label:<6} ", "dim"), (text, style)), indent=10)
 
 
-def _lines(finding: Finding, cost: Cost) -> Iterator[Line]:
+def _lines(finding: Finding, cost: str) -> Iterator[Line]:
     for line in finding.evidence:
         yield "seen", line, ""
     for line in finding.remedy:

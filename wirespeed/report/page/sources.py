@@ -8,7 +8,7 @@ from pathlib import Path
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.results.coerce import text
-from wirespeed.results.parts import RecordedFinding
+from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.runs import Run, collect, joined
 from wirespeed.results.store import read
 
