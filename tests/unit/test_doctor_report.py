@@ -18,11 +18,11 @@ from support.fake_run import one_line
 
 from wirespeed.cli.main import main
 from wirespeed.doctor import examine
-from wirespeed.doctor.examine import Result
 from wirespeed.doctor.facts.model import Facts, GpuPair
 from wirespeed.doctor.finding import Conditions, Cost, Finding, Improvement, Point, Trial
 from wirespeed.doctor.findings import all_rules, find_all
 from wirespeed.doctor.measured import Stretch
+from wirespeed.doctor.result import Result
 from wirespeed.doctor.tables import table
 from wirespeed.errors import ExitCode
 from wirespeed.report.doctor.terminal import print_result, shell_lines

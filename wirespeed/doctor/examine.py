@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from msgspec import Struct, structs, to_builtins
+from msgspec import structs
 
 from wirespeed.doctor import hang, job, measured, trying
 from wirespeed.doctor.facts.model import Facts, MpiFact
 from wirespeed.doctor.finding import Finding, Improvement, ordered
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.look import Sources, look
+from wirespeed.doctor.result import Result
 from wirespeed.errors import WirespeedError
 from wirespeed.frontend import machine
 from wirespeed.frontend.machine import Machine
 from wirespeed.host import mpi
 from wirespeed.job.plan import Plan
-from wirespeed.results.lenient import fitted
-from wirespeed.results.model import Doctor
-from wirespeed.results.recorder import now
 from wirespeed.results.runs import Run
 
 Say = Callable[[str], None]
@@ -40,29 +38,6 @@ class Request(job.Base, frozen=True):
     """Runs in which something hung, for which remedies are wanted."""
     folder: Path = Path()
     """Folder of result files."""
-
-
-class Result(Struct, frozen=True):
-    """What was found."""
-
-    facts: Facts
-    findings: tuple[Finding, ...]
-    stretches: tuple[measured.Stretch, ...] = ()
-    """Which path is best at which size, where there are measurements."""
-    notes: tuple[str, ...] = ()
-
-    @property
-    def record(self) -> Doctor:
-        """One record of a result file, without the measurements, which have records of their own."""
-        members = structs.asdict(self.facts).items()
-        record = {
-            "at": now(),
-            "facts": {name: one for name, one in members if name not in ("runs", "trial")},
-            "findings": [structs.replace(one, cost=one.measured_cost) for one in self.findings],
-            "fastest": self.stretches,
-        }
-        found: Doctor = fitted(Doctor, to_builtins(record))
-        return found
 
 
 def examine(request: Request, say: Say, sources: Sources | None = None) -> Result:

@@ -7,10 +7,10 @@ from itertools import chain
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.doctor.examine import Result
 from wirespeed.doctor.facts.model import Facts, MpiFact
 from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.measured import Stretch
+from wirespeed.doctor.result import Result
 from wirespeed.report.doctor.findings import print_findings
 from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.facts.machine import cpu_line
