@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from wirespeed.host.nvml import NvLink
+
 if TYPE_CHECKING:
     from wirespeed.results.runs import Run
 
@@ -30,15 +32,6 @@ class Node(Struct, frozen=True):
     cpus: tuple[int, ...]
     bytes: int | None = None
     socket: int | None = None
-
-
-class NvLink(Struct, frozen=True):
-    """One NVLink of a GPU."""
-
-    number: int
-    active: bool
-    peer: str = ""
-    """PCI address of the GPU at the other end, 'switch', or empty where unknown."""
 
 
 class Process(Struct, frozen=True):
