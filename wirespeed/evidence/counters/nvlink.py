@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wirespeed.evidence.counters import CounterSource, NvmlCounters, Wire
+from wirespeed.evidence.counters import CounterSource, NvmlCounters, gpu_wire
 from wirespeed.host.nvml import NvLink, Nvml
 
 DATA_SENT, DATA_RECEIVED = 138, 139
@@ -27,7 +27,7 @@ def find(devices: Sequence[Mapping[str, Any]]) -> CounterSource | None:
     for gpu, one in nvml.gpus(devices):
         if links := [link for link in nvml.links(gpu) if link.active]:
             facts = {"links": len(links), "ends": _ends(links)}
-            wire = Wire("nvlink", f"GPU {one['index']}", str(one["id"]), UNIT, facts=facts)
+            wire = gpu_wire("nvlink", one, granularity=UNIT, facts=facts)
             gpus.append((gpu, wire, [link.number for link in links]))
     return NvmlCounters(nvml, gpus, (DATA_SENT, DATA_RECEIVED), ALL_LINKS) if gpus else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -75,7 +75,7 @@ def _lines(finding: Finding, cost: str) -> Iterator[Line]:
 
 def _gain(worth: Improvement) -> Iterator[Line]:
     measured = "measured now" if worth.measured == "now" else f"measured in {worth.measured}"
-    points = _chosen(worth)
+    points = _chosen(worth.points, worth.best)
     if any(point.ratio is not None for point in points):
         yield "worth", f"{', '.join(_ratio(point) for point in points)} ({measured})", "green"
         if worth.verdict in VERDICTS:
@@ -89,15 +89,12 @@ def _gain(worth: Improvement) -> Iterator[Line]:
     yield "", worth.what, "dim"
 
 
-def _chosen(worth: Improvement) -> list[Point]:
-    """At most a few sizes: the ends, and where the remedy gains most."""
-    points = list(worth.points)
+def _chosen(points: Sequence[Point], best: Point | None) -> Sequence[Point]:
+    """At most a few sizes: the ends, the middle, and where the remedy gains most."""
     if len(points) <= MOST_POINTS:
         return points
-    wanted = {points[0].bytes, points[len(points) // 2].bytes, points[-1].bytes}
-    if worth.best:
-        wanted.add(worth.best.bytes)
-    return [point for point in points if point.bytes in wanted]
+    wanted = (points[0], points[len(points) // 2], points[-1], best)
+    return [point for point in points if point in wanted]
 
 
 def _ratio(point: Point) -> str:
