@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
 from support.fake_machine import GPUS, FakeNvml
 
 from wirespeed.doctor.facts.model import Facts, Limits
@@ -43,8 +43,8 @@ def facts_of(
         system=SYSTEM,
     )
     facts = look(Machine("cuda", DEVICES, [MPI], {}), sources)
-    memory = dataclasses.replace(facts.memory, shm_bytes=64 << 30, shm_free=64 << 30)
-    return dataclasses.replace(facts, memory=memory)
+    memory = structs.replace(facts.memory, shm_bytes=64 << 30, shm_free=64 << 30)
+    return structs.replace(facts, memory=memory)
 
 
 def keys(facts: Facts) -> list[str]:

@@ -11,9 +11,9 @@ from support import fake_machine
 from support.fake_facts import facts_of, keys, one
 from support.fake_machine import GPUS, NICS, FakeGpu, FakeNvml, adapter, pci_device, process
 
-from wirespeed.doctor.facts import limits
 from wirespeed.doctor.facts.model import Limits
 from wirespeed.doctor.finding import Cost
+from wirespeed.doctor.look import own_limits
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ class TestGpus:
         assert "GPU 0" in one(facts, "mig").title
 
     @pytest.mark.parametrize(("mode", "cost"), [(2, Cost.BREAKS), (3, Cost.SMALL)])
-    def test_compute_mode(self, root: Path, mode: int, cost: Cost) -> None:
+    def test_compute_mode(self, root: Path, mode: int, cost: str) -> None:
         facts = facts_of(root, FakeNvml(FakeGpu(GPUS[0], mode=mode), FakeGpu(GPUS[1])))
         assert one(facts, "compute-mode").cost is cost
 
@@ -161,7 +161,7 @@ class TestAdapters:
         before = resource.getrlimit(resource.RLIMIT_MEMLOCK)
         try:
             resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, before[1]))
-            assert limits.limits().memlock == 65536
+            assert own_limits().memlock == 65536
         finally:
             resource.setrlimit(resource.RLIMIT_MEMLOCK, before)
 

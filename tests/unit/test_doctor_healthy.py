@@ -12,7 +12,7 @@ from support.fake_machine import GPUS, FakeGpu, FakeNvml, pci_device
 
 from wirespeed.doctor.facts.model import Facts, Limits
 from wirespeed.doctor.facts.tree import Tree
-from wirespeed.doctor.finding import Cost, Finding
+from wirespeed.doctor.finding import COSTS, Cost, Finding
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.look import Sources, look
 from wirespeed.doctor.tables import table
@@ -95,6 +95,6 @@ def test_most_expensive_first(root: Path) -> None:
     facts = facts_of(
         root, FakeNvml(p2p=5), variables={"NCCL_DEBUG": "INFO", "MPICH_GPU_SUPPORT_ENABLED": "0"}
     )
-    costs = [finding.cost.order for finding in find_all(facts)]
+    costs = [COSTS.index(finding.cost) for finding in find_all(facts)]
     assert costs == sorted(costs)
-    assert costs[0] == Cost.BREAKS.order
+    assert costs[0] == COSTS.index(Cost.BREAKS)

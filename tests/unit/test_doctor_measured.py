@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import pytest
-from msgspec import to_builtins
+from msgspec import structs, to_builtins
 from support.records import as_read, entry, figure
 
 from wirespeed.doctor import measured, trying
 from wirespeed.doctor.facts.model import Facts, MpiFact
-from wirespeed.doctor.finding import Cost, Finding, Improvement, Point, measured_cost, ordered
+from wirespeed.doctor.finding import Cost, Finding, Improvement, Point, ordered
 from wirespeed.doctor.findings import find_all, thresholds
 from wirespeed.doctor.job import Attempt
 from wirespeed.doctor.tables import table
@@ -48,7 +47,7 @@ class TestWorth:
         assert best.bytes == 1 << 30
         assert best.ratio == pytest.approx(9.72, abs=0.05)
         assert known.worth.measured == H200
-        assert measured_cost(known) is Cost.HIGH
+        assert known.measured_cost is Cost.HIGH
 
     def test_nothing_is_as_read(self) -> None:
         """Without both paths in the file there is no worth."""
@@ -61,11 +60,11 @@ class TestWorth:
             point = Point(8, ratio, 1.0, ratio, low, high)
             return Finding("k", f"{ratio}", Cost.SOME, worth=Improvement("w", (point,)))
 
-        assert measured_cost(worth(3, 2.9, 3.1)) is Cost.HIGH
-        assert measured_cost(worth(1.5, 1.4, 1.6)) is Cost.SOME
-        assert measured_cost(worth(0.8, 0.7, 0.9)) is Cost.SMALL
+        assert worth(3, 2.9, 3.1).measured_cost is Cost.HIGH
+        assert worth(1.5, 1.4, 1.6).measured_cost is Cost.SOME
+        assert worth(0.8, 0.7, 0.9).measured_cost is Cost.SMALL
         # Where the intervals do not tell, the rule's own class stays.
-        assert measured_cost(worth(3, 0.5, 9)) is Cost.SOME
+        assert worth(3, 0.5, 9).measured_cost is Cost.SOME
         found = ordered([worth(1.5, 1.4, 1.6), worth(9, 8, 10), worth(3, 2.9, 3.1)])
         assert [finding.title for finding in found] == ["9", "3", "1.5"]
 
@@ -173,7 +172,7 @@ class TestBestPath:
 class TestThresholds:
     def facts(self, *found: Run, **more: object) -> Facts:
         facts = Facts(kind="cuda", mpis=(MpiFact("m", "openmpi", chosen=True),), runs=found, file="f.jsonl")
-        return dataclasses.replace(facts, **more)  # type: ignore[arg-type]
+        return structs.replace(facts, **more)
 
     def test_small_messages_of_gpus_are_slow_over_ucx(self) -> None:
         """Open MPI with UCX on two H200s: 8 B take longer than 4 KiB."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 from support import fake_machine
 from support.fake_facts import facts_of, keys, one
 from support.fake_machine import GPUS, NICS, pci_device
 
 from wirespeed.doctor import job
-from wirespeed.doctor.facts import limits
 from wirespeed.doctor.facts.model import Facts, Limits, MpiFact, RankPlacement
 from wirespeed.doctor.finding import Conditions, Cost
+from wirespeed.doctor.look import own_limits
 
 
 @pytest.fixture
@@ -41,30 +41,30 @@ class TestAffinity:
     def test_allowed_cpus_of_a_real_process(self) -> None:
         """What taskset really set is what is seen."""
         mine = sorted(os.sched_getaffinity(0))
-        assert limits.limits().cpus == tuple(mine)
+        assert own_limits().cpus == tuple(mine)
         try:
             os.sched_setaffinity(0, {mine[-1]})
-            assert limits.limits().cpus == (mine[-1],)
+            assert own_limits().cpus == (mine[-1],)
         finally:
             os.sched_setaffinity(0, mine)
 
     def test_ranks_are_far(self, root: Path) -> None:
         """Launchers put ranks on the first cores, wherever their GPU is."""
         places = (RankPlacement(0, "n1", (0,), GPUS[0]), RankPlacement(1, "n1", (1,), GPUS[1]))
-        finding = one(dataclasses.replace(facts_of(root), places=places), "affinity-rank")
+        finding = one(structs.replace(facts_of(root), places=places), "affinity-rank")
         assert finding.title.startswith("1 of 2 ranks")
         assert finding.evidence == ("rank 1: CPUs 1; GPU 1 is at NUMA node 1 (CPUs 4-7)",)
         assert finding.trial is None, "no set of CPUs is near both GPUs"
 
     def test_ranks_on_one_gpu_can_be_put_near_it(self, root: Path) -> None:
         places = (RankPlacement(0, "n1", (0,), GPUS[1]), RankPlacement(1, "n1", (4,), GPUS[1]))
-        finding = one(dataclasses.replace(facts_of(root), places=places), "affinity-rank")
+        finding = one(structs.replace(facts_of(root), places=places), "affinity-rank")
         assert finding.trial is not None
         assert finding.trial.after.cpus == (4, 5, 6, 7)
 
     def test_ranks_are_near(self, root: Path) -> None:
         places = (RankPlacement(0, "n1", (0,), GPUS[0]), RankPlacement(1, "n1", (4, 5), GPUS[1]))
-        assert keys(dataclasses.replace(facts_of(root), places=places)) == []
+        assert keys(structs.replace(facts_of(root), places=places)) == []
 
     def test_a_device_of_unknown_node_is_nowhere_far(self, root: Path) -> None:
         pci_device(root, GPUS[1], -1, "0-7")
@@ -75,7 +75,7 @@ class TestAffinity:
 class TestSharedMemory:
     def changed(self, root: Path, **memory: Any) -> Facts:
         facts = facts_of(root)
-        return dataclasses.replace(facts, memory=dataclasses.replace(facts.memory, **memory))
+        return structs.replace(facts, memory=structs.replace(facts.memory, **memory))
 
     def test_small(self, root: Path) -> None:
         finding = one(
@@ -116,7 +116,7 @@ class TestSharedMemory:
 class TestMpi:
     def tried(self, root: Path, **said: Any) -> Facts:
         facts = facts_of(root)
-        return dataclasses.replace(facts, mpis=(dataclasses.replace(facts.mpis[0], **said),))
+        return structs.replace(facts, mpis=(structs.replace(facts.mpis[0], **said),))
 
     def test_not_aware(self, root: Path) -> None:
         said = {"says": False, "says_text": "MPIX_Query_cuda_support: no"}
@@ -139,7 +139,7 @@ class TestMpi:
     def test_another_one_is_the_remedy(self, root: Path) -> None:
         facts = self.tried(root, tried="hang", tried_text="hung", where="here")
         wheel = MpiFact("MPICH 5.0.2", "mpich", prefix="/w", mpiexec="/w/bin/mpiexec", source="wheel")
-        finding = one(dataclasses.replace(facts, mpis=(*facts.mpis, wheel)), "mpi-not-aware")
+        finding = one(structs.replace(facts, mpis=(*facts.mpis, wheel)), "mpi-not-aware")
         assert finding.trial is not None
         (option,) = finding.options
         assert option.setting.mpi == "/w/bin/mpiexec"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import io
 import json
 import re
@@ -10,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 from support import fake_machine
 from support.fake_facts import facts_of
@@ -19,13 +19,14 @@ from support.fake_run import one_line
 from wirespeed.cli.main import main
 from wirespeed.doctor import examine
 from wirespeed.doctor.facts.model import Facts, GpuPair
-from wirespeed.doctor.finding import Conditions, Cost, Finding, Improvement, Point, RemedyOption, Trial
+from wirespeed.doctor.finding import Conditions, Cost, Finding, Improvement, Point, Trial
 from wirespeed.doctor.findings import all_rules, find_all
 from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
 from wirespeed.doctor.tables import table
 from wirespeed.errors import ExitCode
 from wirespeed.report.doctor.terminal import print_result, shell_lines
+from wirespeed.results.findings import RemedyOption
 from wirespeed.results.reading import read
 
 POINT = Point(65536, 30e-6, 10e-6, 3.0, 2.9, 3.1)
@@ -85,8 +86,8 @@ def test_links_that_differ_are_a_matrix(facts: Facts) -> None:
         GpuPair(0, 2, 0, "PHB", "not supported"),
         GpuPair(1, 2, 0, "SYS"),
     )
-    third = dataclasses.replace(facts.gpus[1], index=2, number=2)
-    lines = printed(Result(dataclasses.replace(facts, gpus=(*facts.gpus, third), pairs=pairs), ()), 80)
+    third = structs.replace(facts.gpus[1], index=2, number=2)
+    lines = printed(Result(structs.replace(facts, gpus=(*facts.gpus, third), pairs=pairs), ()), 80)
     row = next(line for line in lines if line.strip().startswith("GPU 0  "))
     assert row.split() == ["GPU", "0", "NV18", "PHB!"]
 
@@ -111,7 +112,7 @@ def test_which_path_is_best(facts: Facts) -> None:
         Stretch("GPU", False, 1 << 20, 1 << 30, ("ipc-read", "ipc-write"), "aware", 1.01, 1.04),
         Stretch("GPU", True, 8, 1 << 30, ("aware",)),
     )
-    lines = printed(Result(dataclasses.replace(facts, file="f.jsonl"), (), best), 100)
+    lines = printed(Result(structs.replace(facts, file="f.jsonl"), (), best), 100)
     start = lines.index("Fastest path by size (f.jsonl)")
     assert lines[start + 1 :] == [
         "  GPU data, of all paths",
@@ -133,15 +134,15 @@ class TestFix:
 
     def test_what_made_it_worse_is_left_out(self) -> None:
         worse = Improvement("host", (Point(8, 1e-6, 2e-6, 0.5, 0.4, 0.6),), "now")
-        assert shell_lines((dataclasses.replace(FINDINGS[1], worth=worse),)) == []
+        assert shell_lines((structs.replace(FINDINGS[1], worth=worse),)) == []
 
     def test_a_suggestion_that_nobody_measured_is_a_comment(self) -> None:
         """Protects from settings that follow from figures alone, another machine's perhaps."""
-        tuning = dataclasses.replace(FINDINGS[1], options=(), remedy=("export A=1",), suggestion=True)
+        tuning = structs.replace(FINDINGS[1], options=(), remedy=("export A=1",), suggestion=True)
         worth = Improvement("host", (Point(8, 2e-6, 1e-6, 2.0, 1.9, 2.1),), "now")
-        plain = dataclasses.replace(tuning, worth=None)
+        plain = structs.replace(tuning, worth=None)
         assert shell_lines((plain,))[1:] == ["# export A=1"]
-        assert shell_lines((dataclasses.replace(plain, worth=worth),))[1:] == ["export A=1"]
+        assert shell_lines((structs.replace(plain, worth=worth),))[1:] == ["export A=1"]
 
     def test_a_shell_reads_it(self, tmp_path: Path) -> None:
         root = fake_machine.tree(tmp_path)

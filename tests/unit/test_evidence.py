@@ -216,13 +216,15 @@ def test_only_what_the_verdict_rests_on_is_counted_again() -> None:
     uncertain = [replace(one, background=PAYLOAD // 25) for one in gpu_wires("pcie", 0)]
     sure = identify_wire(AWARE, gpu_wires("nvlink", 1) + uncertain, [], PAYLOAD)
     assert sure.rests_on == "nvlink"
-    assert not more_would_help(sure, {"nvlink": 0.001, "pcie": 0.9}, 10)
-    assert more_would_help(sure, {"nvlink": 0.05, "pcie": 0.0}, 10)
+    assert not more_would_help(replace(sure, uncertainties={"nvlink": 0.001, "pcie": 0.9}), 10)
+    assert more_would_help(replace(sure, uncertainties={"nvlink": 0.05, "pcie": 0.0}), 10)
     unknown = identify_wire(AWARE, [], [], PAYLOAD)
-    assert more_would_help(unknown, {"nvlink": 2.0}, 10) and not more_would_help(
-        unknown, {"nvlink": 30.0}, 10
+    assert more_would_help(replace(unknown, uncertainties={"nvlink": 2.0}), 10) and not more_would_help(
+        replace(unknown, uncertainties={"nvlink": 30.0}), 10
     )
-    assert not more_would_help(identify_wire(HOST, QUIET, [], PAYLOAD), {"pcie": 30.0, "loopback": 0.1}, 10)
+    assert not more_would_help(
+        replace(identify_wire(HOST, QUIET, [], PAYLOAD), uncertainties={"pcie": 30.0, "loopback": 0.1}), 10
+    )
 
 
 def test_exact_copies_are_worth_more_than_uncertain_counters() -> None:

@@ -87,24 +87,6 @@ def test_the_busiest_wire_is_named_first_and_idle_ones_are_not() -> None:
     assert shares(ports[1:])["roce"].names == ("c", "b")
 
 
-def test_a_record_holds_lists() -> None:
-    """Protects the record of a wire: JSON knows no tuple."""
-    one = Counted("nvlink", "GPU 0", "n1", 1, 2, links=((1, 2), (3, 4)))
-    assert one.to_dict() == {
-        "kind": "nvlink",
-        "name": "GPU 0",
-        "host": "n1",
-        "sent": 1,
-        "received": 2,
-        "background": 0,
-        "granularity": 1,
-        "device": None,
-        "expected_sent": 0,
-        "expected_received": 0,
-        "links": [[1, 2], [3, 4]],
-    }
-
-
 def test_the_verdict_says_how_much_of_each_kind() -> None:
     """Protects the record's shares: what is missing on one side did not pass."""
     found = identify_wire(AWARE, [wire("nvlink", 1000, 990), wire("pcie", 50, 70)], [], DUE)

@@ -123,7 +123,8 @@ def written(tmp_path: File, message: dict[str, Any]) -> Record:
 
 def test_evidence_has_everything_that_was_counted(tmp_path: File) -> None:
     """Protects a verdict from being taken on trust: each wire, each rank's copies, and who did not answer."""
-    wire = Counted("nvlink", "GPU 0", "n1", 10, 20, links=((10, 20),))
+    counted = vars(Counted("nvlink", "GPU 0", "n1", 10, 20, links=((10, 20),), wraps=1 << 32))
+    wire = {name: one for name, one in counted.items() if name != "wraps"} | {"links": [[10, 20]]}
     message = {
         "kind": "evidence",
         "pattern": "stream",
@@ -136,12 +137,12 @@ def test_evidence_has_everything_that_was_counted(tmp_path: File) -> None:
         "uncertainties": {"nvlink": 0.01},
         "iterations": 7,
         "payload_bytes": 56,
-        "wires": [wire.to_dict()],
+        "wires": [counted],
         "copies": [{"rank": 0, "peer": {"count": 1, "bytes": 8}}],
         "unread_sources": ["xgmi"],
     }
     found = timeless(written(tmp_path, message))
-    assert len(found.pop("run")) == 12 and found == {**message, "step": 3}
+    assert len(found.pop("run")) == 12 and found == {**message, "step": 3, "wires": [wire]}
 
 
 def test_wires_are_recorded(tmp_path: File) -> None:

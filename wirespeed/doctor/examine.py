@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import structs
 
 from wirespeed.doctor import hang, job, measured, trying
 from wirespeed.doctor.facts.model import Facts, MpiFact
@@ -24,17 +24,13 @@ Say = Callable[[str], None]
 """Takes a line of progress."""
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(job.Base, frozen=True):
     """What to examine, and in which depth."""
 
-    device: str = "auto"
-    mpi: str | None = None
-    launcher: str = "auto"
     runs: tuple[Run, ...] = ()
     """Runs of the result file given."""
     file: str = ""
-    tried: Mapping[str, Improvement] = field(default_factory=dict)
+    tried: Mapping[str, Improvement] = {}
     """Improvements by remedies in that file, by finding."""
     start_ranks: bool = True
     try_remedies: bool = False
@@ -43,10 +39,6 @@ class Request:
     folder: Path = Path()
     """Folder of result files."""
 
-    @property
-    def base(self) -> job.Base:
-        return job.Base(self.device, self.mpi, self.launcher)
-
 
 def examine(request: Request, say: Say, sources: Sources | None = None) -> Result:
     """Facts and findings of this machine. Raises WirespeedError for a device or MPI that does not exist."""
@@ -54,11 +46,10 @@ def examine(request: Request, say: Say, sources: Sources | None = None) -> Resul
     facts = look(found, sources or Sources())
     facts, notes = _with_measurements(facts, found, request)
     if request.start_ranks and facts.chosen and not request.hung:
-        facts = _asked(facts, found, request, say)
-        facts = _tried(facts, request, say) if facts.kind != "host" else facts
+        facts = _tried(facts, found.mpis[0], request, say)
     facts = _remembered(facts)
     if request.hung:
-        return Result(facts, tuple(_hangs(facts, request, say)), (), tuple(notes))
+        return Result(facts, tuple(_hangs(facts, request, say)), (), notes)
     # Figures of another machine do not show how much a remedy improves on this one.
     own = () if facts.foreign else facts.runs
     findings = [measured.with_worth(one, own, facts.file) for one in find_all(facts)]
@@ -66,17 +57,16 @@ def examine(request: Request, say: Say, sources: Sources | None = None) -> Resul
     if request.try_remedies:
         findings = _with_trials(findings, request, say)
     last = next((run for run in reversed(facts.runs) if run.competing), None)
-    best = measured.stretches(last) if last else []
-    return Result(facts, tuple(ordered(findings)), tuple(best), tuple(notes))
+    return Result(facts, tuple(ordered(findings)), tuple(measured.stretches(last)) if last else (), notes)
 
 
 def _as_tried(finding: Finding, tried: Mapping[str, Improvement], *, foreign: bool) -> Finding:
     """With the improvement of an earlier trial; of another machine only for a finding from there."""
     applies = finding.suggestion or not foreign
-    return dataclasses.replace(finding, worth=finding.worth or (tried.get(finding.key) if applies else None))
+    return structs.replace(finding, worth=finding.worth or (tried.get(finding.key) if applies else None))
 
 
-def _with_measurements(facts: Facts, found: Machine, request: Request) -> tuple[Facts, list[str]]:
+def _with_measurements(facts: Facts, found: Machine, request: Request) -> tuple[Facts, tuple[str, ...]]:
     """The facts with runs of this machine: of the file given, else of the newest one in the folder."""
 
     def own(runs: Iterable[Run]) -> tuple[Run, ...]:
@@ -85,33 +75,28 @@ def _with_measurements(facts: Facts, found: Machine, request: Request) -> tuple[
     if file := request.file:
         foreign = len(own(request.runs)) < len(request.runs)
         note = f"{file} was measured on another machine: what follows from it holds there"
-        facts = dataclasses.replace(facts, runs=request.runs, file=Path(file).name, foreign=foreign)
-        return facts, [note] if foreign else []
+        facts = structs.replace(facts, runs=request.runs, file=Path(file).name, foreign=foreign)
+        return facts, (note,) if foreign else ()
     for name, runs in measured.beside(request.folder):
         if mine := own(runs):
-            return dataclasses.replace(facts, runs=mine, file=name), []
-    return facts, []
+            return structs.replace(facts, runs=mine, file=name), ()
+    return facts, ()
 
 
-def _asked(facts: Facts, found: Machine, request: Request, say: Say) -> Facts:
-    """With the chosen MPI's own answers: its libraries, and whether it takes device pointers."""
+def _tried(facts: Facts, library: mpi.Mpi, request: Request, say: Say) -> Facts:
+    """With the chosen MPI's own answers, a trial of device pointers, and the CPUs that ranks run on."""
     first, *others = facts.mpis
     say(f"asking {first.title} what it can do")
-    first = trying.learned(first, found.mpis[0], request.launcher)
-    return dataclasses.replace(facts, mpis=(first, *others))
-
-
-def _tried(facts: Facts, request: Request, say: Say) -> Facts:
-    """With a trial of device pointers, and the CPUs that ranks run on."""
+    first = structs.replace(first, **trying.answers(trying.ask(library, request.launcher)))
+    if facts.kind == "host":
+        return structs.replace(facts, mpis=(first, *others))
     say(f"trying device pointers, in a job step of its own ({facts.kind} device)")
-    first, *others = facts.mpis
-    first, attempt = trying.aware(first, request.base)
-    placements = job.placements(attempt.run) if attempt.run else ()
+    first, attempt = trying.aware(first, request)
+    placements = job.placements(attempt.run)
     if not placements and len(facts.nodes) > 1:
         say("starting two ranks, to see which CPUs they get")
-        other = job.measure("staged", (8,), request.base)
-        placements = job.placements(other.run) if other.run else ()
-    return dataclasses.replace(facts, mpis=(first, *others), places=placements, trial=attempt.run)
+        placements = job.placements(job.measure("staged", (8,), request).run)
+    return structs.replace(facts, mpis=(first, *others), places=placements, trial=attempt.run)
 
 
 def _remembered(facts: Facts) -> Facts:
@@ -120,7 +105,7 @@ def _remembered(facts: Facts) -> Facts:
         return facts
     mpis = tuple(mpi if mpi.tried else _learned_before(mpi, facts) for mpi in facts.mpis)
     before = next((job.placements(run) for run in reversed(facts.runs) if run.steps), ())
-    return dataclasses.replace(facts, mpis=mpis, places=facts.places or before)
+    return structs.replace(facts, mpis=mpis, places=facts.places or before)
 
 
 def _learned_before(fact: MpiFact, facts: Facts) -> MpiFact:
@@ -143,7 +128,7 @@ def _with_trials(findings: list[Finding], request: Request, say: Say) -> list[Fi
             what = "each option" if finding.options else finding.trial.after.words()
             say(f"trying: {finding.trial.path} with {what}")
         try:
-            done.append(trying.try_remedy(finding, request.base))
+            done.append(trying.try_remedy(finding, request))
         except WirespeedError as error:
             say(str(error))
             done.append(finding)
@@ -158,7 +143,7 @@ def _hangs(facts: Facts, request: Request, say: Say) -> list[Finding]:
         raise WirespeedError("--after-hang: nothing hung in that file; name one in which something did")
     for one in hangs:
         finding = hang.finding(one, bool(facts.nics), _vendor(one, facts, request))
-        found.append(hang.tried(finding, one, request.base, say) if request.try_remedies else finding)
+        found.append(hang.tried(finding, one, request, say) if request.try_remedies else finding)
     return found
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct, structs
 
 from wirespeed.doctor import job, trying
-from wirespeed.doctor.finding import Conditions, Cost, Finding, RemedyOption
+from wirespeed.doctor.finding import Conditions, Cost, Finding
 from wirespeed.doctor.tables import TableRow, exports, table
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import find_pattern
+from wirespeed.results.findings import RemedyOption
 from wirespeed.results.runs import Failure, Run
 from wirespeed.units import format_size
 
@@ -19,8 +20,7 @@ TIMEOUT_S = 15.0
 """Time without progress after which a trial counts as hung: less than in the first run."""
 
 
-@dataclass(frozen=True)
-class Hang:
+class Hang(Struct, frozen=True):
     """A hang in a result file."""
 
     path: str
@@ -110,13 +110,13 @@ def tried(found: Finding, hang: Hang, base: job.Base, say: Callable[[str], None]
     for option in found.options:
         say(f"trying: {option.title}")
         options.append(trying.try_option(option, hang.path, (hang.bytes,), base, words)[0])
-    return dataclasses.replace(found, evidence=evidence, options=trying.compared(options))
+    return structs.replace(found, evidence=evidence, options=trying.compared(options))
 
 
 def _base(hang: Hang, base: job.Base) -> job.Base:
     """The options of the run that hung, unless the command line gives others."""
     plan = hang.plan
-    return dataclasses.replace(
+    return structs.replace(
         base,
         device=base.device if base.device != "auto" else plan.device,
         mpi=base.mpi or plan.mpi,

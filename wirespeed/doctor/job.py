@@ -7,17 +7,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from wirespeed.doctor.facts.model import RankPlacement
 from wirespeed.doctor.facts.tree import cpu_list
-from wirespeed.doctor.finding import Conditions
 from wirespeed.errors import WirespeedError
 from wirespeed.host.process import end, last_line, on_cpus
 from wirespeed.host.tether import tethered
-from wirespeed.results.model import StepRecord
-from wirespeed.results.runs import NO_STEP, Entry, Failure, Run, collect, joined
+from wirespeed.results.findings import AS_IT_IS, Conditions
+from wirespeed.results.runs import Entry, Failure, Run, collect, joined
 
 LONGEST_S = 600.0
 """Limit for one measurement. Each path has its own limit for hangs; this one is for anything else."""
@@ -33,8 +33,7 @@ UNBOUND = {
 """Variables that keep launchers from binding ranks to other CPUs than those of this process."""
 
 
-@dataclass(frozen=True)
-class Base:
+class Base(Struct, frozen=True):
     """Options that all measurements share."""
 
     device: str = "auto"
@@ -43,12 +42,11 @@ class Base:
     timeout: float | None = None
 
 
-@dataclass
-class Attempt:
+class Attempt(Struct):
     """The outcome of one path under one set of conditions."""
 
-    entries: dict[int, Entry] = field(default_factory=dict)
-    failures: list[Failure] = field(default_factory=list)
+    entries: dict[int, Entry] = {}
+    failures: list[Failure] = []
     run: Run | None = None
     refusal: str = ""
     """Reason why nothing could be measured at all."""
@@ -65,15 +63,12 @@ class Attempt:
             return "works"
         return self.failures[0].what if self.failures else "error"
 
-    def step(self) -> StepRecord:
-        return self.run.steps[-1] if self.run and self.run.steps else NO_STEP
-
 
 def measure(
     path: str,
     sizes: Sequence[int],
     base: Base,
-    setting: Conditions | None = None,
+    setting: Conditions = AS_IT_IS,
     pattern: Sequence[str] = (),
     *,
     evidence: bool = False,
@@ -82,7 +77,6 @@ def measure(
 
     `evidence`: also count the traffic on the wires.
     """
-    setting = setting or Conditions()
     entry = Path(__file__).parents[1] / "cli"
     words = [sys.executable, str(entry), *(pattern or ("pingpong",))]
     words += ["--paths", path, "--sizes", ",".join(map(str, sizes)), "--max-time", str(MAX_TIME_S)]
@@ -153,9 +147,9 @@ def _read(out: Path, path: str, said: str) -> Attempt:
     return Attempt(entries, failures, run, "" if entries or failures else said)
 
 
-def placements(run: Run) -> tuple[RankPlacement, ...]:
+def placements(run: Run | None) -> tuple[RankPlacement, ...]:
     """CPUs and GPU of each rank in a run's last step."""
     return tuple(
         RankPlacement(one.rank, one.host, cpu_list(one.cpus), ((one.device and one.device.pci) or "").lower())
-        for one in (run.steps[-1].ranks if run.steps else ())
+        for one in (run.steps[-1].ranks if run and run.steps else ())
     )

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
+import resource
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from wirespeed.doctor.facts import amd, gpudirect, infiniband, limits, memory, mpi, net, numa, nvml, software
-from wirespeed.doctor.facts.model import Facts, Gpu, Limits
+from msgspec import structs
+
+from wirespeed.doctor.facts import amd, gpudirect, infiniband, memory, net, numa, nvml, software
+from wirespeed.doctor.facts.model import Facts, Gpu, Limits, MpiFact
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.frontend.machine import Machine
 from wirespeed.host.libraries import known_libraries
+from wirespeed.host.mpi import Mpi
 from wirespeed.results import environment
+
+
+def own_limits() -> Limits:
+    """The limits of this process, which job steps inherit."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    return Limits(None if soft == resource.RLIM_INFINITY else soft, tuple(sorted(os.sched_getaffinity(0))))
 
 
 @dataclass
@@ -23,7 +32,7 @@ class Sources:
     tree: Tree = field(default_factory=Tree)
     nvml: Any = field(default_factory=nvml.load)
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
-    limits: Limits = field(default_factory=limits.limits)
+    limits: Limits = field(default_factory=own_limits)
     cma: str | None = None
     """Outcome of a trial of CMA; None: try it."""
     system: os.uname_result = field(default_factory=os.uname)
@@ -49,10 +58,16 @@ def look(machine: Machine, sources: Sources) -> Facts:
         limits=sources.limits,
         memory=memory.host_memory(tree, sources.cma),
         gpudirect=gpudirect.gpudirect(tree, system.release),
-        mpis=mpi.mpis(machine.mpis),
+        mpis=tuple(_mpi(mpi, chosen=number == 0) for number, mpi in enumerate(machine.mpis)),
         software=software.software(environment.packages(), known_libraries(), gpus),
         variables=_variables(sources.environment),
         lacking=tuple(filter(None, (gpus.lacks, no_adapters))),
+    )
+
+
+def _mpi(mpi: Mpi, *, chosen: bool) -> MpiFact:
+    return MpiFact(
+        mpi.title, mpi.vendor, mpi.version, str(mpi.prefix), str(mpi.mpiexec), mpi.source, chosen=chosen
     )
 
 
@@ -67,7 +82,7 @@ def _numbered(found: tuple[Gpu, ...], devices: list[dict[str, Any]]) -> tuple[Gp
     """The driver's GPUs with the numbers that programs see, and GPUs that the driver does not know."""
     by_id = {str(device.get("id")): int(device.get("index", 0)) for device in devices}
     by_pci = {str(device.get("pci")).lower(): int(device.get("index", 0)) for device in devices}
-    gpus = [dataclasses.replace(gpu, number=by_id.get(gpu.uuid, by_pci.get(gpu.pci))) for gpu in found]
+    gpus = [structs.replace(gpu, number=by_id.get(gpu.uuid, by_pci.get(gpu.pci))) for gpu in found]
     known = {name for gpu in found for name in (gpu.pci, gpu.uuid) if name}
     for device in devices:
         address, uuid = str(device.get("pci") or "").lower(), str(device.get("id") or "")

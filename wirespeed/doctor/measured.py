@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, structs
 
 from wirespeed.doctor.finding import Finding, Improvement, Point
 from wirespeed.errors import WirespeedError
 from wirespeed.results.model import Doctor
-from wirespeed.results.parts import RecordedWorth
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Entry, Run, collect
 from wirespeed.statistics import samples
@@ -61,16 +60,14 @@ def with_worth(finding: Finding, runs: Sequence[Run], file: str) -> Finding:
     if pair is None or finding.worth is not None:
         return finding
     for run in reversed(runs):
-        left, could = pair
-        points = [
-            point(run.entries[left, size], run.entries[could, size])
+        points = tuple(
+            point(size, left, could)
             for size in run.sizes
-            if (left, size) in run.entries and (could, size) in run.entries
-        ]
+            if (left := run.entries.get((pair[0], size))) and (could := run.entries.get((pair[1], size)))
+        )
         if points:
-            return dataclasses.replace(
-                finding, worth=Improvement(f"{left}, then {could}", tuple(points), file)
-            )
+            what = f"{pair[0]}, then {pair[1]}"
+            return structs.replace(finding, worth=Improvement(what, points, file))
     return finding
 
 
@@ -79,36 +76,23 @@ def tried_before(file: str) -> dict[str, Improvement]:
     doctors: list[Doctor] = []
     with suppress(WirespeedError):
         doctors = read(file).doctors
-    found = {one.key: worth_of(one.worth) for one in (doctors[-1].findings if doctors else ())}
+    found = {one.key: one.worth for one in (doctors[-1].findings if doctors else ()) if one.worth}
     name = Path(file).name
-    return {key: dataclasses.replace(one, measured=name) for key, one in found.items() if one.points}
+    return {key: structs.replace(one, measured=name) for key, one in found.items() if one.verdict}
 
 
-def worth_of(said: RecordedWorth | None) -> Improvement:
-    """Of a finding's record."""
-    if said is None:
-        return Improvement("", ())
-    points = (
-        Point(one.bytes, one.before, one.after, one.ratio, one.low, one.high)
-        for one in said.points
-        if one.ratio is not None
-    )
-    return Improvement(said.what, tuple(points))
-
-
-def point(before: Entry, after: Entry) -> Point:
-    """Two figures of one size, and their ratio with its interval where both have one."""
-    ratio, low, high = samples.ratio_interval(
+def point(size: int, before: Entry | None, after: Entry | None) -> Point:
+    """A size's figures, and their ratio with its interval where both sides have one."""
+    if before is None or after is None:
+        return Point(size, before.seconds if before else None, after.seconds if after else None)
+    ratio, *ends = samples.ratio_interval(
         (before.seconds, before.low, before.high), (after.seconds, after.low, after.high)
     )
     known = before.precision is not None and after.precision is not None
-    return Point(
-        after.bytes, before.seconds, after.seconds, ratio, low if known else None, high if known else None
-    )
+    return Point(size, before.seconds, after.seconds, ratio, *(ends if known else ()))
 
 
-@dataclass(frozen=True)
-class Stretch:
+class Stretch(Struct, frozen=True):
     """Neighbouring sizes at which the same paths are fastest."""
 
     home: str

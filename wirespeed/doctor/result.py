@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
-from typing import Any
+from msgspec import Struct, structs, to_builtins
 
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Finding
@@ -12,11 +10,9 @@ from wirespeed.doctor.measured import Stretch
 from wirespeed.results.lenient import fitted
 from wirespeed.results.model import Doctor
 from wirespeed.results.recorder import now
-from wirespeed.results.store import Store
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(Struct, frozen=True):
     """What was found."""
 
     facts: Facts
@@ -25,17 +21,15 @@ class Result:
     """Which path is best at which size, where there are measurements."""
     notes: tuple[str, ...] = ()
 
-    def to_record(self) -> dict[str, Any]:
-        """One record of a result file."""
-        return {
-            "kind": "doctor",
+    @property
+    def record(self) -> Doctor:
+        """One record of a result file, without the measurements, which have records of their own."""
+        members = structs.asdict(self.facts).items()
+        record = {
             "at": now(),
-            "facts": self.facts.to_dict(),
-            "findings": [finding.to_dict() for finding in self.findings],
-            "fastest": [dataclasses.asdict(stretch) for stretch in self.stretches],
+            "facts": {name: one for name, one in members if name not in ("runs", "trial")},
+            "findings": [structs.replace(one, cost=one.measured_cost) for one in self.findings],
+            "fastest": self.stretches,
         }
-
-    def append_to(self, file: str) -> None:
-        """Adds the record to a result file, or begins one. Raises WirespeedError when it cannot."""
-        with Store(file, resume=True) as store:
-            store.append(fitted(Doctor, self.to_record()))
+        found: Doctor = fitted(Doctor, to_builtins(record))
+        return found

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec import structs
 
 from wirespeed import launch
 from wirespeed.doctor import job, measured
 from wirespeed.doctor.facts.model import MpiFact
-from wirespeed.doctor.facts.mpi import answers
-from wirespeed.doctor.finding import TRIAL_SIZES, Finding, Improvement, Point, RemedyOption, Trial
+from wirespeed.doctor.finding import TRIAL_SIZES, Finding, Improvement, Trial
 from wirespeed.doctor.job import Attempt, Base
 from wirespeed.errors import WirespeedError
 from wirespeed.host import mpi
 from wirespeed.host.libraries import ucx_folder
+from wirespeed.results.findings import RemedyOption
 from wirespeed.statistics import samples
 from wirespeed.units import format_size
 
@@ -42,9 +43,8 @@ def ask(library: mpi.Mpi, launcher: str = "auto") -> dict[str, Any]:
     except (OSError, subprocess.TimeoutExpired, WirespeedError):
         return {}
     marked = (line.partition(MARK)[2] for line in said.splitlines())
-    answer = next(filter(None, marked), "{}")
     try:
-        found = json.loads(answer)
+        found = json.loads(next(filter(None, marked), "{}"))
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
@@ -52,18 +52,18 @@ def ask(library: mpi.Mpi, launcher: str = "auto") -> dict[str, Any]:
 
 def aware(fact: MpiFact, base: Base) -> tuple[MpiFact, Attempt]:
     """Path `aware` with this MPI, in a job step of its own."""
-    attempt = job.measure("aware", TRIAL_SIZES, dataclasses.replace(base, mpi=fact.mpiexec), evidence=True)
+    attempt = job.measure("aware", TRIAL_SIZES, structs.replace(base, mpi=fact.mpiexec), evidence=True)
     return with_outcome(fact, attempt, "in a job step of its own"), attempt
 
 
 def with_outcome(fact: MpiFact, attempt: Attempt, where: str) -> MpiFact:
     """The fact with the outcome of a trial of path `aware`."""
     if attempt.what == WORKS:
-        text = "moved and checked device memory up to " + format_size(max(attempt.entries))
-        return dataclasses.replace(fact, tried=WORKS, tried_text=text, where=where)
-    text = attempt.text.removeprefix(fact.title).lstrip(": ")
-    kind = "" if attempt.refusal else kind_of(attempt.what, text)
-    return dataclasses.replace(fact, tried=kind, tried_text=text, where=where)
+        kind, text = WORKS, "moved and checked device memory up to " + format_size(max(attempt.entries))
+    else:
+        text = attempt.text.removeprefix(fact.title).lstrip(": ")
+        kind = "" if attempt.refusal else kind_of(attempt.what, text)
+    return structs.replace(fact, tried=kind, tried_text=text, where=where)
 
 
 def kind_of(what: str, text: str) -> str:
@@ -79,9 +79,24 @@ def kind_of(what: str, text: str) -> str:
     return next((kind for word, kind in words.items() if f"{word} on" in text), "")
 
 
-def learned(fact: MpiFact, library: mpi.Mpi, launcher: str) -> MpiFact:
-    """The fact with the library's own answers."""
-    return dataclasses.replace(fact, **answers(ask(library, launcher)))
+def answers(said: Mapping[str, Any]) -> dict[str, Any]:
+    """A rank's report on the MPI that it loaded (wirespeed/doctor/ask), as members of an MpiFact."""
+    if not said:
+        return {}
+    queries: dict[str, bool] = said.get("queries") or {}
+    yes = next((name for name, value in queries.items() if value), None)
+    says, text = (True, f"{yes}: yes") if yes else (None, "it has no MPIX_Query_cuda_support or the like")
+    if queries and not yes:
+        more = f" and {len(queries) - 1} more" if len(queries) > 1 else ""
+        says, text = False, f"{next(iter(queries))}{more}: no"
+    ucx, gpus = said.get("ucx"), " and ".join(said.get("ucx_gpu") or [])
+    with_gpus = f"with {gpus}" if gpus else "without any GPU transport"
+    return {
+        "says": says,
+        "says_text": text,
+        "ucx": f"UCX {ucx} {with_gpus}" if ucx else "",
+        "fabric": said.get("fabric") or "",
+    }
 
 
 def try_remedy(finding: Finding, base: Base) -> Finding:
@@ -100,7 +115,7 @@ def try_remedy(finding: Finding, base: Base) -> Finding:
             break
     before, after = map(merged, zip(*launches, strict=True))
     what = f"{trial.path}: {trial.before.words()}; then {trial.after.words()}"
-    return dataclasses.replace(finding, worth=compare(what, before, after, trial.sizes))
+    return structs.replace(finding, worth=compare(what, before, after, trial.sizes))
 
 
 def _try_options(finding: Finding, trial: Trial, base: Base) -> Finding:
@@ -113,7 +128,7 @@ def _try_options(finding: Finding, trial: Trial, base: Base) -> Finding:
         before = job.measure(trial.left, trial.sizes, base, trial.before)
         what = f"{trial.left}; then {trial.path} with {options[0].title}"
         worth = compare(what, before, after, trial.sizes)
-    return dataclasses.replace(finding, options=options, worth=worth)
+    return structs.replace(finding, options=options, worth=worth)
 
 
 def try_option(
@@ -123,7 +138,7 @@ def try_option(
     attempt = job.measure(option.instead or path, sizes, base, option.setting, pattern)
     entry = attempt.entries.get(max(sizes))
     seconds = entry.seconds if entry else None
-    return dataclasses.replace(option, outcome=outcome_of(attempt), seconds=seconds), attempt
+    return structs.replace(option, outcome=outcome_of(attempt), seconds=seconds), attempt
 
 
 def compared(options: Sequence[RemedyOption]) -> tuple[RemedyOption, ...]:
@@ -142,7 +157,7 @@ def outcome_of(attempt: Attempt) -> str:
 
 def merged(attempts: Sequence[Attempt]) -> Attempt:
     """Several launches as one: the median of their medians, and an interval that spans all of theirs."""
-    whole = dataclasses.replace(attempts[-1], entries={})
+    whole = structs.replace(attempts[-1], entries={})
     for size, entry in attempts[-1].entries.items():
         same = [one.entries[size] for one in attempts if size in one.entries]
         whole.entries[size] = entry.with_time(
@@ -154,13 +169,8 @@ def merged(attempts: Sequence[Attempt]) -> Attempt:
     return whole
 
 
-def compare(what: str, before: Attempt, after: Attempt, sizes: tuple[int, ...]) -> Improvement:
-    """The improvement at each size; ratios where both have a figure."""
-    points = []
-    for size in sizes:
-        one, other = before.entries.get(size), after.entries.get(size)
-        if one and other:
-            points.append(measured.point(one, other))
-        elif one or other:
-            points.append(Point(size, one.seconds if one else None, other.seconds if other else None))
-    return Improvement(what, tuple(points), "now", before.text, after.text)
+def compare(what: str, before: Attempt, after: Attempt, sizes: Sequence[int]) -> Improvement:
+    """The improvement at each size that has a figure on one side; ratios where both have one."""
+    pairs = ((size, before.entries.get(size), after.entries.get(size)) for size in sizes)
+    points = tuple(measured.point(*pair) for pair in pairs if any(pair[1:]))
+    return Improvement(what, points, "now", before.text, after.text)

@@ -47,9 +47,13 @@ class Counted:
     expected_received: int = 0
     links: tuple[tuple[int, int], ...] = ()
     """(sent, received) of each link of a bundle."""
+    wraps: int | None = None
+    """Bytes after which the counters start again at 0."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return self.__dict__ | {"links": [list(link) for link in self.links]}
+    @property
+    def in_range(self) -> bool:
+        """Whether the counters can hold what was to be counted."""
+        return self.wraps is None or max(self.expected_sent, self.expected_received) * 1.2 < self.wraps
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,8 @@ class WireVerdict:
     text: str
     suspicious: str | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
+    uncertainties: Mapping[str, float] = field(default_factory=dict)
+    """Of the share of each kind of wire."""
     rests_on: str | None = None
     """Kind of wire whose counters decided; None: the driver's count of copies, or no traffic anywhere."""
 
@@ -152,18 +158,20 @@ def identify_wire(
     """
     found = shares(wires)
     verdict = _identify(claim, found, _Copies.of(copies, payload))
-    by_kind = {kind: share.least for kind, share in found.items()}
-    return replace(verdict, suspicious=_suspicion(claim, verdict, found), shares=by_kind)
+    return replace(
+        verdict,
+        suspicious=_suspicion(claim, verdict, found),
+        shares={kind: share.least for kind, share in found.items()},
+        uncertainties={kind: share.uncertainty for kind, share in found.items()},
+    )
 
 
-def more_would_help(verdict: WireVerdict, uncertainties: Mapping[str, float], times: float) -> bool:
+def more_would_help(verdict: WireVerdict, times: float) -> bool:
     """Whether a run `times` as long would make the counters that decided less uncertain."""
     if verdict.rests_on is not None:
-        return uncertainties.get(verdict.rests_on, 0.0) > WANTED_UNCERTAINTY
-    undecided = verdict.verdict in ("unknown", "mixed")
-    return undecided and any(
-        WANTED_UNCERTAINTY < one <= times * TOO_UNCERTAIN for one in uncertainties.values()
-    )
+        return verdict.uncertainties.get(verdict.rests_on, 0.0) > WANTED_UNCERTAINTY
+    doubts = verdict.uncertainties.values() if verdict.verdict in ("unknown", "mixed") else ()
+    return any(WANTED_UNCERTAINTY < one <= times * TOO_UNCERTAIN for one in doubts)
 
 
 @dataclass(frozen=True)

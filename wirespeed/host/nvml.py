@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 Gpu = Any
 """A device handle of the library."""
 MOST_LINKS = 36
-REMOTE_IS_GPU = 0
-"""NVML_NVLINK_DEVICE_TYPE_GPU (nvml.h)."""
+"""NVML_NVLINK_MAX_LINKS."""
+_GPU, _SWITCH = 0, 2
+"""NVML_NVLINK_DEVICE_TYPE_* (nvml.h)."""
+
+
+@dataclass(frozen=True)
+class NvLink:
+    """One NVLink of a GPU."""
+
+    number: int
+    active: bool
+    peer: str = ""
+    """PCI address of the GPU at the other end, 'switch', or empty where unknown."""
 
 
 class NvmlError(Exception):
@@ -22,8 +34,8 @@ class Nvml:
 
     def __init__(self, library: Any) -> None:
         """`library`: the module pynvml, or a stand-in for tests."""
-        self._nvml = library
-        self._call("nvmlInit")
+        self.library = library
+        self.call("nvmlInit")
 
     @staticmethod
     def open_for(devices: Sequence[Mapping[str, Any]]) -> Nvml | None:
@@ -37,48 +49,36 @@ class Nvml:
         return None
 
     def close(self) -> None:
-        with suppress(NvmlError):
-            self._call("nvmlShutdown")
+        self.ask("nvmlShutdown", None)
 
     def gpus(self, devices: Sequence[Mapping[str, Any]]) -> list[tuple[Gpu, Mapping[str, Any]]]:
         """(handle, identity) of each NVIDIA device, found by its PCI address. Raises NvmlError."""
         return [
-            (self._call("nvmlDeviceGetHandleByPciBusId", str(device["pci"]).encode()), device)
+            (self.call("nvmlDeviceGetHandleByPciBusId", str(device["pci"]).encode()), device)
             for device in devices
             if device.get("kind") == "cuda" and device.get("pci")
         ]
 
     def fields(self, gpu: Gpu, asked: Sequence[tuple[int, int]]) -> list[int | None]:
         """Values of (field, scope) as whole numbers; None: this GPU has it not. Raises NvmlError."""
-        values = self._call("nvmlDeviceGetFieldValues", gpu, list(asked))
+        values = self.call("nvmlDeviceGetFieldValues", gpu, list(asked))
         return [_whole(value) if value.nvmlReturn == 0 else None for value in values]
 
-    def active_links(self, gpu: Gpu) -> list[int]:
-        """Numbers of the NVLinks that are up."""
-        up = []
-        for link in range(MOST_LINKS):
-            try:
-                if self._call("nvmlDeviceGetNvLinkState", gpu, link) == 1:
-                    up.append(link)
-            except NvmlError:
-                break
-        return up
+    def links(self, gpu: Gpu) -> list[NvLink]:
+        """The board's NVLinks; the library refuses to answer for others."""
+        states = [self.ask("nvmlDeviceGetNvLinkState", -1, gpu, number) for number in range(MOST_LINKS)]
+        return [
+            NvLink(number, bool(state), self._peer(gpu, number) if state else "")
+            for number, state in enumerate(states)
+            if state >= 0
+        ]
 
-    def link_ends(self, gpu: Gpu, links: Sequence[int]) -> dict[str, int]:
-        """How many of the links lead to the GPU at each PCI address; empty where some lead to switches.
-
-        Empty as well where the driver does not say, as in some virtual machines.
-        """
-        ends: dict[str, int] = {}
-        try:
-            for link in links:
-                if self._call("nvmlDeviceGetNvLinkRemoteDeviceType", gpu, link) != REMOTE_IS_GPU:
-                    return {}
-                pci = pci_address(self._call("nvmlDeviceGetNvLinkRemotePciInfo", gpu, link).busId)
-                ends[pci] = ends.get(pci, 0) + 1
-        except NvmlError:
-            return {}
-        return ends
+    def _peer(self, gpu: Gpu, number: int) -> str:
+        kind = self.ask("nvmlDeviceGetNvLinkRemoteDeviceType", -1, gpu, number)
+        if kind != _GPU:
+            return "switch" if kind == _SWITCH else ""
+        info = self.ask("nvmlDeviceGetNvLinkRemotePciInfo", None, gpu, number)
+        return pci_address(info.busId) if info else ""
 
     def pcie(self, gpu: Gpu) -> dict[str, int]:
         """The most that GPU and slot can do, generation and width; empty where it is not said.
@@ -87,22 +87,34 @@ class Nvml:
         """
         with suppress(NvmlError):
             return {
-                "generation": int(self._call("nvmlDeviceGetMaxPcieLinkGeneration", gpu)),
-                "width": int(self._call("nvmlDeviceGetMaxPcieLinkWidth", gpu)),
+                "generation": int(self.call("nvmlDeviceGetMaxPcieLinkGeneration", gpu)),
+                "width": int(self.call("nvmlDeviceGetMaxPcieLinkWidth", gpu)),
             }
         return {}
 
-    def _call(self, name: str, *arguments: Any) -> Any:
+    def ask(self, name: str, other: Any, *arguments: Any) -> Any:
+        """The library's answer, or `other`: some GPUs and drivers do not answer every call."""
         try:
-            return getattr(self._nvml, name)(*arguments)
-        except self._nvml.NVMLError as error:
+            return self.call(name, *arguments)
+        except NvmlError:
+            return other
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """The library's answer, texts decoded. Raises NvmlError whatever went wrong in it."""
+        try:
+            return text_of(getattr(self.library, name)(*arguments))
+        except Exception as error:
             raise NvmlError(f"{name}: {error}") from None
+
+
+def text_of(answer: Any) -> Any:
+    """Texts, which old versions of the module give as bytes, as str; anything else unchanged."""
+    return answer.decode(errors="replace") if isinstance(answer, bytes) else answer
 
 
 def pci_address(text: str | bytes) -> str:
     """'0000:0f:00.0', as the kernel writes it, of a driver's '00000000:0F:00.0'; empty for what is none."""
-    word = text.decode(errors="replace") if isinstance(text, bytes) else str(text)
-    domain, sign, rest = word.strip().lower().partition(":")
+    domain, sign, rest = str(text_of(text)).strip().lower().partition(":")
     return f"{domain[-4:]}:{rest}" if sign else ""
 
 

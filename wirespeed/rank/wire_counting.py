@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wirespeed.evidence.counters import CounterSource, Reading, Wire, find_counter_sources, reason
-from wirespeed.evidence.verdict import NETWORKS, Claim, Counted, identify_wire, more_would_help, shares
+from wirespeed.evidence.verdict import NETWORKS, Claim, Counted, identify_wire, more_would_help
 from wirespeed.host.core import NativeError
 from wirespeed.job.messages import Message
 from wirespeed.paths import Path
@@ -28,7 +28,7 @@ IDLE = (0.005, 0.05)
 
 
 def counted(wire: Wire, before: Reading, start: Reading, end: Reading, share: float) -> Counted:
-    """What a wire of this host moved from `start` to `end`.
+    """What a wire's counters rose by from `start` to `end`; what was expected is not known here.
 
     `before` to `start` nothing of ours moved; `share`: how many times longer `start` to `end` took.
     """
@@ -42,12 +42,13 @@ def counted(wire: Wire, before: Reading, start: Reading, end: Reading, share: fl
         wire.kind,
         wire.name,
         os.uname().nodename,
-        sent=rise(start.sent, end.sent),
-        received=rise(start.received, end.received),
-        background=round(share * idle),
-        granularity=wire.granularity,
-        device=wire.device,
+        rise(start.sent, end.sent),
+        rise(start.received, end.received),
+        round(share * idle),
+        wire.granularity,
+        wire.device,
         links=tuple((max(0, b[0] - a[0]), max(0, b[1] - a[1])) for a, b in links),
+        wraps=wire.wraps,
     )
 
 
@@ -57,8 +58,7 @@ class _Counts:
 
     iterations: int
     seconds: float
-    wires: list[tuple[Counted, int | None]]
-    """Without what was expected of them, and where their counters wrap."""
+    wires: list[Counted]
     copies: list[dict[str, Any]]
     """Of each rank's GPU, by kind of copy."""
 
@@ -156,7 +156,7 @@ class WireCounting:
         end, ended = self._read(), time.monotonic()
         share = (ended - idled) / max(idled - began, 1e-9)
         mine = [
-            (counted(wire, first, second, last, share), wire.wraps)
+            counted(wire, first, second, last, share)
             for wire, first, second, last in zip(self._all_wires(), before, start, end, strict=True)
             if first and second and last
         ]
@@ -197,8 +197,8 @@ class WireCounting:
     def _judged(self, size: int, expected: ExpectedTraffic, counts: _Counts) -> tuple[Message, bool]:
         """The record, and whether a longer run would leave less uncertainty."""
         path = self._path
-        wires = ((self._held_against(one, counts.iterations, expected), wraps) for one, wraps in counts.wires)
-        usable = [one for one, wraps in wires if _in_range(one, wraps)]
+        wires = [self._with_expected(one, counts.iterations, expected) for one in counts.wires]
+        usable = [one for one in wires if one.in_range]
         claim = Claim(
             path=path.name,
             on_device=path.memory in ("device", "managed"),
@@ -210,7 +210,6 @@ class WireCounting:
         )
         payload = counts.iterations * expected.total
         verdict = identify_wire(claim, usable, counts.copies, payload)
-        uncertainties = {kind: share.uncertainty for kind, share in shares(usable).items()}
         message = {
             "kind": "evidence",
             "pattern": self._context.pattern.name,
@@ -219,23 +218,22 @@ class WireCounting:
             "verdict": verdict.verdict,
             "text": verdict.text,
             "suspicious": verdict.suspicious,
-            "shares": dict(verdict.shares),
-            "uncertainties": uncertainties,
+            "shares": verdict.shares,
+            "uncertainties": verdict.uncertainties,
             "iterations": counts.iterations,
             "payload_bytes": payload,
-            "wires": [wire.to_dict() for wire in usable],
+            "wires": [vars(wire) for wire in usable],
             "copies": counts.copies,
             "unread_sources": self._unread,
         }
-        return message, more_would_help(verdict, uncertainties, ATTEMPTS[1] / ATTEMPTS[0])
+        return message, more_would_help(verdict, ATTEMPTS[1] / ATTEMPTS[0])
 
-    def _held_against(self, wire: Counted, iterations: int, expected: ExpectedTraffic) -> Counted:
-        """The same with what these iterations had to move over it."""
-        edge = wire.host if wire.kind in NETWORKS else Location(wire.host, wire.device)
+    def _with_expected(self, one: Counted, iterations: int, expected: ExpectedTraffic) -> Counted:
+        edge = one.host if one.kind in NETWORKS else Location(one.host, one.device)
         sent, received = expected.sent.get(edge, 0), expected.received.get(edge, 0)
-        if self._path.intra_rank and wire.kind == "pcie":
+        if self._path.intra_rank and one.kind == "pcie":
             sent, received = self._within_ranks(expected, edge)
-        return replace(wire, expected_sent=iterations * sent, expected_received=iterations * received)
+        return replace(one, expected_sent=iterations * sent, expected_received=iterations * received)
 
     def _within_ranks(self, expected: ExpectedTraffic, edge: Location | str) -> tuple[int, int]:
         """What copies inside ranks take over the slot of their GPU: out of it, and into it."""
@@ -245,8 +243,3 @@ class WireCounting:
         leaves = self._path.memory == "device" and into != "device"
         enters = self._path.memory != "device" and into == "device"
         return each * leaves, each * enters
-
-
-def _in_range(one: Counted, wraps: int | None) -> bool:
-    """Can this wire's counters hold what was to be counted?"""
-    return wraps is None or max(one.expected_sent, one.expected_received) * 1.2 < wraps

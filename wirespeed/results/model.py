@@ -13,6 +13,7 @@ from msgspec import UNSET, Meta, UnsetType, field, structs
 
 from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
+from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.parts import (
     Amount,
     Checked,
@@ -26,7 +27,6 @@ from wirespeed.results.parts import (
     Part,
     Rank,
     Rates,
-    RecordedFinding,
     Share,
     Stack,
     TeamFigure,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct, field
 
@@ -270,52 +270,3 @@ class Copies(Sparse, frozen=True, kw_only=True):
     device_to_host: Copied = NO_COPIES
     on_device: Copied = NO_COPIES
     peer: Copied = NO_COPIES
-
-
-class WorthPoint(Part, frozen=True, kw_only=True):
-    """One size before and after a remedy, in seconds; `ratio`: how many times as long before it."""
-
-    bytes: Whole = 0
-    before: Amount | None = None
-    after: Amount | None = None
-    ratio: Rate
-    low: Share | None = None
-    high: Share | None = None
-
-
-class RecordedWorth(Part, frozen=True, kw_only=True):
-    """What a remedy was worth."""
-
-    what: str = ""
-    points: list[WorthPoint] = []
-    measured: str = ""
-    """The file that has the figures; empty: tried by the doctor."""
-    before: str = ""
-    after: str = ""
-
-
-class RecordedOption(Part, frozen=True, kw_only=True):
-    """One of several remedies, of which one may help."""
-
-    title: str = ""
-    setting: dict[str, Any] = {}
-    lines: list[str] = []
-    instead: str = ""
-    source: str = ""
-    outcome: str = ""
-    seconds: Amount | None = None
-
-
-class RecordedFinding(Part, frozen=True, kw_only=True):
-    """What is wrong, how it is known, what to do."""
-
-    key: str = ""
-    title: str = "finding"
-    cost: str = ""
-    evidence: list[str] = []
-    remedy: list[str] = []
-    """Lines for a shell."""
-    worth: RecordedWorth | None = None
-    options: list[RecordedOption] = []
-    source: str = ""
-    suggestion: bool = False

@@ -12,6 +12,7 @@ import json
 from typing import Any
 
 import click
+from msgspec import to_builtins
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import flag, option, where
@@ -37,6 +38,7 @@ def command(file: str | None, after_hang: str | None, fix: bool, as_json: bool, 
     from wirespeed.launch import launched_rank
     from wirespeed.report.doctor.terminal import print_result, shell_lines
     from wirespeed.report.terminal.run_summary import make_console
+    from wirespeed.results.store import Store
 
     if launched_rank():
         raise WirespeedError("doctor starts ranks itself: run it by itself, without a launcher")
@@ -56,12 +58,14 @@ def command(file: str | None, after_hang: str | None, fix: bool, as_json: bool, 
         hung=tuple(read_runs(after_hang)) if after_hang else (),
     )
     result = examine(request, lambda text: note(f"wirespeed: {text}"))
+    record = result.record
     if as_json:
-        click.echo(json.dumps(result.to_record(), indent=1, default=str))
+        click.echo(json.dumps(to_builtins(record), indent=1))
     elif fix:
         click.echo("".join(f"{line}\n" for line in shell_lines(result.findings)), nl=False)
     else:
         print_result(make_console(), result)
     if given["out"]:
-        result.append_to(given["out"])
+        with Store(given["out"], resume=True) as store:
+            store.append(record)
     return ExitCode.FAILED_ENTRY if given["strict"] and result.findings else ExitCode.OK

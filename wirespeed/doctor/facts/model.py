@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from wirespeed.host.nvml import NvLink
 
 if TYPE_CHECKING:
     from wirespeed.results.runs import Run
 
 
-@dataclass(frozen=True)
-class PciLink:
+class PciLink(Struct, frozen=True):
     """A device's PCIe link: GT/s per lane, and lanes; None where the kernel does not say."""
 
     speed: float | None = None
@@ -24,8 +25,7 @@ class PciLink:
     slot_width: int | None = None
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(Struct, frozen=True):
     """A NUMA node."""
 
     number: int
@@ -34,18 +34,7 @@ class Node:
     socket: int | None = None
 
 
-@dataclass(frozen=True)
-class NvLink:
-    """One NVLink of a GPU."""
-
-    number: int
-    active: bool
-    peer: str = ""
-    """PCI address of the GPU at the other end, 'switch', or empty where unknown."""
-
-
-@dataclass(frozen=True)
-class Process:
+class Process(Struct, frozen=True):
     """A process of others that computes on a GPU."""
 
     pid: int
@@ -53,8 +42,7 @@ class Process:
     bytes: int | None = None
 
 
-@dataclass(frozen=True)
-class Gpu:
+class Gpu(Struct, frozen=True):
     """A GPU, as its driver or the kernel describes it."""
 
     index: int
@@ -83,8 +71,7 @@ class Gpu:
         return f"GPU {self.index if self.number is None else self.number}"
 
 
-@dataclass(frozen=True)
-class GpuPair:
+class GpuPair(Struct, frozen=True):
     """The connection of two GPUs, by their driver's numbers."""
 
     first: int
@@ -96,8 +83,7 @@ class GpuPair:
     """ok, the reason why peer access is not possible, or empty where unknown."""
 
 
-@dataclass(frozen=True)
-class Port:
+class Port(Struct, frozen=True):
     """A port of an RDMA network adapter."""
 
     number: int
@@ -110,8 +96,7 @@ class Port:
     lanes: int | None = None
 
 
-@dataclass(frozen=True)
-class Nic:
+class Nic(Struct, frozen=True):
     """A network adapter with RDMA (InfiniBand, RoCE, ...)."""
 
     name: str
@@ -123,8 +108,7 @@ class Nic:
     ports: tuple[Port, ...] = ()
 
 
-@dataclass(frozen=True)
-class Net:
+class Net(Struct, frozen=True):
     """A network interface of the kernel that belongs to a device."""
 
     name: str
@@ -136,8 +120,7 @@ class Net:
     node: int | None = None
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """Limits of this process."""
 
     memlock: int | None = None
@@ -146,8 +129,7 @@ class Limits:
     """CPUs that it may run on; empty: unknown."""
 
 
-@dataclass(frozen=True)
-class HostMemory:
+class HostMemory(Struct, frozen=True):
     """How processes of this host may share memory."""
 
     shm_bytes: int | None = None
@@ -166,8 +148,7 @@ class HostMemory:
     """Whether this process has CAP_SYS_PTRACE."""
 
 
-@dataclass(frozen=True)
-class GpuDirect:
+class GpuDirect(Struct, frozen=True):
     """Ways for a network adapter to reach GPU memory."""
 
     modules: tuple[str, ...] = ()
@@ -177,8 +158,7 @@ class GpuDirect:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class MpiFact:
+class MpiFact(Struct, frozen=True):
     """An MPI: its own answers, and what became of a trial."""
 
     title: str
@@ -204,8 +184,7 @@ class MpiFact:
     """Origin of tried_text: 'in a job step of its own', or a result file."""
 
 
-@dataclass(frozen=True)
-class RankPlacement:
+class RankPlacement(Struct, frozen=True):
     """The CPUs and the GPU of a rank in a job step."""
 
     rank: int
@@ -215,8 +194,7 @@ class RankPlacement:
     """PCI address of its GPU."""
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """All facts of one machine."""
 
     host: str = ""
@@ -225,7 +203,7 @@ class Facts:
     """Kind of device that ranks would use: host, cuda, hip, emulated."""
     virtual: bool = False
     """Whether it is a virtual machine, whose PCIe ports are made up."""
-    cpu: Mapping[str, Any] = field(default_factory=dict)
+    cpu: Mapping[str, Any] = {}
     nodes: tuple[Node, ...] = ()
     gpus: tuple[Gpu, ...] = ()
     pairs: tuple[GpuPair, ...] = ()
@@ -235,14 +213,14 @@ class Facts:
     memory: HostMemory = HostMemory()
     gpudirect: GpuDirect = GpuDirect()
     mpis: tuple[MpiFact, ...] = ()
-    software: Mapping[str, str] = field(default_factory=dict)
-    variables: Mapping[str, str] = field(default_factory=dict)
+    software: Mapping[str, str] = {}
+    variables: Mapping[str, str] = {}
     places: tuple[RankPlacement, ...] = ()
     lacking: tuple[str, ...] = ()
     """Sources without an answer, and why."""
-    runs: tuple[Run, ...] = field(default=(), compare=False, repr=False)
+    runs: tuple[Run, ...] = ()
     """Measurements, oldest first."""
-    trial: Run | None = field(default=None, compare=False, repr=False)
+    trial: Run | None = None
     """The trial of path `aware` just now."""
     file: str = ""
     """Result file of the runs."""
@@ -266,8 +244,3 @@ class Facts:
         from wirespeed.paths import find_path
 
         return bool(self.mpis) and (self.kind != "host" or not find_path(path).needs_device)
-
-    def to_dict(self) -> dict[str, Any]:
-        """For a record: without the measurements, which have records of their own."""
-        data = dataclasses.asdict(dataclasses.replace(self, runs=(), trial=None))
-        return {key: value for key, value in data.items() if key not in ("runs", "trial")}

@@ -6,15 +6,15 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from wirespeed.doctor.facts.nvml import Nvml
+from wirespeed.doctor.facts.nvml import Driver
 
 _PACKAGES = {"libucx-cu": "libucx", "nvidia-nccl-cu": "NCCL", "nvidia-nvshmem-cu": "NVSHMEM"}
 
 
-def software(packages: Mapping[str, str], libraries: Mapping[str, Path], nvml: Nvml) -> dict[str, str]:
+def software(packages: Mapping[str, str], libraries: Mapping[str, Path], driver: Driver) -> dict[str, str]:
     """Name -> version. `packages`: of Python; `libraries`: files that the core would open."""
-    driver = {"NVIDIA driver": nvml.driver, "CUDA of the driver": nvml.cuda}
-    found = {name: version for name, version in driver.items() if version}
+    named = {"NVIDIA driver": driver.version, "CUDA of the driver": driver.cuda}
+    found = {name: version for name, version in named.items() if version}
     for package in (f"{prefix}{cuda}" for prefix in _PACKAGES for cuda in (13, 12)):
         if package in packages:
             found.setdefault(_PACKAGES[package[:-2]], f"{packages[package]} ({package})")

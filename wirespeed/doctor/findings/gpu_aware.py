@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirespeed.doctor.facts.model import Facts, MpiFact
-from wirespeed.doctor.finding import TRIAL_SIZES, Conditions, Cost, Finding, RemedyOption, Trial
+from wirespeed.doctor.finding import TRIAL_SIZES, Conditions, Cost, Finding, Trial
 from wirespeed.doctor.tables import switches_of
+from wirespeed.results.findings import RemedyOption
 
 DID = {
     "crash": "crashes on a device pointer",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
+
+from msgspec import structs
 
 from wirespeed.doctor.facts.model import Facts, PciLink
 from wirespeed.doctor.facts.pci import named
@@ -17,7 +18,7 @@ def find(facts: Facts) -> Iterator[Finding]:
     for name, pci, link, idles in devices:
         if link and facts.virtual:
             # In a virtual machine the port above a device is made up; the device's own registers are real.
-            link = dataclasses.replace(link, slot_speed=None, slot_width=None)
+            link = structs.replace(link, slot_speed=None, slot_width=None)
         if link and (fault := _fault(link, idles=idles)):
             yield _finding(name, pci, link, *fault)
 

@@ -48,7 +48,7 @@ def _from_table(facts: Facts, one: TableRow, value: str) -> Finding:
     return Finding(
         f"variable-{name}",
         f"{name}={value}: {one['says']}",
-        Cost(one["cost"]),
+        one["cost"],
         (f"{name}={value} is set in the environment",),
         (f"export {name}={better}" if better else f"unset {name}",),
         trial=Trial(path, TRIAL_SIZES, after) if path and facts.can_run(path) else None,

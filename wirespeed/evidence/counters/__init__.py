@@ -41,6 +41,11 @@ class Wire:
     """Further statements of the driver: {"links": 18}, {"generation": 5, "width": 16}."""
 
 
+def gpu_wire(kind: str, gpu: Mapping[str, Any], **more: Any) -> Wire:
+    """The wire of this kind that ends at a GPU, by the GPU's identity."""
+    return Wire(kind, f"GPU {gpu['index']}", str(gpu["id"]), **more)
+
+
 @dataclass(frozen=True)
 class Reading:
     """Bytes counted since an unknown moment."""

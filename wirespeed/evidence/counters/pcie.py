@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wirespeed.evidence.counters import CounterSource, NvmlCounters, Wire
+from wirespeed.evidence.counters import CounterSource, NvmlCounters, gpu_wire
 from wirespeed.host.nvml import Nvml
 
 SENT, RECEIVED = 197, 198
@@ -21,7 +21,7 @@ def find(devices: Sequence[Mapping[str, Any]]) -> CounterSource | None:
     if nvml is None:
         return None
     gpus = [
-        (gpu, Wire("pcie", f"GPU {one['index']}", str(one["id"]), wraps=1 << 32, facts=nvml.pcie(gpu)), ())
+        (gpu, gpu_wire("pcie", one, wraps=1 << 32, facts=nvml.pcie(gpu)), ())
         for gpu, one in nvml.gpus(devices)
     ]
     return NvmlCounters(nvml, gpus, (SENT, RECEIVED), 0)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from wirespeed.evidence.counters import CannotRead, CounterSource, Reading, Wire
+from wirespeed.evidence.counters import CannotRead, CounterSource, Reading, gpu_wire
 
 UNIT = 1024
 """amdsmi_get_link_metrics counts in KiB since the driver was loaded (AMD SMI's Python reference)."""
@@ -18,14 +18,8 @@ class Xgmi(CounterSource):
     def __init__(self, library: Any, gpus: Sequence[tuple[Any, Mapping[str, Any]]]) -> None:
         self._library, self._gpus = library, gpus
         self.wires = tuple(
-            Wire(
-                "xgmi",
-                f"GPU {identity['index']}",
-                str(identity["id"]),
-                granularity=UNIT,
-                facts={"links": len(self._links(gpu))},
-            )
-            for gpu, identity in gpus
+            gpu_wire("xgmi", one, granularity=UNIT, facts={"links": len(self._links(gpu))})
+            for gpu, one in gpus
         )
 
     def _links(self, gpu: Any) -> list[Mapping[str, Any]]:

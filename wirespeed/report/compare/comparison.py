@@ -10,7 +10,7 @@ from wirespeed.report.compare.environment import Difference, differences
 from wirespeed.report.compare.matching import Key, match
 from wirespeed.report.compare.verdicts import FigureVerdict, figure_verdicts
 from wirespeed.report.systems.published_curves import Reference, common_sizes, load_system
-from wirespeed.results.runs import Entry, Run
+from wirespeed.results.runs import Run
 from wirespeed.statistics.comparison import SPREAD
 
 
@@ -82,14 +82,10 @@ def published(system: Reference, runs: Sequence[Run]) -> list[Run]:
         twin = found.setdefault(str(plan), Run(system.name, head=run.head))
         for path in run.paths:
             for size in common_sizes(run, system, path):
-                entry, seconds = run.entries[path, size], system.curves[path][size].seconds
-                twin.entries[path, size] = _published(entry, seconds)
+                seconds = system.curves[path][size].seconds
+                # Only its median is known, so whatever contradicts it goes.
+                twin.entries[path, size] = run.entries[path, size].with_time(seconds, seconds, seconds, 0.0)
     return list(found.values())
-
-
-def _published(entry: Entry, seconds: float) -> Entry:
-    """The published figure of this entry: only its median is known, so whatever contradicts it goes."""
-    return entry.with_time(seconds, seconds, seconds, 0.0)
 
 
 def _listed(keys: Sequence[Key]) -> str:

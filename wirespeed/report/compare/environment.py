@@ -11,7 +11,7 @@ from wirespeed.report.compare.matching import HOW
 from wirespeed.report.facts.machine import cpu_line, device_title, devices_lines, mpi_title
 from wirespeed.report.grouping import grouped
 from wirespeed.results.model import StepRecord
-from wirespeed.results.parts import Environment, Rank
+from wirespeed.results.parts import Rank
 from wirespeed.results.runs import Run
 
 OF_ONE_JOB = re.compile(
@@ -77,14 +77,21 @@ def _facts(runs: Iterable[Run], paths: Collection[str]) -> dict[Fact, str]:
 
 def _of_run(run: Run) -> Iterator[tuple[Fact, str]]:
     environment, plan = run.head.environment, run.head.plan.to_dict()
-    yield from _of_machine(environment)
+    cpu, devices = environment.cpu, environment.devices
+    known = [
+        ("host", "host", environment.host),
+        ("kernel", "kernel", environment.kernel),
+        ("CPU", "CPU", cpu_line(cpu) if cpu.model else ""),
+        ("GPU", "GPUs", "; ".join(devices_lines(devices)) or "none"),
+        *(("driver", "driver", driver) for driver in dict.fromkeys(one.driver for one in devices)),
+        ("wirespeed", "wirespeed", run.head.wirespeed),
+    ]
+    yield from (((topic, name, ""), value) for topic, name, value in known if value)
     yield from _variables(environment.variables, "")
     for name, value in environment.packages.items():
         yield ("package", name, ""), value
     for name in HOW:
         yield ("asked", f"asked for: {name.replace('_', ' ')}", ""), _words(plan[name])
-    if run.head.wirespeed:
-        yield ("wirespeed", "wirespeed", ""), run.head.wirespeed
     for step in run.steps:
         yield from _of_step(step, step.path)
 
@@ -93,17 +100,6 @@ def _variables(variables: Mapping[str, str], path: str) -> Iterator[tuple[Fact, 
     for name, value in variables.items():
         if not OF_ONE_JOB.search(name):
             yield ("variable", name, path), value
-
-
-def _of_machine(environment: Environment) -> Iterator[tuple[Fact, str]]:
-    for name, value in (("host", environment.host), ("kernel", environment.kernel)):
-        if value:
-            yield (name, name, ""), value
-    if environment.cpu.model:
-        yield ("CPU", "CPU", ""), cpu_line(environment.cpu)
-    yield ("GPU", "GPUs", ""), "; ".join(devices_lines(environment.devices)) or "none"
-    for driver in dict.fromkeys(one.driver for one in environment.devices if one.driver):
-        yield ("driver", "driver", ""), driver
 
 
 def _of_step(step: StepRecord, path: str) -> Iterator[tuple[Fact, str]]:
@@ -121,10 +117,8 @@ def _of_step(step: StepRecord, path: str) -> Iterator[tuple[Fact, str]]:
 
 def _placement(rank: Rank) -> str:
     """Host, processors and which GPU."""
-    words = [f"on {rank.host}", f"CPUs {rank.cpus}"]
-    if rank.device:
-        words.append(f"{device_title(rank.device)} ({rank.device.id})")
-    return ", ".join(words)
+    device = f", {device_title(rank.device)} ({rank.device.id})" if rank.device else ""
+    return f"on {rank.host}, CPUs {rank.cpus}{device}"
 
 
 def _words(value: Any) -> str:

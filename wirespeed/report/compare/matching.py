@@ -90,34 +90,27 @@ def _figures(runs: Iterable[Run]) -> dict[Key, dict[str, LaunchFigures]]:
     for run in runs:
         plan = run.head.plan.to_dict()
         how = _text({name: plan.get(name) for name in HOW})
+        # Only options that differ from the defaults: older files do not have every option.
+        what = _text({"options": run.given_options, **{name: plan.get(name) for name in WHAT[2:]}})
+        words = _words(run)
         for entry in run.entries.values():
-            key = _key(run, plan, entry.pattern, entry.path, entry.bytes)
-            found[key][how].entries.append(entry)
+            pattern = entry.pattern or run.head.plan.pattern
+            found[Key(pattern, entry.path, entry.bytes, what, words)][how].entries.append(entry)
         for failure in run.failures:
-            if failure.what in NO_FAILURE:
-                continue
-            for size in _sizes(plan, failure):
-                key = _key(run, plan, "", failure.path, size)
-                if (failure.path, size) not in run.entries:
+            # Sizes that it leaves without a figure: one, or all that were asked for.
+            sizes = run.head.plan.sizes if failure.whole_path else (failure.bytes or 0,)
+            for size in sizes:
+                if failure.what not in NO_FAILURE and (failure.path, size) not in run.entries:
+                    key = Key(run.head.plan.pattern, failure.path, size, what, words)
                     found[key][how].failures.append(failure)
     return found
 
 
-def _sizes(plan: dict[str, Any], failure: Failure) -> list[int]:
-    """Sizes that a failure leaves without a figure: one, or all that were asked for."""
-    if not failure.whole_path and failure.bytes is not None:
-        return [failure.bytes]
-    return list(plan["sizes"])
-
-
-def _key(run: Run, plan: dict[str, Any], pattern: str, path: str, size: int) -> Key:
-    pattern = pattern or str(plan.get("pattern") or "")
+def _words(run: Run) -> str:
     words = [*run.given_options, *([f"while running {run.background}"] if run.background else [])]
-    if plan.get("ranks") not in (None, 0, 2):
-        words.append(f"{plan['ranks']} rank{'s' if plan['ranks'] != 1 else ''}")
-    # Only options that differ from the defaults: older files do not have every option.
-    what = {"options": run.given_options, **{name: plan.get(name) for name in WHAT[2:]}}
-    return Key(pattern, path, size, _text(what), ", ".join(words))
+    if (ranks := run.head.plan.ranks) not in (0, 2):
+        words.append(f"{ranks} rank{'s' if ranks != 1 else ''}")
+    return ", ".join(words)
 
 
 def _text(conditions: dict[str, Any]) -> str:

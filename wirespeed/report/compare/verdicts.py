@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wirespeed.report.compare.matching import FigurePair, Key, LaunchFigures, Matched
+from wirespeed.report.compare.matching import FigurePair, Key, Matched
 from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Entry, Failure
 from wirespeed.statistics import comparison
@@ -53,9 +53,8 @@ class FigureVerdict:
 
 def launch(entry: Entry) -> Launch:
     """The figure of one launch, as comparisons need it."""
-    if entry.precision is None:
-        return Launch(entry.seconds, None, None)
-    return Launch(entry.seconds, entry.low, entry.high)
+    ends = (None, None) if entry.precision is None else (entry.low, entry.high)
+    return Launch(entry.seconds, *ends)
 
 
 def figure_verdicts(
@@ -101,12 +100,9 @@ def _verdict(pair: FigurePair, what: str, change: Change | None) -> FigureVerdic
     elif new.failures and (what == LOST or not old.failures):
         failure = new.failures[-1]
         what = LOST if what == LOST else FAILING
+    old_s, new_s = (typical(side.entries) if side.entries else None for side in (old, new))
     amount = (new.entries or old.entries)[-1].amount
-    return FigureVerdict(pair.key, what, change, _mean(old), _mean(new), amount, failure)
-
-
-def _mean(figures: LaunchFigures) -> float | None:
-    return typical(figures.entries) if figures.entries else None
+    return FigureVerdict(pair.key, what, change, old_s, new_s, amount, failure)
 
 
 def typical(entries: Sequence[Entry]) -> float:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.doctor.finding import Cost, Finding, Improvement, Point, measured_cost
+from wirespeed.doctor.finding import Cost, Finding, Improvement, Point
 from wirespeed.report.facts.figures import ratio as ratio_text
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.units import format_seconds, format_size
@@ -39,8 +39,8 @@ def print_findings(console: Console, findings: tuple[Finding, ...]) -> None:
     count = f"{len(findings)} finding{'s' if len(findings) > 1 else ''}, most expensive first"
     console.print(Text(count, style="bold"))
     for number, finding in enumerate(findings, 1):
-        cost = measured_cost(finding)
-        head = Text.assemble(f"{number}. ", (f"[{cost.value}] ", STYLES[cost]), (finding.title, "bold"))
+        cost = finding.measured_cost
+        head = Text.assemble(f"{number}. ", (f"[{cost}] ", STYLES[cost]), (finding.title, "bold"))
         console.print()
         say(console, head, indent=3)
         for label, text, style in _lines(finding, cost):
@@ -51,7 +51,7 @@ def print_findings(console: Console, findings: tuple[Finding, ...]) -> None:
                 say(console, Text.assemble((f"   {label:<6} ", "dim"), (text, style)), indent=10)
 
 
-def _lines(finding: Finding, cost: Cost) -> Iterator[Line]:
+def _lines(finding: Finding, cost: str) -> Iterator[Line]:
     for line in finding.evidence:
         yield "seen", line, ""
     for line in finding.remedy:
@@ -75,7 +75,7 @@ def _lines(finding: Finding, cost: Cost) -> Iterator[Line]:
 
 def _gain(worth: Improvement) -> Iterator[Line]:
     measured = "measured now" if worth.measured == "now" else f"measured in {worth.measured}"
-    points = _chosen(worth)
+    points = _chosen(worth.points, worth.best)
     if any(point.ratio is not None for point in points):
         yield "worth", f"{', '.join(_ratio(point) for point in points)} ({measured})", "green"
         if worth.verdict in VERDICTS:
@@ -89,15 +89,12 @@ def _gain(worth: Improvement) -> Iterator[Line]:
     yield "", worth.what, "dim"
 
 
-def _chosen(worth: Improvement) -> list[Point]:
-    """At most a few sizes: the ends, and where the remedy gains most."""
-    points = list(worth.points)
+def _chosen(points: Sequence[Point], best: Point | None) -> Sequence[Point]:
+    """At most a few sizes: the ends, the middle, and where the remedy gains most."""
     if len(points) <= MOST_POINTS:
         return points
-    wanted = {points[0].bytes, points[len(points) // 2].bytes, points[-1].bytes}
-    if worth.best:
-        wanted.add(worth.best.bytes)
-    return [point for point in points if point.bytes in wanted]
+    wanted = (points[0], points[len(points) // 2], points[-1], best)
+    return [point for point in points if point in wanted]
 
 
 def _ratio(point: Point) -> str:

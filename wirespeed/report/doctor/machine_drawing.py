@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from rich.columns import Columns
@@ -17,8 +17,8 @@ from wirespeed.host.process import span
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say
 
-Line = tuple[str, str, list[str]]
-"""A device's name, its colour, and what there is to say of it."""
+Line = tuple[str, str, Sequence[str]]
+"""A device's name, its colour, and what there is to say of it; empty where it is not known."""
 MOST_IN_MATRIX = 8
 BOX = 44
 """Letters inside a box that reads well; two boxes share a line where they fit."""
@@ -39,7 +39,7 @@ def _box(title: str, lines: list[Line], width: int) -> Panel:
     body.add_column(no_wrap=True)
     body.add_column(overflow="fold")
     for name, style, parts in lines:
-        body.add_row(Text(name, style=f"bold {style}"), Text(", ".join(parts)))
+        body.add_row(Text(name, style=f"bold {style}"), Text(", ".join(filter(None, parts))))
     if not lines:
         body.add_row(Text("no GPU and no network adapter", style="dim"))
     return Panel(body, title=Text(title, style="bold"), title_align="left", padding=(0, 1), width=width)
@@ -88,7 +88,7 @@ def _gpu(facts: Facts, gpu: Gpu) -> Line:
         "hidden from programs" if hidden else "",
         gpu.pci,
     )
-    return gpu.title, "green", [part for part in parts if part]
+    return gpu.title, "green", parts
 
 
 def _nic(nic: Nic) -> Line:
@@ -96,15 +96,14 @@ def _nic(nic: Nic) -> Line:
     for port in nic.ports:
         layer = "RoCE" if port.layer == "Ethernet" else port.layer
         rate = f"{port.rate:g} Gb/s" if port.rate and port.state == "ACTIVE" else ""
-        parts.append(" ".join(word for word in (layer, rate, port.state.lower()) if word))
-    if nic.link:
-        parts.append(named(nic.link.speed, nic.link.width))
-    return nic.name, "magenta", [part for part in (*parts, nic.model, nic.pci) if part]
+        parts.append(" ".join(filter(None, (layer, rate, port.state.lower()))))
+    slot = named(nic.link.speed, nic.link.width) if nic.link else ""
+    return nic.name, "magenta", (*parts, slot, nic.model, nic.pci)
 
 
 def _net(net: Net) -> Line:
     rate = f"{net.rate:g} Gb/s" if net.rate else "Ethernet"
-    return net.name, "blue", [part for part in (rate, net.state, net.driver, net.pci) if part]
+    return net.name, "blue", (rate, net.state, net.driver, net.pci)
 
 
 def _links(console: Console, facts: Facts) -> None:

@@ -14,7 +14,7 @@ from wirespeed.report.compare.verdicts import (
     FigureVerdict,
     figure_verdicts,
 )
-from wirespeed.results.runs import Run
+from wirespeed.results.runs import Entry, Run
 
 FIRST = 5
 """Repetitions that show what is usual."""
@@ -53,10 +53,9 @@ class Drift:
         """(path, bytes) of every figure so far, in the order measured."""
         return list(dict.fromkeys(key for run in self.runs for key in run.entries))
 
-    def history(self, path: str, size: int) -> list[float | None]:
-        """Seconds of each repetition; None where it gave no figure."""
-        entries = [run.entries.get((path, size)) for run in self.runs]
-        return [entry.seconds if entry else None for entry in entries]
+    def history(self, key: tuple[str, int]) -> list[Entry | None]:
+        """The figure of each repetition; None where it gave none."""
+        return [run.entries.get(key) for run in self.runs]
 
 
 def drifted(verdicts: list[FigureVerdict]) -> list[FigureVerdict]:

@@ -90,19 +90,16 @@ def line(drift: Drift, verdicts: Sequence[FigureVerdict]) -> str:
 def _table(drift: Drift, console: Console) -> Table[Key]:
     marks = "_.:-=+*#" if console.options.ascii_only else "▁▂▃▄▅▆▇█"
     verdicts = {(one.key.path, one.key.bytes): one for one in drift.verdicts}
-    entries = {key: [entry for run in drift.runs if (entry := run.entries.get(key))] for key in drift.keys}
+    latest = {key: [entry for entry in drift.history(key) if entry][-1] for key in drift.keys}
 
     def first(key: Key) -> str | None:
-        early = [entry for run in drift.runs[: drift.first] if (entry := run.entries.get(key))]
+        early = [entry for entry in drift.history(key)[: drift.first] if entry]
         return format_seconds(typical(early)) if early else None
 
-    def rate(key: Key) -> str:
-        latest = entries[key][-1]
-        return format_rate(latest.rate) if latest.amount else ""
-
     def curve(key: Key) -> str:
-        known = [entry.seconds for entry in entries[key]]
-        return sparkline(drift.history(*key)[-SHOWN:], min(known), max(known), marks)
+        seconds = [entry.seconds if entry else None for entry in drift.history(key)]
+        known = [one for one in seconds if one is not None]
+        return sparkline(seconds[-SHOWN:], min(known), max(known), marks)
 
     def now(key: Key) -> Text:
         verdict = verdicts.get(key)
@@ -114,8 +111,10 @@ def _table(drift: Drift, console: Console) -> Table[Key]:
         Column("", lambda key: key[0], left=True),
         Column("size", lambda key: format_size(key[1]), gap=4),
         Column(f"first {drift.first}", first, gap=4),
-        Column("latest", lambda key: format_seconds(entries[key][-1].seconds), gap=4),
-        Column("GB/s", rate, gap=4, drop=1),
+        Column("latest", lambda key: format_seconds(latest[key].seconds), gap=4),
+        Column(
+            "GB/s", lambda key: format_rate(latest[key].rate) if latest[key].amount else "", gap=4, drop=1
+        ),
         Column(f"time, last {SHOWN}", curve, style="cyan", gap=4, left=True, drop=2),
         Column("now", now, gap=4, left=True),
     ]

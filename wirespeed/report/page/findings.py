@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wirespeed.doctor.finding import Cost, Finding, Improvement, measured_cost
-from wirespeed.doctor.measured import worth_of
-from wirespeed.report.doctor.findings import MEANS
 from wirespeed.report.facts import figures
 from wirespeed.report.page.sources import Source
 from wirespeed.results.coerce import text
-from wirespeed.results.parts import RecordedFinding
+from wirespeed.results.findings import Improvement, RecordedFinding
 from wirespeed.units import format_size
 
 
@@ -29,27 +26,21 @@ class Found:
 
 
 def findings(sources: Sequence[Source]) -> list[Found]:
-    """Those of all files, in the order in which the doctor gave them: most expensive first."""
+    """Those of all files, in the order in which the doctor gave them: the most expensive first."""
     return [_found(one) for source in sources for one in source.findings]
 
 
 def _found(said: RecordedFinding) -> Found:
-    worth = worth_of(said.worth)
+    worth, cost = said.worth or Improvement(), text(said.measured_cost)
     # What was tried and did not help is nothing to do.
     useless = worth.verdict in ("worse", "same")
     return Found(
         title=text(said.title or "finding"),
-        cost=_cost(text(said.cost), worth),
+        cost=COSTS.get(cost, cost),
         evidence=_lines(said.evidence),
         remedy=[] if useless else [*_lines(said.remedy), *_options(said)],
         worth=_worth(worth),
     )
-
-
-def _cost(cost: str, worth: Improvement) -> str:
-    """By the worth where it was measured, as the doctor has it; a word that is no class is shown as it is."""
-    known = next((one for one in Cost if one.value == cost), None)
-    return MEANS[measured_cost(Finding("", "", known, worth=worth))] if known else cost
 
 
 def _options(said: RecordedFinding) -> Iterator[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.report.grouping import grouped
 from wirespeed.results.coerce import text
-from wirespeed.results.parts import RecordedFinding
+from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect, joined
 
