@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from wirespeed.report.facts import figures
 from wirespeed.report.page.sources import Source
 from wirespeed.results.coerce import text
-from wirespeed.results.findings import Improvement, RecordedFinding
+from wirespeed.results.findings import COSTS, Improvement, RecordedFinding
 from wirespeed.units import format_size
 
 
