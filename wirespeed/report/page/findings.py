@@ -8,16 +8,8 @@ from dataclasses import dataclass
 from wirespeed.report.facts import figures
 from wirespeed.report.page.sources import Source
 from wirespeed.results.coerce import text
-from wirespeed.results.findings import Improvement, RecordedFinding
+from wirespeed.results.findings import COSTS, Improvement, RecordedFinding
 from wirespeed.units import format_size
-
-COSTS = {
-    "breaks": "something breaks or is refused",
-    "high": "twice the time or more",
-    "some": "up to twice the time, or at some sizes only",
-    "small": "little, or only in special cases",
-}
-"""Classes of cost; any other word is shown as it is."""
 
 
 @dataclass(frozen=True)
