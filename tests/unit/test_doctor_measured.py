@@ -105,7 +105,7 @@ class TestTrials:
 
         monkeypatch.setattr(job, "measure", measure)
         trial = Trial("host", (8,), Conditions(unset=("X",)))
-        finding = trying.try_remedy(Finding("k", "t", Cost.SOME, trial=trial), job.Base())
+        finding = trying.try_remedy(Finding("k", "t", Cost.SOME), trial, job.Base())
         assert seen == ["as it is", "X unset"] * 2
         assert finding.worth is not None
         assert finding.worth.verdict == "better"

@@ -9,7 +9,7 @@ from msgspec import structs
 
 from wirespeed.doctor import hang, job, measured, trying
 from wirespeed.doctor.facts.model import Facts, MpiFact
-from wirespeed.doctor.finding import Finding, Improvement, ordered
+from wirespeed.doctor.finding import TRIAL_SIZES, Finding, Improvement, ordered
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.look import Sources, look
 from wirespeed.doctor.result import Result
@@ -55,7 +55,7 @@ def examine(request: Request, say: Say, sources: Sources | None = None) -> Resul
     findings = [measured.with_worth(one, own, facts.file) for one in find_all(facts)]
     findings = [_as_tried(one, request.tried, foreign=facts.foreign) for one in findings]
     if request.try_remedies:
-        findings = _with_trials(findings, request, say)
+        findings = [_with_trial(one, request, say) for one in findings]
     last = next((run for run in reversed(facts.runs) if run.competing), None)
     return Result(facts, tuple(ordered(findings)), tuple(measured.stretches(last)) if last else (), notes)
 
@@ -91,7 +91,8 @@ def _tried(facts: Facts, library: mpi.Mpi, request: Request, say: Say) -> Facts:
     if facts.kind == "host":
         return structs.replace(facts, mpis=(first, *others))
     say(f"trying device pointers, in a job step of its own ({facts.kind} device)")
-    first, attempt = trying.aware(first, request)
+    attempt = job.measure("aware", TRIAL_SIZES, structs.replace(request, mpi=first.mpiexec), evidence=True)
+    first = trying.with_outcome(first, attempt, "in a job step of its own")
     placements = job.placements(attempt.run)
     if not placements and len(facts.nodes) > 1:
         say("starting two ranks, to see which CPUs they get")
@@ -120,31 +121,30 @@ def _learned_before(fact: MpiFact, facts: Facts) -> MpiFact:
     return fact
 
 
-def _with_trials(findings: list[Finding], request: Request, say: Say) -> list[Finding]:
-    """Tries each finding that has a trial; a finding whose trial fails is unchanged."""
-    done = []
-    for finding in findings:
-        if finding.trial:
-            what = "each option" if finding.options else finding.trial.after.words()
-            say(f"trying: {finding.trial.path} with {what}")
-        try:
-            done.append(trying.try_remedy(finding, request))
-        except WirespeedError as error:
-            say(str(error))
-            done.append(finding)
-    return done
+def _with_trial(finding: Finding, request: Request, say: Say) -> Finding:
+    """With the outcome of its trial; unchanged where it has none or that fails."""
+    if finding.trial is None:
+        return finding
+    what = "each option" if finding.options else finding.trial.after.words()
+    say(f"trying: {finding.trial.path} with {what}")
+    try:
+        return trying.try_remedy(finding, finding.trial, request)
+    except WirespeedError as error:
+        say(str(error))
+        return finding
 
 
 def _hangs(facts: Facts, request: Request, say: Say) -> list[Finding]:
     """Remedies for each hang of the file, tried where that was requested."""
-    found = []
-    hangs = hang.hangs(request.hung)
-    if not hangs:
+    found = [
+        (one, hang.finding(one, bool(facts.nics), _vendor(one, facts, request)))
+        for one in hang.hangs(request.hung)
+    ]
+    if not found:
         raise WirespeedError("--after-hang: nothing hung in that file; name one in which something did")
-    for one in hangs:
-        finding = hang.finding(one, bool(facts.nics), _vendor(one, facts, request))
-        found.append(hang.tried(finding, one, request, say) if request.try_remedies else finding)
-    return found
+    return [
+        hang.tried(finding, one, request, say) if request.try_remedies else finding for one, finding in found
+    ]
 
 
 def _vendor(one: hang.Hang, facts: Facts, request: Request) -> str:

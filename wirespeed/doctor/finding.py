@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from wirespeed.results.findings import AS_IT_IS, Conditions, Cost, Improvement, Point, RecordedFinding
+from wirespeed.results.findings import AS_IT_IS, COSTS, Conditions, Cost, Improvement, Point, RecordedFinding
 
 __all__ = ["Conditions", "Cost", "Finding", "Improvement", "Point", "Trial", "ordered"]
 
-COSTS = (Cost.BREAKS, Cost.HIGH, Cost.SOME, Cost.SMALL)
-"""Most expensive first."""
 TRIAL_SIZES = (8, 64 << 10, 16 << 20)
 """Bytes of the messages of a trial; the last size shows whether copies go through the host."""
 
@@ -36,6 +34,10 @@ class Finding(RecordedFinding, frozen=True):
 
 def ordered(findings: Sequence[Finding]) -> list[Finding]:
     """Most expensive first; within a class, the largest measured improvement first."""
-    return sorted(
-        findings, key=lambda one: (COSTS.index(one.measured_cost), -((one.best and one.best.ratio) or 0.0))
-    )
+    order = list(COSTS)
+
+    def key(one: Finding) -> tuple[int, float]:
+        gain = one.best.ratio if one.best else None
+        return order.index(one.measured_cost), -(gain or 0.0)
+
+    return sorted(findings, key=key)

@@ -21,7 +21,7 @@ TIMEOUT_S = 15.0
 
 
 class Hang(Struct, frozen=True):
-    """A hang in a result file."""
+    """A hang in a result file: its path, the data's memory, the call, and the MPI."""
 
     path: str
     transport: str
@@ -40,32 +40,26 @@ class Hang(Struct, frozen=True):
 
 def hangs(runs: Sequence[Run]) -> list[Hang]:
     """Every hang of these runs; each call of each path once."""
-    found: dict[tuple[str, str], Hang] = {}
+    found: dict[tuple[str, str | None], Hang] = {}
     for run in runs:
         for failure in run.failures:
             if failure.what == "hang" or " hung on a device pointer" in failure.text:
-                one = _hang(run, failure)
-                found.setdefault((one.path, one.call), one)
+                found.setdefault((failure.path, failure.call), _hang(run, failure))
     return list(found.values())
 
 
 def _hang(run: Run, failure: Failure) -> Hang:
     from wirespeed.paths import all_paths
 
-    known = next((path for path in all_paths() if path.name == failure.path), None)
     plan = run.head.plan
-    first = plan.sizes[0] if plan.sizes else 8
-    loaded = next((step.mpi for step in (run.step(failure.path), *run.steps[::-1]) if step.path), None)
-    return Hang(
-        path=failure.path,
-        transport=known.transport if known else "",
-        memory=known.memory if known else "",
-        bytes=first if failure.bytes is None else failure.bytes,
-        call=failure.call or "",
-        text=failure.text,
-        vendor=loaded.vendor if loaded else "",
-        plan=plan,
+    transport, memory = next(
+        ((path.transport, path.memory) for path in all_paths() if path.name == failure.path), ("", "")
     )
+    loaded = (step.mpi for step in (run.step(failure.path), *run.steps[::-1]) if step.path)
+    mpi = next(loaded, None)
+    size = (*plan.sizes, 8)[0] if failure.bytes is None else failure.bytes
+    call, vendor = failure.call or "", mpi.vendor if mpi else ""
+    return Hang(failure.path, transport, memory, size, call, failure.text, vendor, plan)
 
 
 def finding(hang: Hang, nics: bool, vendor: str) -> Finding:

@@ -86,7 +86,7 @@ def measure(
     words += [] if evidence else ["--no-evidence"]
     with tempfile.TemporaryDirectory(prefix="wirespeed-doctor-") as folder:
         out = Path(folder, "job.jsonl")
-        return _read(out, path, _run([*words, "--out", str(out)], environment(setting), setting.cpus))
+        return _read(out, path, _run([*words, "--out", str(out)], setting))
 
 
 def environment(setting: Conditions) -> dict[str, str]:
@@ -97,14 +97,15 @@ def environment(setting: Conditions) -> dict[str, str]:
     return found | dict(setting.variables)
 
 
-def _run(words: Sequence[str], variables: Mapping[str, str], cpus: Sequence[int]) -> str:
+def _run(words: Sequence[str], setting: Conditions) -> str:
     """Its last line on stderr."""
     try:
-        _, said = run_process(words, variables, LONGEST_S, cpus)
+        _, said = run_process(words, environment(setting), LONGEST_S, setting.cpus)
     except subprocess.TimeoutExpired:
         return f"it was ended after {LONGEST_S:.0f} s"
     except OSError:
-        return f"it could not be started{' on these CPUs: this process may not use them' if cpus else ''}"
+        why = " on these CPUs: this process may not use them" if setting.cpus else ""
+        return f"it could not be started{why}"
     return last_line(said)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from wirespeed.doctor.facts import amd, gpudirect, infiniband, memory, net, numa, nvml, software
+from wirespeed.doctor.facts import amd, gpudirect, memory, network, numa, nvml, software
 from wirespeed.doctor.facts.model import Facts, Gpu, Limits, MpiFact
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.frontend.machine import Machine
@@ -42,7 +42,7 @@ def look(machine: Machine, sources: Sources) -> Facts:
     """Facts that are known without starting a rank."""
     tree, system = sources.tree, sources.system
     gpus = nvml.read(sources.nvml, tree)
-    adapters = infiniband.nics(tree)
+    adapters = network.nics(tree)
     no_adapters = "" if adapters else "no RDMA network adapter (/sys/class/infiniband)"
     return Facts(
         host=system.nodename,
@@ -54,7 +54,7 @@ def look(machine: Machine, sources: Sources) -> Facts:
         gpus=_numbered((*gpus.gpus, *amd.gpus(tree)), machine.devices),
         pairs=gpus.pairs,
         nics=adapters,
-        nets=net.nets(tree),
+        nets=network.nets(tree),
         limits=sources.limits,
         memory=memory.host_memory(tree, sources.cma),
         gpudirect=gpudirect.gpudirect(tree, system.release),

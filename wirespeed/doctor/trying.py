@@ -15,7 +15,7 @@ from msgspec import structs
 from wirespeed import launch
 from wirespeed.doctor import job, measured
 from wirespeed.doctor.facts.model import MpiFact
-from wirespeed.doctor.finding import TRIAL_SIZES, Finding, Improvement, Trial
+from wirespeed.doctor.finding import Finding, Improvement, Trial
 from wirespeed.doctor.job import Attempt, Base
 from wirespeed.errors import WirespeedError
 from wirespeed.host import mpi
@@ -48,12 +48,6 @@ def ask(library: mpi.Mpi, launcher: str = "auto") -> dict[str, Any]:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def aware(fact: MpiFact, base: Base) -> tuple[MpiFact, Attempt]:
-    """Path `aware` with this MPI, in a job step of its own."""
-    attempt = job.measure("aware", TRIAL_SIZES, structs.replace(base, mpi=fact.mpiexec), evidence=True)
-    return with_outcome(fact, attempt, "in a job step of its own"), attempt
 
 
 def with_outcome(fact: MpiFact, attempt: Attempt, where: str) -> MpiFact:
@@ -99,11 +93,8 @@ def answers(said: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def try_remedy(finding: Finding, base: Base) -> Finding:
-    """The finding with the measured improvement of its remedy; unchanged where it has no trial."""
-    trial = finding.trial
-    if trial is None:
-        return finding
+def try_remedy(finding: Finding, trial: Trial, base: Base) -> Finding:
+    """The finding with the measured improvement of its remedy."""
     if finding.options:
         return _try_options(finding, trial, base)
     launches: list[list[Attempt]] = []

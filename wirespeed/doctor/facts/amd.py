@@ -6,7 +6,6 @@ import re
 
 from wirespeed.doctor.facts import pci
 from wirespeed.doctor.facts.model import Gpu
-from wirespeed.doctor.facts.net import pci_address
 from wirespeed.doctor.facts.tree import Tree
 
 _CARDS = "/sys/class/drm"
@@ -25,7 +24,7 @@ def gpus(tree: Tree) -> tuple[Gpu, ...]:
                 name=tree.text(f"{device}/product_name") or "AMD GPU",
                 kind="hip",
                 uuid=tree.text(f"{device}/unique_id") or "",
-                **pci.location(tree, pci_address(tree, device)),
+                **pci.location(tree, pci.address_of(tree, device)),
             )
         )
     return tuple(found)

@@ -17,6 +17,12 @@ def is_address(name: str) -> bool:
     return bool(_ADDRESS.fullmatch(name))
 
 
+def address_of(tree: Tree, link: str) -> str:
+    """PCI address of a class device; the device itself may lie below it (virtio)."""
+    where = tree.at(link).resolve()
+    return next((folder.name for folder in (where, where.parent) if is_address(folder.name)), "")
+
+
 def node(tree: Tree, pci: str) -> int | None:
     """NUMA node of a device; None where the kernel does not know it."""
     return tree.natural_number(f"{_DEVICES}/{pci}/numa_node") if pci else None

@@ -24,14 +24,15 @@ def find(facts: Facts) -> Iterator[Finding]:
     if mpi is None or mpi.tried in ("", "works") or facts.kind == "host":
         return
     did = DID.get(mpi.tried, "fails on a device pointer")
-    claims, options = mpi.says is True, _options(facts)
+    key, title = "mpi-not-aware", f"{mpi.title} is not GPU-aware: it {did}"
+    if mpi.says:
+        key, title = "mpi-aware-on-paper", f"{mpi.title} claims to be GPU-aware, but {did}"
+    options = _options(facts)
     evidence = [f"asked: {mpi.says_text}"] if mpi.says_text else []
     evidence += [f"loaded: {mpi.ucx}"] if mpi.ucx else []
     yield Finding(
-        "mpi-aware-on-paper" if claims else "mpi-not-aware",
-        f"{mpi.title} claims to be GPU-aware, but {did}"
-        if claims
-        else f"{mpi.title} is not GPU-aware: it {did}",
+        key,
+        title,
         Cost.BREAKS,
         (*evidence, f"tried {mpi.where}: {mpi.tried_text}"),
         _remedy(facts, mpi),

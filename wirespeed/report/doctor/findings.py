@@ -11,15 +11,10 @@ from rich.text import Text
 from wirespeed.doctor.finding import Cost, Finding, Improvement, Point
 from wirespeed.report.facts.figures import ratio as ratio_text
 from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.results.findings import COSTS
 from wirespeed.units import format_seconds, format_size
 
 STYLES = {Cost.BREAKS: "bold red", Cost.HIGH: "red", Cost.SOME: "yellow", Cost.SMALL: "dim"}
-MEANS = {
-    Cost.BREAKS: "something fails",
-    Cost.HIGH: "twice the time or more",
-    Cost.SOME: "up to twice the time",
-    Cost.SMALL: "little, or only in special cases",
-}
 VERDICTS = {
     "worse": "worse, not better: leave it as it is",
     "same": "the intervals do not tell before from after: measure again when the machine is quiet",
@@ -70,7 +65,7 @@ def _lines(finding: Finding, cost: str) -> Iterator[Line]:
         yield from _gain(finding.worth)
     elif not finding.options:
         how = "not measured; --try measures it" if finding.trial else "not measured"
-        yield "worth", f"{MEANS[cost]} ({how})", "dim"
+        yield "worth", f"{COSTS[cost]} ({how})", "dim"
 
 
 def _gain(worth: Improvement) -> Iterator[Line]:

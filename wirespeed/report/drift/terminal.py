@@ -96,6 +96,9 @@ def _table(drift: Drift, console: Console) -> Table[Key]:
         early = [entry for entry in drift.history(key)[: drift.first] if entry]
         return format_seconds(typical(early)) if early else None
 
+    def rate(key: Key) -> str:
+        return format_rate(latest[key].rate) if latest[key].amount else ""
+
     def curve(key: Key) -> str:
         seconds = [entry.seconds if entry else None for entry in drift.history(key)]
         known = [one for one in seconds if one is not None]
@@ -112,9 +115,7 @@ def _table(drift: Drift, console: Console) -> Table[Key]:
         Column("size", lambda key: format_size(key[1]), gap=4),
         Column(f"first {drift.first}", first, gap=4),
         Column("latest", lambda key: format_seconds(latest[key].seconds), gap=4),
-        Column(
-            "GB/s", lambda key: format_rate(latest[key].rate) if latest[key].amount else "", gap=4, drop=1
-        ),
+        Column("GB/s", rate, gap=4, drop=1),
         Column(f"time, last {SHOWN}", curve, style="cyan", gap=4, left=True, drop=2),
         Column("now", now, gap=4, left=True),
     ]

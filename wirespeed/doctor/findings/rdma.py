@@ -1,4 +1,4 @@
-"""Ports of RDMA adapters that are down, narrow, or slower than their twins."""
+"""RDMA adapters: ports that are down, narrow or slow, locked memory, and no way to GPU memory."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ FULL_WIDTH = 4
 
 
 def find(facts: Facts) -> Iterator[Finding]:
-    """An unused second port is usual: one that is down counts where its twins are up, or none is."""
+    """Ports, locked memory, and the way to GPU memory."""
     ports = [(nic, port) for nic in facts.nics for port in nic.ports]
     active = [(nic, port) for nic, port in ports if port.state == "ACTIVE"]
     yield from _down(ports)
     yield from _narrow(active)
     yield from _slow(active)
+    if facts.nics:
+        yield from _memlock(facts)
+        yield from _gpudirect(facts)
 
 
 def _name(nic: Nic, port: Port) -> str:
@@ -25,6 +28,7 @@ def _name(nic: Nic, port: Port) -> str:
 
 
 def _down(ports: list[tuple[Nic, Port]]) -> Iterator[Finding]:
+    """An unused second port is usual: one that is down counts where its twins are up, or none is."""
     down = [(nic, port) for nic, port in ports if port.state and port.state != "ACTIVE"]
     if not down:
         return
@@ -74,3 +78,45 @@ def _slow(active: list[tuple[Nic, Port]]) -> Iterator[Finding]:
                 (f"ibstat {nic.name}  # cable or switch port of a lower rate?",),
                 source="sysfs: infiniband/*/ports/*/rate",
             )
+
+
+def _memlock(facts: Facts) -> Iterator[Finding]:
+    """RDMA pins what it sends."""
+    limit = facts.limits.memlock
+    if limit is None:
+        return
+    yield Finding(
+        "memlock",
+        "Locked memory is limited: RDMA cannot register large buffers",
+        Cost.BREAKS if limit < 1 << 20 else Cost.HIGH,
+        (f"RLIMIT_MEMLOCK: {limit >> 10} KiB (ulimit -l)", f"RDMA adapters: {facts.nic_names}"),
+        (
+            "ulimit -l unlimited",
+            "echo '* - memlock unlimited' | sudo tee /etc/security/limits.d/rdma.conf  # new logins",
+            "# Slurm: PropagateResourceLimitsExcept=MEMLOCK, and LimitMEMLOCK=infinity for slurmd",
+        ),
+        source="https://docs.open-mpi.org/en/v5.0.8/tuning-apps/networking/ib-and-roce.html",
+    )
+
+
+def _gpudirect(facts: Facts) -> Iterator[Finding]:
+    """Where there are NVIDIA GPUs, and no way from the adapters to their memory."""
+    if not any(gpu.kind == "cuda" for gpu in facts.real_gpus):
+        return
+    if facts.gpudirect.dmabuf or {"nvidia_peermem", "nv_peer_mem"} & set(facts.gpudirect.modules):
+        return
+    yield Finding(
+        "gpudirect-rdma",
+        "No GPUDirect RDMA: GPU data for other hosts goes through host memory",
+        Cost.HIGH,
+        (
+            f"RDMA adapters: {facts.nic_names}",
+            "neither nvidia_peermem nor nv_peer_mem is loaded",
+            f"DMA-BUF: {facts.gpudirect.why or 'not available'}",
+        ),
+        (
+            "sudo modprobe nvidia_peermem  # comes with the driver since R470",
+            "echo nvidia_peermem | sudo tee /etc/modules-load.d/nvidia-peermem.conf  # at each start",
+        ),
+        source="https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-rdma.html",
+    )

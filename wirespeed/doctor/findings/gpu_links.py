@@ -1,16 +1,19 @@
-"""NVLinks that are down, and NVSwitch fabrics that are not up."""
+"""Links between GPUs: no peer access, NVLinks that are down, NVSwitch fabrics that are not up."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from wirespeed.doctor.facts.model import Facts, Gpu
+from wirespeed.doctor.facts.model import Facts, Gpu, GpuPair
 from wirespeed.doctor.finding import Cost, Finding
 from wirespeed.limits.rates import device_links
 
+_PEER_SOURCE = "nvml.h: nvmlGpuP2PStatus_t; PCIe ACS: NCCL, Troubleshooting, 'PCI Access Control Services'"
+
 
 def find(facts: Facts) -> Iterator[Finding]:
-    """Fewer links than the board has, or than its neighbours have. A single GPU has none to link to."""
+    """For all GPUs, and for those with NVLinks: a single GPU has none to link to."""
+    yield from _peer_access(facts)
     # A driver that says nothing of any link is no sign of a fault.
     gpus = [gpu for gpu in facts.real_gpus if gpu.nvlinks and not gpu.mig]
     if len(gpus) > 1:
@@ -29,6 +32,7 @@ def _expected(gpu: Gpu, gpus: list[Gpu]) -> int:
 
 
 def _down(gpus: list[Gpu]) -> Iterator[Finding]:
+    """Fewer links than the board has, or than its neighbours have."""
     links = [(gpu, _active(gpu), _expected(gpu, gpus)) for gpu in gpus]
     short = [(gpu, active, expected) for gpu, active, expected in links if active < expected]
     if not short:
@@ -36,8 +40,8 @@ def _down(gpus: list[Gpu]) -> Iterator[Finding]:
     share = min(active / expected for _, active, expected in short)
     evidence = []
     for gpu, active, expected in short[:8]:
-        down = [str(link.number) for link in gpu.nvlinks if not link.active]
-        which = f"; inactive: {', '.join(down[:18])}" if down else ""
+        down = ", ".join([str(link.number) for link in gpu.nvlinks if not link.active][:18])
+        which = f"; inactive: {down}" if down else ""
         evidence.append(f"{gpu.title}: {active} of {expected} NVLinks are active{which}")
     numbers = ",".join(str(gpu.index) for gpu, _, _ in short)
     yield Finding(
@@ -70,3 +74,37 @@ def _fabric(gpus: list[Gpu]) -> Iterator[Finding]:
             ),
             source="NVML (nvmlDeviceGetGpuFabricInfo); https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/",
         )
+
+
+def _peer_access(facts: Facts) -> Iterator[Finding]:
+    """Pairs for which the driver refuses peer access, together where it gives the same reason."""
+    names = {gpu.index: gpu.title for gpu in facts.gpus}
+    refused: dict[str, list[GpuPair]] = {}
+    for pair in facts.pairs:
+        if pair.peer not in ("", "ok"):
+            refused.setdefault(pair.peer, []).append(pair)
+    for why, pairs in refused.items():
+        shown = ", ".join(f"{names[pair.first]} and {names[pair.second]}" for pair in pairs[:4])
+        more = f", ... {len(pairs)} pairs" if len(pairs) > 4 else ""
+        levels = (f"{names[p.first]} to {names[p.second]}: {p.level or 'unknown'} on PCIe" for p in pairs[:4])
+        yield Finding(
+            "peer-access",
+            f"No peer access between {shown}{more}: their data goes through host memory",
+            Cost.HIGH,
+            (f"NVML (nvmlDeviceGetP2PStatus): {why}", *levels),
+            _remedy(why),
+            source=_PEER_SOURCE,
+        )
+
+
+def _remedy(why: str) -> tuple[str, ...]:
+    if "registry key" in why:
+        return (
+            "grep -r NVreg_RegistryDwords /etc/modprobe.d  # take the key out, then load the driver anew",
+        )
+    if "topology" in why or "chipset" in why:
+        return (
+            "sudo lspci -vvv | grep ACSCtl  # SrcValid+: switch PCIe ACS off in the firmware (not in a VM)",
+            "wirespeed pingpong --between 0,2  # pairs on the same PCIe switch or NVLink may do better",
+        )
+    return ("nvidia-smi topo -p2p r  # what the driver says of each pair",)
