@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path as File
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wirespeed import launch
@@ -29,7 +29,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder, read_pages, sweep
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.launch import LaunchedRank
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.startup import describe_self, open_device, set_environment
@@ -81,7 +81,7 @@ def expected_job(plan: Plan, place: LaunchedRank) -> tuple[ExpectedJob, dict[str
 
 def _of_ancestors() -> mpi.Mpi | None:
     """The MPI whose daemon started this process: its library lies beside the daemon."""
-    own = File(sys.prefix).resolve()
+    own = Path(sys.prefix).resolve()
     for executable in ancestors():
         if executable.name in _DAEMONS:
             source = "wheel" if own in executable.parents else "machine"
@@ -112,7 +112,7 @@ def _of_environment(place: LaunchedRank) -> mpi.Mpi | None:
 class _Voice:
     """Reads this rank's own watchdog: rank 0 records what it says, every rank names stopped neighbours."""
 
-    def __init__(self, folder: File, record_failure: Callable[[Message], None]) -> None:
+    def __init__(self, folder: Path, record_failure: Callable[[Message], None]) -> None:
         self.descriptor, self._folder, self._record = -1, folder, record_failure
         self._reading, self.descriptor = os.pipe()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -202,7 +202,7 @@ def _ignore(message: Message) -> None:
     """Ranks other than 0 record nothing."""
 
 
-def _in_order(plan: Plan, kind: str) -> list[Path]:
+def _in_order(plan: Plan, kind: str) -> list[TransferPath]:
     """The plan's paths, those that may end the whole job last."""
     intra_rank = find_pattern(plan.pattern).intra_rank
     chosen = select(plan.paths, kind != "host", intra_rank) or select(plan.paths, intra_rank=intra_rank)
@@ -221,7 +221,7 @@ class _Rank0:
 
         self._observe, self._recorder = observe, Recorder(plan, observe)
         self._step = 0
-        self._path: Path | None = None
+        self._path: TransferPath | None = None
         self._job: Message = {}
         self._accepted = False
 
@@ -245,10 +245,10 @@ class _Rank0:
         found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
         self._recorder.begin(sys.argv, found.values(), clock)
 
-    def sizes(self, path: Path) -> tuple[int, ...]:
+    def sizes(self, path: TransferPath) -> tuple[int, ...]:
         return self._recorder.missing_sizes(path)
 
-    def start(self, step: int, path: Path, total: int) -> None:
+    def start(self, step: int, path: TransferPath, total: int) -> None:
         self._step, self._path, self._accepted = step, path, False
         self._observe({"kind": "step-start", "path": path.name, "steps_done": step, "steps_total": total})
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path as File
+from pathlib import Path
 from types import FrameType
 
 from wirespeed import launch
@@ -28,7 +28,7 @@ from wirespeed.job.path_selection import select
 from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder, sweep
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
-from wirespeed.paths import Path, all_paths
+from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.results.model import StepRecord
 from wirespeed.results.recorder import Observer, Recorder
@@ -109,7 +109,7 @@ class Run:
         if self._recorder.resumed:
             self._same_as_before()
 
-    def all_steps(self, paths: list[Path]) -> ExitCode:
+    def all_steps(self, paths: list[TransferPath]) -> ExitCode:
         """Measures path after path; whatever breaks costs its own path only."""
         lib = core().lib
         clock = {"cost_s": lib.ws_clock_cost(), "resolution_s": lib.ws_clock_resolution()}
@@ -146,7 +146,7 @@ class Run:
         aware = {path.name for path in all_paths() if path.gpu_aware_mpi}
         return [step for step in self._recorder.before.steps if step.path not in aware]
 
-    def _one_path(self, path: Path) -> None:
+    def _one_path(self, path: TransferPath) -> None:
         why = self._found.availability(path)
         if why:
             self._recorder.fail(path, Outcome("unavailable", why), None)
@@ -176,7 +176,7 @@ class Run:
                 remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
             self._recorder.fail(path, outcome, None, remedy)
 
-    def _started(self, path: Path, library: mpi.Mpi, sizes: tuple[int, ...]) -> tuple[_Step, Outcome]:
+    def _started(self, path: TransferPath, library: mpi.Mpi, sizes: tuple[int, ...]) -> tuple[_Step, Outcome]:
         """A job step; once more where its launcher failed in a way that passes."""
         again = False
         while True:
@@ -188,7 +188,7 @@ class Run:
             again = True
             self._observe({"kind": "note", "text": f"{path.name}: {outcome.text}; starting them once more"})
 
-    def _candidates(self, path: Path) -> list[mpi.Mpi]:
+    def _candidates(self, path: TransferPath) -> list[mpi.Mpi]:
         """The MPI measured with; for device pointers also the wheels that are known to take them."""
         others: list[mpi.Mpi] = []
         if path.gpu_aware_mpi and not self._plan.mpi and self._found.kind in GPU_KINDS:
@@ -213,7 +213,7 @@ class Run:
             sizes=sizes,
             variables=step.variables,
         )
-        entry = File(__file__).parents[1] / "rank"
+        entry = Path(__file__).parents[1] / "rank"
         job = launch.Job(
             command=(sys.executable, str(entry), spec.encode()),
             ranks=self._plan.ranks,
@@ -258,7 +258,7 @@ class _Step:
     """One job step of the run, as far as it has come."""
 
     number: int
-    path: Path
+    path: TransferPath
     library: mpi.Mpi
     launcher: str
     accepted: bool = False

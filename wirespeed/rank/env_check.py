@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path as File
+from pathlib import Path
 
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 
 
-def without_effect(path: Path) -> str | None:
+def without_effect(path: TransferPath) -> str | None:
     """Why this process would measure another path under this one's name; None if it would not."""
     missing = [f"{key}={value}" for key, value in path.variables.items() if os.environ.get(key) != value]
     if missing:
@@ -21,7 +21,7 @@ def without_effect(path: Path) -> str | None:
 
 def _loaded(library: str) -> bool:
     try:
-        lines = File("/proc/self/maps").read_text().splitlines()
+        lines = Path("/proc/self/maps").read_text().splitlines()
     except OSError:
         return False
-    return any(File(line.split()[-1]).name.startswith(f"{library}.so") for line in lines if "/" in line)
+    return any(Path(line.split()[-1]).name.startswith(f"{library}.so") for line in lines if "/" in line)

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from wirespeed.job.messages import Message
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.payload_check import PayloadCheck
 from wirespeed.rank.program import Program
@@ -21,7 +21,7 @@ class SizeRun:
     def __init__(
         self,
         context: RankContext,
-        path: Path,
+        path: TransferPath,
         transport: Any,
         buffers: Any,
         size: int,
