@@ -10,14 +10,14 @@ import msgspec
 
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 from wirespeed.results import recorder
 from wirespeed.results.model import End, Entry, Record
 from wirespeed.results.reading import record_of
 from wirespeed.statistics.samples import Samples
 
 RUN = "0123456789ab"
-STEP_PATH = Path("host", "Host buffers", "mpi", "pageable")
+STEP_PATH = TransferPath("host", "Host buffers", "mpi", "pageable")
 DEVICE = {"kind": "emulated", "index": 0, "name": "emulated GPU", "id": "emulated-0", "bytes": 1 << 30}
 
 

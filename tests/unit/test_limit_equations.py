@@ -8,7 +8,7 @@ import pytest
 from support.limited import H200, ranks, used, wire
 
 from wirespeed.limits import Ceiling, Used, ceiling
-from wirespeed.limits.ceilings import facts_of, impossible
+from wirespeed.limits.ceilings import impossible
 from wirespeed.limits.rates import device_links, gpu_links, memory, pcie, slot_of
 
 MI300X = "AMD Instinct MI300X"
@@ -231,17 +231,6 @@ def test_copies_of_gpus_that_are_not_known() -> None:
 
 def test_a_half_percent_more_than_all_is_rounding() -> None:
     assert not impossible(1.005) and impossible(1.0051)
-
-
-def test_the_last_wires_of_a_path_count() -> None:
-    records: list[dict[str, Any]] = [
-        {"path": "host", "wires": [{"kind": "old"}]},
-        {"path": "gpu", "wires": [{"kind": "nvlink"}]},
-        {"path": "host", "wires": [{"kind": "memory"}, "damaged"]},
-        {"path": "none", "wires": None},
-    ]
-    assert facts_of(records, "host") == [{"kind": "memory"}]
-    assert facts_of(records, "none") == facts_of(records, "nobody") == []
 
 
 def test_a_pair_has_one_sender_and_nobody_who_counted() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path as File
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +14,7 @@ from wirespeed.errors import ExitCode
 from wirespeed.evidence.verdict import Counted
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 from wirespeed.patterns import Derived
 from wirespeed.results import environment, recorder
 from wirespeed.results.model import Record
@@ -87,7 +87,7 @@ def test_what_a_transport_chose_and_what_teams_measured() -> None:
 
 def test_a_step_says_where_its_bytes_go() -> None:
     """Protects copies between kinds of memory; a path that names no other memory ends where it began."""
-    copy = Path("d2h", "", "copy", "device", into="pinned")
+    copy = TransferPath("d2h", "", "copy", "device", into="pinned")
     rank = {"rank": 0, "host": "n1", "pid": 7, "cpus": "0", "device": None}
     job = {"mpi": None, "launcher": "mpiexec", "variables": {"UCX_TLS": "all"}, "ranks": [rank]}
     assert line_of(recorder.step(RUN, 2, copy, {**job, "startup_s": 0.5, "details": {"chunk": 8}})) == {
@@ -110,7 +110,7 @@ def test_a_step_says_where_its_bytes_go() -> None:
     assert (plain.into, plain.details) == ("pageable", {})
 
 
-def written(tmp_path: File, message: dict[str, Any]) -> Record:
+def written(tmp_path: Path, message: dict[str, Any]) -> Record:
     """What a run's recorder makes of a rank's message."""
     seen: list[Any] = []
     made = recorder.Recorder(Plan(out=str(tmp_path / "r.jsonl")), seen.append)
@@ -121,7 +121,7 @@ def written(tmp_path: File, message: dict[str, Any]) -> Record:
     return results.records[0]
 
 
-def test_evidence_has_everything_that_was_counted(tmp_path: File) -> None:
+def test_evidence_has_everything_that_was_counted(tmp_path: Path) -> None:
     """Protects a verdict from being taken on trust: each wire, each rank's copies, and who did not answer."""
     counted = vars(Counted("nvlink", "GPU 0", "n1", 10, 20, links=((10, 20),), wraps=1 << 32))
     wire = {name: one for name, one in counted.items() if name != "wraps"} | {"links": [[10, 20]]}
@@ -145,14 +145,14 @@ def test_evidence_has_everything_that_was_counted(tmp_path: File) -> None:
     assert len(found.pop("run")) == 12 and found == {**message, "step": 3, "wires": [wire]}
 
 
-def test_wires_are_recorded(tmp_path: File) -> None:
+def test_wires_are_recorded(tmp_path: Path) -> None:
     found = {"host": "n1", "kind": "nvlink", "name": "GPU 0", "rate": 25e9}
     message = {"kind": "wires", "path": "aware", "wires": [found]}
     made = timeless(written(tmp_path, message))
     assert len(made.pop("run")) == 12 and made == {**message, "step": 3}
 
 
-def test_the_end_counts_what_went_before(tmp_path: File) -> None:
+def test_the_end_counts_what_went_before(tmp_path: Path) -> None:
     """Protects the exit code and the count of figures; what a machine merely lacks is no failure."""
     made = recorder.Recorder(Plan(out=str(tmp_path / "r.jsonl")), lambda event: None)
     made.take({**told(8), "seconds": SECONDS, "samples": 1, "iterations_per_sample": 1}, 0)
@@ -199,14 +199,14 @@ def test_a_run_without_a_command_line() -> None:
 
 
 @pytest.fixture
-def system(tmp_path: File, monkeypatch: pytest.MonkeyPatch) -> File:
+def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """/sys/devices/system of a machine, empty for now."""
     monkeypatch.setattr(environment, "_CPUS", tmp_path / "cpu")
     monkeypatch.setattr(environment, "_NODES", tmp_path / "node")
     return tmp_path
 
 
-def core(system: File, cpu: int, package: str, core_id: str) -> None:
+def core(system: Path, cpu: int, package: str, core_id: str) -> None:
     folder = system / f"cpu/cpu{cpu}/topology"
     folder.mkdir(parents=True)
     for name, text in (("physical_package_id", package), ("core_id", core_id)):
@@ -214,7 +214,7 @@ def core(system: File, cpu: int, package: str, core_id: str) -> None:
             (folder / name).write_text(f"{text}\n")
 
 
-def test_cores_and_sockets_are_counted_once(system: File) -> None:
+def test_cores_and_sockets_are_counted_once(system: Path) -> None:
     """Protects from taking hyper-threads for cores, and core 0 of one socket for core 0 of the other."""
     for cpu, (package, core_id) in enumerate([("0", "0"), ("0", "0"), ("0", "1"), ("1", "0"), ("1", "")]):
         core(system, cpu, package, core_id)
@@ -226,7 +226,7 @@ def test_cores_and_sockets_are_counted_once(system: File) -> None:
     assert found["threads"] == os.cpu_count()
 
 
-def test_a_kernel_that_says_nothing(system: File) -> None:
+def test_a_kernel_that_says_nothing(system: Path) -> None:
     """Protects from a machine of no sockets: containers hide these folders."""
     found = environment.cpu()
     assert (found["sockets"], found["cores"], found["numa_nodes"]) == (None, None, None)

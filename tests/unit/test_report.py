@@ -14,8 +14,7 @@ import pytest
 from support.records import as_read, console, end, entry, failure, head, make_run, text_of
 
 from wirespeed.errors import WirespeedError
-from wirespeed.paths import Path as Way
-from wirespeed.paths import all_paths
+from wirespeed.paths import TransferPath, all_paths
 from wirespeed.report.export import tutorial
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.systems import published_curves
@@ -233,11 +232,13 @@ class TestPaths:
     def test_groups_and_switches(self) -> None:
         """Protects the list of sixteen paths from being a heap: alike ones stand under one title."""
         paths = (
-            Way("gpu", "kernels", "gpu", "device", order=90),
-            Way("aware-nogdr", "as aware", "mpi", "device", variables={"A": "1"}, without="aware", order=5),
-            Way("staged-pipelined", "pieces", "staged", "device", order=22),
-            Way("rma-host", "puts", "rma", "pageable", default=False, order=80),
-            Way("nccl", "NCCL", "nccl", "device", order=40),
+            TransferPath("gpu", "kernels", "gpu", "device", order=90),
+            TransferPath(
+                "aware-nogdr", "as aware", "mpi", "device", variables={"A": "1"}, without="aware", order=5
+            ),
+            TransferPath("staged-pipelined", "pieces", "staged", "device", order=22),
+            TransferPath("rma-host", "puts", "rma", "pageable", default=False, order=80),
+            TransferPath("nccl", "NCCL", "nccl", "device", order=40),
         )
         screen = console(100)
         print_paths(screen, [PathState(path, None) for path in paths])

@@ -25,7 +25,7 @@ from support.results import STEP_PATH, entry, failure, line_of, read_entry, run,
 import wirespeed
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
-from wirespeed.paths import Path as TransferPath
+from wirespeed.paths import TransferPath
 from wirespeed.results import environment, export, model, recorder
 from wirespeed.results.lenient import fitted
 from wirespeed.results.model import Entry

@@ -9,16 +9,16 @@ from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job import path_selection
 from wirespeed.job.path_selection import select
-from wirespeed.paths import Path, all_paths
+from wirespeed.paths import TransferPath, all_paths
 
 PATHS = (
-    Path("host", "", "mpi", "pageable", order=10),
-    Path("host-pinned", "", "mpi", "pinned", default=False, order=11),
-    Path("aware", "", "mpi", "device", order=30),
-    Path("aware-nogdr", "", "mpi", "device", variables={"UCX_TLS": "^cuda_ipc"}, order=31),
-    Path("rma", "", "rma", "device", order=70),
-    Path("rma-host", "", "rma", "pageable", default=False, order=71),
-    Path("rma-host-get", "", "rma", "pageable", default=False, order=72),
+    TransferPath("host", "", "mpi", "pageable", order=10),
+    TransferPath("host-pinned", "", "mpi", "pinned", default=False, order=11),
+    TransferPath("aware", "", "mpi", "device", order=30),
+    TransferPath("aware-nogdr", "", "mpi", "device", variables={"UCX_TLS": "^cuda_ipc"}, order=31),
+    TransferPath("rma", "", "rma", "device", order=70),
+    TransferPath("rma-host", "", "rma", "pageable", default=False, order=71),
+    TransferPath("rma-host-get", "", "rma", "pageable", default=False, order=72),
 )
 
 

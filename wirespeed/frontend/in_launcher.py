@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path as File
+from pathlib import Path
 from typing import Any
 
 from wirespeed import launch
@@ -29,7 +29,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder, read_pages, sweep
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.launch import LaunchedRank
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 from wirespeed.patterns import find_pattern
 from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.startup import ignore, introduced, open_device, set_environment
@@ -73,7 +73,7 @@ def expected_job(plan: Plan, place: LaunchedRank) -> tuple[ExpectedJob, dict[str
 
 def _of_ancestors() -> mpi.Mpi | None:
     """The MPI whose daemon started this process: its library lies beside the daemon."""
-    own = File(sys.prefix).resolve()
+    own = Path(sys.prefix).resolve()
     for executable in ancestors():
         if executable.name in _DAEMONS:
             source = "wheel" if own in executable.parents else "machine"
@@ -94,7 +94,7 @@ def _of_environment() -> mpi.Mpi | None:
 class _Voice:
     """Reads this rank's own watchdog: rank 0 records what it says, every rank names stopped neighbours."""
 
-    def __init__(self, folder: File, record_failure: Callable[[Message], None]) -> None:
+    def __init__(self, folder: Path, record_failure: Callable[[Message], None]) -> None:
         self.descriptor, self._folder, self._record = -1, folder, record_failure
         self._reading, self.descriptor = os.pipe()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -168,7 +168,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     return recorder.finish() if recorder else ExitCode.OK
 
 
-def _in_order(plan: Plan, kind: str) -> list[Path]:
+def _in_order(plan: Plan, kind: str) -> list[TransferPath]:
     """The plan's paths, those that may end the whole job last."""
     chosen = chosen_paths(plan, kind)
     usable = [path for path in chosen if kind != "host" or not path.needs_device]
@@ -192,7 +192,7 @@ class _Rank0:
         found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
         begin(self._recorder, found.values())
 
-    def start(self, number: int, path: Path, total: int) -> None:
+    def start(self, number: int, path: TransferPath, total: int) -> None:
         self._step = Step(number, path, self._recorder, self._observe, self._job)
         self._observe(step_start(path, number, total))
 

@@ -9,7 +9,7 @@ from typing import Any
 from wirespeed.host import devices, mpi
 from wirespeed.host.core import Core, NativeError, core
 from wirespeed.job.plan import Plan
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Machine:
     why_no_gpu: dict[str, str]
     """For each kind of GPU that cannot be used: why."""
 
-    def availability(self, path: Path) -> str | None:
+    def availability(self, path: TransferPath) -> str | None:
         """None if the path can be tried; else one line: why not, and what would help."""
         # Whatever carries the bytes, ranks are started and meet through MPI.
         if not self.mpis:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path as File
+from pathlib import Path
 from types import FrameType
 
 from wirespeed import launch
@@ -28,7 +28,7 @@ from wirespeed.job.path_selection import select
 from wirespeed.job.plan import Plan, encode
 from wirespeed.job.status_page import own_folder, sweep
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
-from wirespeed.paths import Path, all_paths
+from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.results.recorder import Observer, Recorder
 
@@ -80,7 +80,7 @@ def completed(plan: Plan, ranks: int) -> Plan:
     return dataclasses.replace(plan, ranks=ranks, sizes=plan.sizes if fixed is None else fixed)
 
 
-def chosen_paths(plan: Plan, kind: str) -> list[Path]:
+def chosen_paths(plan: Plan, kind: str) -> list[TransferPath]:
     """The plan's paths on a machine with this kind of device; at least one. Raises WirespeedError."""
     intra_rank = find_pattern(plan.pattern).intra_rank
     return select(plan.paths, kind != "host", intra_rank) or select(plan.paths, intra_rank=intra_rank)
@@ -93,7 +93,7 @@ def begin(recorder: Recorder, devices: Iterable[Message]) -> None:
     recorder.begin(sys.argv, devices, clock)
 
 
-def step_start(path: Path, done: int, total: int) -> Message:
+def step_start(path: TransferPath, done: int, total: int) -> Message:
     """What observers are told as a path begins."""
     return {"kind": "step-start", "path": path.name, "steps_done": done, "steps_total": total}
 
@@ -126,7 +126,7 @@ class Run:
         if self._recorder.resumed:
             self._same_as_before()
 
-    def all_steps(self, paths: list[Path]) -> ExitCode:
+    def all_steps(self, paths: list[TransferPath]) -> ExitCode:
         """Measures path after path; whatever breaks costs its own path only."""
         begin(self._recorder, self._found.devices)
         status = "interrupted"
@@ -157,7 +157,7 @@ class Run:
                     f"{here[2]} with {self._mpi.title}; use the same (--mpi) or name another file (--out)"
                 )
 
-    def _one_path(self, path: Path) -> None:
+    def _one_path(self, path: TransferPath) -> None:
         why = self._found.availability(path)
         if why:
             self._recorder.fail(path, Outcome("unavailable", why), None)
@@ -187,7 +187,7 @@ class Run:
                 remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
             step.fail(outcome, remedy)
 
-    def _started(self, path: Path, library: mpi.Mpi, sizes: tuple[int, ...]) -> tuple[Step, Outcome]:
+    def _started(self, path: TransferPath, library: mpi.Mpi, sizes: tuple[int, ...]) -> tuple[Step, Outcome]:
         """A job step; once more where its launcher failed in a way that passes."""
         step, outcome = self._job_step(path, library, sizes)
         if outcome.passing:
@@ -195,14 +195,14 @@ class Run:
             step, outcome = self._job_step(path, library, sizes)
         return step, outcome
 
-    def _candidates(self, path: Path) -> list[mpi.Mpi]:
+    def _candidates(self, path: TransferPath) -> list[mpi.Mpi]:
         """The MPI measured with; for device pointers also the wheels that are known to take them."""
         if not path.gpu_aware_mpi or self._plan.mpi or self._found.kind not in GPU_KINDS:
             return [self._mpi]
         aware = [one for one in self._found.mpis if mpi.aware_environment(one, ucx_folder())]
         return list(dict.fromkeys([self._mpi, *aware]))
 
-    def _job_step(self, path: Path, library: mpi.Mpi, sizes: tuple[int, ...]) -> tuple[Step, Outcome]:
+    def _job_step(self, path: TransferPath, library: mpi.Mpi, sizes: tuple[int, ...]) -> tuple[Step, Outcome]:
         launcher = launch.choose(self._plan.launcher, library)
         variables = library.environment() | path.variables
         if not self._plan.hosts:
@@ -222,7 +222,7 @@ class Run:
             sizes=sizes,
             variables=variables,
         )
-        entry = File(__file__).parents[1] / "rank"
+        entry = Path(__file__).parents[1] / "rank"
         job = launch.Job(
             command=(sys.executable, str(entry), encode(spec)),
             ranks=self._plan.ranks,
@@ -247,7 +247,7 @@ class Step:
     """One job step, as far as it has come: what rank 0 tells of it goes into the result file."""
 
     number: int
-    path: Path
+    path: TransferPath
     recorder: Recorder
     observe: Observer
     job: Message

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from wirespeed.errors import WirespeedError
-from wirespeed.paths import Path, all_paths
+from wirespeed.paths import TransferPath, all_paths
 
 ALL = "all"
 
@@ -16,7 +16,7 @@ def is_pattern(word: str) -> bool:
     return word == ALL or any(letter in word for letter in "*?[")
 
 
-def select(words: Sequence[str], gpus: bool = True, intra_rank: bool = False) -> list[Path]:
+def select(words: Sequence[str], gpus: bool = True, intra_rank: bool = False) -> list[TransferPath]:
     """The selected paths, each once; without words the default ones. Raises WirespeedError.
 
     A path given by its name is always among them, so that the reason why it cannot be measured is shown.
@@ -27,7 +27,7 @@ def select(words: Sequence[str], gpus: bool = True, intra_rank: bool = False) ->
     here = [path for path in fitting if gpus or not path.needs_device]
     if not words:
         return [path for path in here if path.default]
-    found: list[Path] = []
+    found: list[TransferPath] = []
     for word in words:
         check(word)
         if is_pattern(word):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -260,9 +260,3 @@ def _times(width: int, one: Ceiling, how: str) -> Ceiling:
 def impossible(share: float) -> bool:
     """Whether it is above 1 by more than a rounding error."""
     return share > 1.005
-
-
-def facts_of(records: Sequence[Mapping[str, Any]], path: str) -> list[Record]:
-    """The wires in the last record for this path."""
-    found = [record.get("wires") for record in records if record.get("path") == path]
-    return [dict(wire) for wire in found[-1] if isinstance(wire, dict)] if found and found[-1] else []

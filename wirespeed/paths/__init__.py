@@ -14,7 +14,7 @@ from wirespeed.errors import WirespeedError
 
 
 @dataclass(frozen=True)
-class Path:
+class TransferPath:
     """How bytes go from one rank's buffer to another's: a transport over a kind of memory."""
 
     name: str
@@ -66,15 +66,15 @@ class Path:
 
 
 @cache
-def all_paths() -> tuple[Path, ...]:
+def all_paths() -> tuple[TransferPath, ...]:
     """Every path known, in table order."""
-    found: list[Path] = []
+    found: list[TransferPath] = []
     for module in pkgutil.iter_modules(__path__):
         found += importlib.import_module(f"{__name__}.{module.name}").PATHS
     return tuple(sorted(found, key=lambda path: (path.order, path.name)))
 
 
-def find_path(name: str) -> Path:
+def find_path(name: str) -> TransferPath:
     """The path called `name`. Raises WirespeedError that lists the names there are."""
     for path in all_paths():
         if path.name == name:

@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 
-nccl = partial(Path, transport="ccl", memory="device", library="nccl", trial=True)
+nccl = partial(TransferPath, transport="ccl", memory="device", library="nccl", trial=True)
 PATHS = (
     nccl("nccl", "NCCL send and receive between device buffers; the CPU waits after each iteration",
          options="iterations=host", order=40),

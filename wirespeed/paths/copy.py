@@ -1,6 +1,6 @@
 """Copies inside a rank: between a device and its host, and on the device itself."""
 
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 
 COPIES = (
     ("h2d-pageable", "pageable", "device", "host to device, from pageable memory"),
@@ -14,6 +14,6 @@ COPIES = (
 )
 """Name, memory that is read, memory that is written, summary."""
 PATHS = tuple(
-    Path(name, summary, "copy", memory, into, f"into={into}", intra_rank=True, order=number)
+    TransferPath(name, summary, "copy", memory, into, f"into={into}", intra_rank=True, order=number)
     for number, (name, memory, into, summary) in enumerate(COPIES, 200)
 )

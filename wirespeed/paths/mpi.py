@@ -2,12 +2,12 @@
 
 from functools import partial
 
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 
-aware = partial(Path, transport="mpi", gpu_aware_mpi=True)
+aware = partial(TransferPath, transport="mpi", gpu_aware_mpi=True)
 PATHS = (
-    Path("host", "MPI between pageable host buffers", "mpi", "pageable", order=10),
-    Path("host-pinned", "MPI between pinned host buffers", "mpi", "pinned", order=11, default=False),
+    TransferPath("host", "MPI between pageable host buffers", "mpi", "pageable", order=10),
+    TransferPath("host-pinned", "MPI between pinned host buffers", "mpi", "pinned", order=11, default=False),
     aware("aware", "MPI given device pointers (GPU-aware MPI)", memory="device", order=30),
     aware("aware-managed", "MPI given managed memory", memory="managed", order=31, default=False),
     aware("aware-nogdr", "MPI given device pointers, GPUDirect P2P switched off (UCX_TLS=^cuda_ipc)",

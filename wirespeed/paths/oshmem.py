@@ -1,8 +1,8 @@
 """OpenSHMEM on the host."""
 
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 
 PATHS = (
-    Path("oshmem", "OpenSHMEM puts between symmetric heaps in host memory, each followed by a signal",
-         "oshmem", "pageable", trial=True, order=18, default=False),
+    TransferPath("oshmem", "OpenSHMEM puts between symmetric heaps in host memory, each followed by a signal",
+                 "oshmem", "pageable", trial=True, order=18, default=False),
 )  # fmt: skip

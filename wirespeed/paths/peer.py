@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 
-peer = partial(Path, memory="device", trial=True)
+peer = partial(TransferPath, memory="device", trial=True)
 PATHS = (
     peer("ipc-write",
          "the sender's host starts a write into the other GPU's memory: copy engine, or kernel where faster",

@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 
-host = partial(Path, transport="rma", memory="pageable", trial=True, default=False)
-device = partial(Path, transport="rma", memory="device", gpu_aware_mpi=True, default=False)
+host = partial(TransferPath, transport="rma", memory="pageable", trial=True, default=False)
+device = partial(TransferPath, transport="rma", memory="device", gpu_aware_mpi=True, default=False)
 PATHS = (
     host("rma-host", "MPI_Put between pageable host buffers, then a notice", options="call=put", order=16),
     host("rma-host-get", "MPI_Get between pageable host buffers, with notices before and after",

@@ -1,8 +1,8 @@
 """NVSHMEM, driven from the host."""
 
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 
 PATHS = (
-    Path("shmem", "NVSHMEM puts with a signal between device buffers, enqueued in a CUDA stream",
-         "shmem", "device", library="nvshmem", trial=True, order=50, default=False),
+    TransferPath("shmem", "NVSHMEM puts with a signal between device buffers, enqueued in a CUDA stream",
+                 "shmem", "device", library="nvshmem", trial=True, order=50, default=False),
 )  # fmt: skip

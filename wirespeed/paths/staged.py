@@ -2,9 +2,9 @@
 
 from functools import partial
 
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 
-staged = partial(Path, memory="device", staged=True)
+staged = partial(TransferPath, memory="device", staged=True)
 PATHS = (
     staged("staged", "device buffers copied through pageable host memory around each MPI call",
            transport="staged", options="through=pageable", order=20),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from wirespeed.host.libraries import loaded_file
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 
 
-def without_effect(path: Path) -> str | None:
+def without_effect(path: TransferPath) -> str | None:
     """Why this process would measure another path under this one's name; None if it would not."""
     missing = [f"{key}={value}" for key, value in path.variables.items() if os.environ.get(key) != value]
     if missing:

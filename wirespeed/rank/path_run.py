@@ -11,7 +11,7 @@ from wirespeed.host.core import Core
 from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import startup_limit, stuck_after
-from wirespeed.paths import Path, find_path
+from wirespeed.paths import TransferPath, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.buffers import Buffers, buffer_room
 from wirespeed.rank.communicator import Communicator
@@ -85,7 +85,7 @@ class PathRunner:
         buffers.close()
         self._core.check(self._core.lib.ws_transport_close(transport))
 
-    def _open_transport(self, path: Path) -> Any:
+    def _open_transport(self, path: TransferPath) -> Any:
         instead = dict(self._plan.test).get("instead")
         own = "" if instead else path.options
         options = ";".join(filter(None, (own, self._transport_options)))
@@ -106,7 +106,7 @@ class _OpenPath:
 
     _context: RankContext
     _watchdog: Watchdog
-    _path: Path
+    _path: TransferPath
     _transport: Any
     _buffers: Buffers
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from wirespeed.job.messages import Message
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.payload_check import PayloadCheck
 from wirespeed.rank.program import Program
@@ -21,7 +21,13 @@ class SizeRun:
     """One message size: all phases one after the other. All public methods are collective."""
 
     def __init__(
-        self, context: RankContext, path: Path, transport: Any, buffers: Any, size: int, position: Message
+        self,
+        context: RankContext,
+        path: TransferPath,
+        transport: Any,
+        buffers: Any,
+        size: int,
+        position: Message,
     ) -> None:
         """`position`: what a progress message says of this size among all."""
         self._context, self._path, self._size, self._position = context, path, size, position

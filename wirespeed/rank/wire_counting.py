@@ -12,7 +12,7 @@ from wirespeed.evidence.counters import CounterSource, Reading, Wire, find_count
 from wirespeed.evidence.verdict import NETWORKS, Claim, Counted, identify_wire, more_would_help
 from wirespeed.host.core import NativeError
 from wirespeed.job.messages import Message
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.expected_traffic import ExpectedTraffic, Location, sent_by
 from wirespeed.rank.memory_bandwidth import memory_rates
@@ -66,7 +66,7 @@ class _Counts:
 class WireCounting:
     """Reads the counter sources for one path's job step. All methods but close() are collective."""
 
-    def __init__(self, context: RankContext, path: Path) -> None:
+    def __init__(self, context: RankContext, path: TransferPath) -> None:
         self._context, self._path = context, path
         self._comm, self._core = context.comm, context.core
         self._sources: list[CounterSource] = []

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path as File
+from pathlib import Path
 
 from wirespeed.job.messages import Message
 
@@ -26,7 +26,7 @@ PACKAGES = (
 )  # fmt: skip
 """Python packages whose version can change a figure."""
 
-_CPUS, _NODES = File("/sys/devices/system/cpu"), File("/sys/devices/system/node")
+_CPUS, _NODES = Path("/sys/devices/system/cpu"), Path("/sys/devices/system/node")
 
 
 def environment(devices: Iterable[Message] = ()) -> Message:
@@ -87,14 +87,14 @@ def cpu() -> Message:
 
 def _cpu_model() -> str:
     """x86 names its model; others at least the architecture."""
-    for line in _read(File("/proc/cpuinfo")).splitlines():
+    for line in _read(Path("/proc/cpuinfo")).splitlines():
         name, _, text = line.partition(":")
         if name.strip() in ("model name", "cpu model", "cpu") and text.strip():
             return " ".join(text.split())
     return f"{sys.platform} {os.uname().machine}"
 
 
-def _read(file: File) -> str:
+def _read(file: Path) -> str:
     try:
         return file.read_text(errors="replace").strip()
     except OSError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
-from pathlib import Path as File
+from pathlib import Path
 from typing import Any
 
 from wirespeed._version import __version__
@@ -13,7 +13,7 @@ from wirespeed.errors import ExitCode
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 from wirespeed.results.environment import environment, shareable
 from wirespeed.results.lenient import fitted
 from wirespeed.results.model import KINDS, End, Entry, Event, Failure, Head, Record, StepRecord
@@ -29,7 +29,7 @@ class Recorder:
         """Opens the file. Raises WirespeedError when it cannot be written."""
         self._plan, self._observe = plan, observe
         self.run = secrets.token_hex(6)
-        self._store = Store(File(plan.out or default_name()), resume=plan.resume)
+        self._store = Store(Path(plan.out or default_name()), resume=plan.resume)
         self.before = self._store.before
         """What the file held, on resume."""
         self._done = self._store.done(plan) if plan.resume else set()
@@ -40,7 +40,7 @@ class Recorder:
         """Does the file hold figures of this very plan?"""
         return bool(self._done)
 
-    def missing_sizes(self, path: Path) -> tuple[int, ...]:
+    def missing_sizes(self, path: TransferPath) -> tuple[int, ...]:
         """Those of the plan that the file has no figure of."""
         pattern = self._plan.pattern
         return tuple(size for size in self._plan.sizes if (pattern, path.name, size) not in self._done)
@@ -49,7 +49,7 @@ class Recorder:
         """The run's first record."""
         self.write(head(self.run, self._plan, command, devices, clock))
 
-    def started(self, number: int, path: Path, job: Mapping[str, Any]) -> None:
+    def started(self, number: int, path: TransferPath, job: Mapping[str, Any]) -> None:
         """A job step whose path moves bytes; `job`: the other members of its record."""
         self.write(step(self.run, number, path, job))
 
@@ -62,7 +62,9 @@ class Recorder:
             place = {"run": self.run, "step": number, "at": now()}
             self.write(fitted(KINDS[message["kind"]], {**message, **place}))
 
-    def fail(self, path: Path, outcome: Outcome, number: int | None, remedy: str | None = None) -> None:
+    def fail(
+        self, path: TransferPath, outcome: Outcome, number: int | None, remedy: str | None = None
+    ) -> None:
         """A path, or one size of it, that gave no figure."""
         self._failures += outcome.what != "unavailable"
         self.write(failure(self.run, path, outcome, number, remedy))
@@ -99,7 +101,7 @@ def head(
     run: str, plan: Plan, command: Sequence[str], devices: Iterable[Message], clock: Mapping[str, float]
 ) -> Head:
     """The first record of a run. `command`: sys.argv; `clock`: cost_s and resolution_s."""
-    words = [File(word).name.replace("__main__.py", "wirespeed") for word in command[:1]]
+    words = [Path(word).name.replace("__main__.py", "wirespeed") for word in command[:1]]
     return fitted(
         Head,
         {
@@ -114,7 +116,7 @@ def head(
     )
 
 
-def step(run: str, number: int, path: Path, job: Mapping[str, Any]) -> StepRecord:
+def step(run: str, number: int, path: TransferPath, job: Mapping[str, Any]) -> StepRecord:
     """A path's job step. `job`: mpi, launcher, variables, ranks, startup_s and details."""
     return fitted(
         StepRecord,
@@ -132,7 +134,9 @@ def step(run: str, number: int, path: Path, job: Mapping[str, Any]) -> StepRecor
     )
 
 
-def failure(run: str, path: Path, outcome: Outcome, number: int | None, remedy: str | None = None) -> Failure:
+def failure(
+    run: str, path: TransferPath, outcome: Outcome, number: int | None, remedy: str | None = None
+) -> Failure:
     """A path, or one size of it, that gave no figure."""
     text = " ".join(outcome.text.split())
     place = {"run": run, "step": number, "path": path.name, "remedy": remedy, "at": now()}

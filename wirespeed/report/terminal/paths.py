@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.paths import Path
+from wirespeed.paths import TransferPath
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.wrapped_line import say
 
@@ -17,7 +17,7 @@ from wirespeed.report.terminal.wrapped_line import say
 class PathState:
     """A path, and why it cannot be measured here (None: it can)."""
 
-    path: Path
+    path: TransferPath
     lacks: str | None
 
 
@@ -31,7 +31,7 @@ GROUPS = (
 _OWN, _STAGED = ("gpu", "ipc"), ("pipelined", "staged")
 
 
-def group(path: Path) -> str:
+def group(path: TransferPath) -> str:
     """Where the data lie, and who moves them."""
     if path.intra_rank:
         return GROUPS[4]
