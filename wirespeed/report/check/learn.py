@@ -60,13 +60,9 @@ def _entries(runs: Sequence[Run]) -> Iterator[str]:
         if all(line.startswith("#") for line in lines):
             yield f"# {name}, {path}:"
         else:
+            keys = {"pattern": _toml(name), "path": _toml(path), "ranks": ranks, "options": options}
             yield "[[require]]"
-            yield f'pattern = "{name}"'
-            yield f'path = "{path}"'
-            if ranks:
-                yield f"ranks = {ranks}"
-            if options:
-                yield f"options = {{{options}}}"
+            yield from (f"{key} = {value}" for key, value in keys.items() if value)
             yield "[require.sizes]"
         yield from lines
 
@@ -110,11 +106,12 @@ def _options(run: Run, varied: Collection[tuple[str, str]]) -> str:
     kind = all_patterns().get(pattern(run))
     usual = {one.key: one.default for one in kind.options} if kind else {}
     chosen = {name: value for name, value in run.options.items() if value is not None}
-    return ", ".join(
+    told = [
         f"{name} = {_toml(value)}"
         for name, value in chosen.items()
         if name in usual and (value != usual[name] or (pattern(run), name) in varied)
-    )
+    ]
+    return f"{{{', '.join(told)}}}" if told else ""
 
 
 def _toml(value: object) -> str:
