@@ -298,7 +298,7 @@ class TestFiles:
 
     def test_a_run_without_figures(self, tmp_path: Path) -> None:
         page = page_of(made.write(tmp_path / "a.jsonl", made.head(), made.end()))
-        assert "These files hold no figure." in page
+        assert "These files contain no figures." in page
 
     def test_a_run_that_was_killed_says_so(self, tmp_path: Path) -> None:
         assert "ended before all was measured" in said(
