@@ -118,7 +118,7 @@ class TestBounds:
         """Protects an acceptance test from a figure, or a limit, that cannot be."""
         monkeypatch.setattr(Run, "ceiling", lambda run, path: Ceiling(100e9, "a wire", "made up"))
         code, out, _ = check_(site('1G = "at least 90 % of limit"', "aware"), SURVEY)
-        assert code == ExitCode.WORSE and "more than all of it cannot be" in out[0]
+        assert code == ExitCode.WORSE and "a share above 100 % is impossible" in out[0]
 
 
 class TestFindings:
@@ -295,7 +295,7 @@ class TestLearn:
         if "[[require]]" not in file.read_text():
             return
         requirements = read_requirements(str(file))
-        assert len(requirements) + file.read_text().count("too little to say") == len(figures)
+        assert len(requirements) + file.read_text().count("too few samples to derive a bound") == len(figures)
         for run in runs:
             for finding in check(requirements, [run]):
                 assert finding.what in ("kept", "missing"), finding

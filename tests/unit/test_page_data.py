@@ -154,10 +154,8 @@ class TestMadeFiles:
         assert styles(["zzz", "aware", "host"])["aware"] == alone
         data = data_of(page_of(*made.everything(tmp_path)))
         assert data["paths"]["aware"] == {"hue": alone.hue, "dash": alone.dashes}
-        seen = [
-            (one.hue, one.dashes)
-            for one in styles(["aware", "aware-nogdr", "host", "staged", "nccl"]).values()
-        ]
+        several = styles(["aware", "aware-nogdr", "host", "staged", "nccl"]).values()
+        seen = [(one.hue, one.dashes) for one in several]
         assert len(set(seen)) == len(seen)
 
     def test_an_aware_path_that_stages_is_found_out(self, tmp_path: Path) -> None:
@@ -298,7 +296,7 @@ class TestFiles:
 
     def test_a_run_without_figures(self, tmp_path: Path) -> None:
         page = page_of(made.write(tmp_path / "a.jsonl", made.head(), made.end()))
-        assert "These files hold no figure." in page
+        assert "These files contain no figures." in page
 
     def test_a_run_that_was_killed_says_so(self, tmp_path: Path) -> None:
         assert "ended before all was measured" in said(

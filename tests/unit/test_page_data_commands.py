@@ -77,7 +77,7 @@ class TestMarkdown:
             "# wirespeed report",
             "## Findings",
             "    pip install libucx-cu13",
-            "- known by: libuct\\_cuda.so is not loaded",
+            "- evidence: libuct\\_cuda.so is not loaded",
             "- measured: aware: 9.72 times as fast at 1 GiB",
             "## pingpong: n1",
             "| GPU data | use | time | GB/s | as fast |",

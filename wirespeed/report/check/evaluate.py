@@ -83,7 +83,7 @@ def _judge(one: Requirement, run: Run, entry: Entry) -> Finding:
         whole = limit.rate
         figure += f", {figures.percent(entry.rate / whole)} of {format_rate(whole)} GB/s"
         if impossible(entry.rate / whole):
-            return Finding(one, UNKNOWN, f"{figure}: more than all of it cannot be{suffix}")
+            return Finding(one, UNKNOWN, f"{figure}: a share above 100 % is impossible{suffix}")
     seconds = bound.value if bound.kind == "time" else entry.amount / (bound.value * whole)
     # At least a rate is at most a time.
     if bound.least == (bound.kind != "time"):

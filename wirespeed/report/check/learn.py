@@ -40,8 +40,8 @@ def _head(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
         f"# Learnt by wirespeed {__version__} from {', '.join(names)}:",
         *(f"#   {line}" for line in seen),
         "#",
-        "# Each bound lies where a launch of an unchanged machine comes less than once in 100, as far as the",
-        "# launches in those files tell. Behind it: the median, its 95 % interval, how many launches.",
+        "# An unchanged machine breaks a bound in less than one launch of 100, as far as the launches in",
+        "# those files tell. After each bound: the median, its 95 % interval, the number of launches.",
         "# Loosen, tighten or remove lines.",
         "# Units: ns, us, ms, s; B/s, kB/s, MB/s, GB/s, TB/s (1e9), MiB/s, GiB/s; '% of limit' of the wires.",
     ]
@@ -60,13 +60,9 @@ def _entries(runs: Sequence[Run]) -> Iterator[str]:
         if all(line.startswith("#") for line in lines):
             yield f"# {name}, {path}:"
         else:
+            keys = {"pattern": _toml(name), "path": _toml(path), "ranks": ranks, "options": options}
             yield "[[require]]"
-            yield f'pattern = "{name}"'
-            yield f'path = "{path}"'
-            if ranks:
-                yield f"ranks = {ranks}"
-            if options:
-                yield f"options = {{{options}}}"
+            yield from (f"{key} = {value}" for key, value in keys.items() if value)
             yield "[require.sizes]"
         yield from lines
 
@@ -82,7 +78,7 @@ def _line(size: int, found: Sequence[tuple[Run, Entry]]) -> str:
         seen += f", {figures.percent(round(worst.rate / limit.rate, 2))} of limit"
     ends = comparison.next_launch([launch(entry) for _, entry in found], CONFIDENCE)
     if ends is None:
-        return f'# "{figures.size_word(size)}": {seen}: too little to say what is usual'
+        return f'# "{figures.size_word(size)}": {seen}: too few samples to derive a bound'
     longest = max(ends[1], worst.seconds)
     if in_time:
         bound = f"at most {_rounded(longest * 1e6, ROUND_CEILING)} us"
@@ -110,11 +106,12 @@ def _options(run: Run, varied: Collection[tuple[str, str]]) -> str:
     kind = all_patterns().get(pattern(run))
     usual = {one.key: one.default for one in kind.options} if kind else {}
     chosen = {name: value for name, value in run.options.items() if value is not None}
-    return ", ".join(
+    told = [
         f"{name} = {_toml(value)}"
         for name, value in chosen.items()
         if name in usual and (value != usual[name] or (pattern(run), name) in varied)
-    )
+    ]
+    return f"{{{', '.join(told)}}}" if told else ""
 
 
 def _toml(value: object) -> str:

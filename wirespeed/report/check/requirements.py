@@ -106,11 +106,12 @@ class _Reader:
             pattern = find_pattern(str(entry.get("pattern", "pingpong")))
         with self._at(number, "path"):
             path = _path(entry.get("path"))
+        ranks, sizes = entry.get("ranks"), entry.get("sizes")
         with self._at(number, "ranks"):
-            ranks = _ranks(entry.get("ranks"))
+            if ranks is not None and (type(ranks) is not int or ranks < 1):
+                raise WirespeedError(f"ranks = {ranks!r}: write a whole number from 1 on")
         with self._at(number, "options"):
             options = _options(pattern, entry.get("options", {}))
-        sizes = entry.get("sizes")
         with self._at(number, "sizes"):
             if not isinstance(sizes, dict) or not sizes:
                 raise WirespeedError(f"sizes: write a table of bounds, as in 1G = {EXAMPLE[:21]}")
@@ -132,12 +133,6 @@ def _path(name: Any) -> str:
     if is_pattern(name):
         raise WirespeedError(f"path = '{name}': write the name of one path")
     return name
-
-
-def _ranks(ranks: Any) -> int | None:
-    if ranks is not None and (not isinstance(ranks, int) or isinstance(ranks, bool) or ranks < 1):
-        raise WirespeedError(f"ranks = {ranks!r}: write a whole number from 1 on")
-    return ranks
 
 
 def _options(pattern: Pattern, options: Any) -> dict[str, Any]:

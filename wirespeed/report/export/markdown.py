@@ -72,7 +72,7 @@ def _findings(sources: Sequence[Source]) -> Iterator[str]:
     if found:
         yield "## Findings"
     for one in found:
-        told = [("cost", one.cost), ("measured", one.worth), *(("known by", line) for line in one.evidence)]
+        told = [("cost", one.cost), ("measured", one.worth), *(("evidence", line) for line in one.evidence)]
         lines = [f"- {name}: {plain(said)}" for name, said in told if said]
         yield "\n".join([f"**{plain(one.title)}**", "", *lines])
         if one.remedy:
@@ -98,7 +98,7 @@ def _run(one: Measured, *, alone: bool) -> Iterator[str]:
         yield table(_texts(*evidence.HEADS), rows)
     lines = [f"- **{plain(head)}**: {plain(line)}" for head, line, _ in failure_lines(one.run)]
     if lines:
-        yield "\n".join(["What failed, or is not available:", "", *lines])
+        yield "\n".join(["What gave no figure:", "", *lines])
     described = about(one)
     yield table(_texts("", ""), described.facts)
     if described.method:

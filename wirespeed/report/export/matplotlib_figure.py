@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from wirespeed.report.page.styles import LIGHT, Style, styles
 from wirespeed.report.systems.published_curves import Reference, load_system
 from wirespeed.results.coerce import text
 from wirespeed.results.reading import cannot, shown, why
-from wirespeed.results.runs import Entry
 from wirespeed.units import format_size
 
 if TYPE_CHECKING:
@@ -37,12 +35,8 @@ _SETTINGS: Any = {
 }
 
 
-@dataclass(frozen=True)
-class _Curve:
-    label: str
-    path: str
-    of: Measured
-    entries: Sequence[Entry]
+_Curve = tuple[Measured, str]
+"""A run, and one of its paths."""
 
 
 def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, against: str | None) -> None:
@@ -63,7 +57,8 @@ def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, a
     matplotlib.use("agg")
     from matplotlib import pyplot
 
-    looks = styles([curve.path for curve in curves])
+    looks = styles([path for _, path in curves])
+    several = len({one.number for one, _ in curves}) > 1
     kinds = ("time", "bandwidth") if kind == "both" else (kind,)
     with matplotlib.rc_context(_SETTINGS):
         figure, panels = pyplot.subplots(
@@ -71,7 +66,7 @@ def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, a
         )
         for panel, kind in zip(panels[0], kinds, strict=True):
             for curve in curves:
-                _draw(panel, kind, curve, looks[curve.path])
+                _draw(panel, kind, curve, looks[curve[1]], named=several)
             for other in others:
                 _draw_published(panel, kind, other, looks)
             _dress(panel, kind, curves)
@@ -98,32 +93,29 @@ def _curves(sources: Sequence[Source], wanted: Sequence[str]) -> list[_Curve]:
             f"--paths {missing[0]}: {sets[0].pattern} has no such path in these files; there are: "
             f"{', '.join(there)}"
         )
-    return [
-        _Curve(
-            text(f"{path} ({one.label})" if len(chosen) > 1 else path, 80),
-            path,
-            one,
-            [entry for entry in one.run.of_path(path) if entry.bytes],
-        )
-        for one in chosen
-        for path in one.run.paths
-        if path in (wanted or there)
-    ]
+    return [(one, path) for one in chosen for path in one.run.paths if path in (wanted or there)]
 
 
-def _draw(panel: Axes, kind: str, curve: _Curve, look: Style) -> None:
+def _draw(panel: Axes, kind: str, curve: _Curve, look: Style, *, named: bool) -> None:
+    """`named`: the run's label stands behind the path."""
+    one, path = curve
+    entries = [entry for entry in one.run.of_path(path) if entry.bytes]
+    sizes = [entry.bytes for entry in entries]
+
     def values(name: str) -> list[float]:
-        times = [(entry.amount, getattr(entry, name)) for entry in curve.entries]
+        times = [(entry.amount, getattr(entry, name)) for entry in entries]
         return [time * 1e6 if kind == "time" else amount / time / 1e9 for amount, time in times]
 
-    sizes = [entry.bytes for entry in curve.entries]
-    colour = LIGHT[look.hue]
-    dash: Any = (0, tuple(float(part) / 1.5 for part in look.dashes.split())) if look.dashes else "-"
-    marker: Any = {"marker": MARKERS[curve.of.number % len(MARKERS)], "markersize": 2.4}
-    panel.plot(
-        sizes, values("seconds"), color=colour, linestyle=dash, linewidth=1.1, label=curve.label, **marker
-    )
-    panel.fill_between(sizes, values("low"), values("high"), color=colour, alpha=0.18, linewidth=0)
+    style: Any = {
+        "color": LIGHT[look.hue],
+        "linestyle": (0, tuple(float(part) / 1.5 for part in look.dashes.split())) if look.dashes else "-",
+        "linewidth": 1.1,
+        "marker": MARKERS[one.number % len(MARKERS)],
+        "markersize": 2.4,
+        "label": text(f"{path} ({one.label})" if named else path, 80),
+    }
+    panel.plot(sizes, values("seconds"), **style)
+    panel.fill_between(sizes, values("low"), values("high"), color=style["color"], alpha=0.18, linewidth=0)
 
 
 def _draw_published(panel: Axes, kind: str, other: Reference, looks: Mapping[str, Style]) -> None:
@@ -142,7 +134,7 @@ def _dress(panel: Axes, kind: str, curves: Sequence[_Curve]) -> None:
     panel.set_xscale("log", base=2)
     panel.set_yscale("log")
     panel.set_xlabel("message size")
-    time = f"time, {text(curves[0].of.run.way)} (us)"
+    time = f"time, {text(curves[0][0].run.way)} (us)"
     panel.set_ylabel(time if kind == "time" else "bandwidth (GB/s, 1 GB = 1e9 bytes)")
     panel.xaxis.set_major_locator(LogLocator(base=32, numticks=12))
     panel.xaxis.set_major_formatter(FuncFormatter(lambda size, _: format_size(round(size))))
@@ -150,7 +142,7 @@ def _dress(panel: Axes, kind: str, curves: Sequence[_Curve]) -> None:
     panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     if kind != "bandwidth":
         return
-    ceilings = [curve.of.run.ceiling(curve.path) for curve in curves]
+    ceilings = [one.run.ceiling(path) for one, path in curves]
     for limit in sorted({one.rate for one in ceilings if one}):
         panel.axhline(limit / 1e9, color="#b3261e", linestyle="--", linewidth=0.9)
         place: Any = {"xycoords": ("axes fraction", "data"), "xytext": (0, 2), "textcoords": "offset points"}

@@ -31,12 +31,10 @@ def _blocks(run: Run, path: str) -> Iterator[str]:
 
 def _title(run: Run, entry: Entry) -> str:
     """'# wirespeed pingpong, path host (pageable memory), Open MPI 5.0.11: one way: half of a round trip'."""
-    parts = [f"wirespeed {labels.pattern(run, entry)}", f"path {entry.path} ({entry.memory} memory)"]
-    if mpi := run.step(entry.path).mpi:
-        parts.append(mpi_title(mpi))
-    if conditions := labels.conditions(run):
-        parts.append(conditions)
-    return f"# {', '.join(parts)}: {entry.definition}"
+    mpi, pattern = run.step(entry.path).mpi, labels.pattern(run, entry)
+    parts = [f"wirespeed {pattern}", f"path {entry.path} ({entry.memory} memory)"]
+    parts += [mpi_title(mpi) if mpi else "", labels.conditions(run)]
+    return f"# {', '.join(filter(None, parts))}: {entry.definition}"
 
 
 def _fixed(value: float) -> str:

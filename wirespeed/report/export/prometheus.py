@@ -27,19 +27,17 @@ def _limit(run: Run, entry: Entry) -> float | None:
     return found.rate if found else None
 
 
+def _end(name: str) -> Callable[[Run, Entry], float | None]:
+    return lambda _, entry: None if entry.precision is None else getattr(entry, name)
+
+
 METRICS: dict[str, tuple[str, Callable[[Run, Entry], float | None]]] = {
     "time_seconds": (
         "Median time; of a ping-pong one way, else as the definition in the result file says.",
         lambda _, entry: entry.seconds,
     ),
-    "time_low_seconds": (
-        "Lower end of the median's 95 % interval.",
-        lambda _, entry: None if entry.precision is None else entry.low,
-    ),
-    "time_high_seconds": (
-        "Upper end of the median's 95 % interval.",
-        lambda _, entry: None if entry.precision is None else entry.high,
-    ),
+    "time_low_seconds": ("Lower end of the median's 95 % interval.", _end("low")),
+    "time_high_seconds": ("Upper end of the median's 95 % interval.", _end("high")),
     "bandwidth_bytes_per_second": ("Bytes over the median time.", lambda _, entry: entry.rate or None),
     "limit_bytes_per_second": ("What the wires under this path can carry.", _limit),
     "samples": ("Samples behind the median.", lambda _, entry: entry.samples),

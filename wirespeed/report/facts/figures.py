@@ -5,24 +5,17 @@ from __future__ import annotations
 from wirespeed.results.runs import Failure
 from wirespeed.units import format_rate, format_seconds, format_size
 
-WHAT = {
-    "unavailable": "not available",
-    "crash": "crashed",
-    "hang": "hung",
-    "death": "a rank died",
-    "mismatch": "wrong data",
-    "error": "error",
-    "interrupted": "interrupted",
+_FAILURES = {
+    "unavailable": ("not available", "n/a"),
+    "crash": ("crashed", "crash"),
+    "hang": ("hung", "hung"),
+    "death": ("a rank died", "died"),
+    "mismatch": ("wrong data", "wrong"),
+    "error": ("error", "error"),
+    "interrupted": ("interrupted", "cut"),
 }
-SHORT = {
-    "unavailable": "n/a",
-    "crash": "crash",
-    "hang": "hung",
-    "death": "died",
-    "mismatch": "wrong",
-    "error": "error",
-    "interrupted": "cut",
-}
+WHAT = {kind: words for kind, (words, _) in _FAILURES.items()}
+SHORT = {kind: word for kind, (_, word) in _FAILURES.items()}
 """For cells of narrow columns."""
 
 

@@ -27,12 +27,8 @@ def title(run: Run) -> str:
 def placement(run: Run) -> list[str]:
     """Where each rank is; a line for every different placement of the run's steps."""
     found = grouped((_ranks(step.ranks), step.path) for step in run.steps if step.ranks)
-    if len(found) == 1:
-        return [*found, *_misplaced(run)]
-    return [
-        *_misplaced(run),
-        *(f"{', '.join(dict.fromkeys(paths))}: {line}" for line, paths in found.items()),
-    ]
+    lines = [f"{', '.join(dict.fromkeys(paths))}: {line}" for line, paths in found.items()]
+    return [*found, *_misplaced(run)] if len(found) == 1 else [*_misplaced(run), *lines]
 
 
 def _misplaced(run: Run) -> list[str]:
@@ -85,9 +81,8 @@ def cpu_line(cpu: Cpu, memory_bytes: int | None = None) -> str:
     """'2 x AMD EPYC 9654, 192 cores, 384 threads, 2 NUMA nodes, 755 GiB'."""
     model = " ".join(cpu.model.split()) or "unknown CPU"
     parts = [f"{cpu.sockets} x {model}" if (cpu.sockets or 0) > 1 else model]
-    for count, noun in ((cpu.cores, "core"), (cpu.threads, "thread"), (cpu.numa_nodes, "NUMA node")):
-        if count:
-            parts.append(f"{count} {noun}{'s' if count != 1 else ''}")
+    counts = ((cpu.cores, "core"), (cpu.threads, "thread"), (cpu.numa_nodes, "NUMA node"))
+    parts += [f"{count} {noun}{'s' if count != 1 else ''}" for count, noun in counts if count]
     if memory_bytes:
         parts.append(f"{memory_bytes / 2**30:.0f} GiB of memory")
     return ", ".join(parts)

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from wirespeed.results.runs import Run
 from wirespeed.statistics.samples import ratio_interval
 
-SWITCHES = {
-    "MPICH_GPU_IPC_ENABLED": "GPUDirect",
-    "NCCL_NET_GDR_LEVEL": "GPUDirect",
-    "NCCL_P2P_DISABLE": "GPUDirect",
-    "UCX_IB_GPU_DIRECT_RDMA": "GPUDirect",
-    "UCX_TLS": "GPUDirect",
-}
-"""Variable: what it is known to switch off."""
+SWITCHES = (
+    "MPICH_GPU_IPC_ENABLED",
+    "NCCL_NET_GDR_LEVEL",
+    "NCCL_P2P_DISABLE",
+    "UCX_IB_GPU_DIRECT_RDMA",
+    "UCX_TLS",
+)
+"""Variables that are known to switch off GPUDirect."""
 UNKNOWN = "gain"
 
 
@@ -85,8 +85,8 @@ def _all_pairs(run: Run) -> Iterator[tuple[Pair, str | None]]:
     for without in run.paths:
         path = run.step(without).without
         if path in run.paths:
-            names = [SWITCHES[name] for name in switches(run, without) if name in SWITCHES]
-            yield Pair(path, without, next(iter(names), UNKNOWN)), _why_not(run, path, without)
+            known = any(name in SWITCHES for name in switches(run, without))
+            yield Pair(path, without, "GPUDirect" if known else UNKNOWN), _why_not(run, path, without)
 
 
 def _why_not(run: Run, path: str, without: str) -> str | None:

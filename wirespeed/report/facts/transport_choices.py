@@ -8,6 +8,7 @@ from typing import Any
 
 from wirespeed.report.facts.speedup import incomparable, switches
 from wirespeed.report.grouping import grouped
+from wirespeed.results.coerce import text
 from wirespeed.results.runs import Run
 from wirespeed.units import format_size
 
@@ -26,14 +27,11 @@ _SIZES = ("chunk",)
 def choices(run: Run) -> list[tuple[str, str]]:
     """(paths, words) for those that have something to say, in table order; alike ones share a line."""
     odd = dict(incomparable(run))
-    lines = grouped(
-        (
-            "; ".join(filter(None, (_switched(run, path, odd), _of_step(run, path), _of_sizes(run, path)))),
-            path,
-        )
-        for path in run.paths
-    )
-    return [(", ".join(paths), text) for text, paths in lines.items() if text]
+    told = {
+        path: (_switched(run, path, odd), _of_step(run, path), _of_sizes(run, path)) for path in run.paths
+    }
+    lines = grouped(("; ".join(filter(None, parts)), path) for path, parts in told.items())
+    return [(", ".join(paths), words) for words, paths in lines.items() if words]
 
 
 def _switched(run: Run, path: str, odd: Mapping[str, str]) -> str:
@@ -45,12 +43,12 @@ def _switched(run: Run, path: str, odd: Mapping[str, str]) -> str:
     if not other:
         return ""
     changed = switches(run, path)
-    text = f"{other} with {_settings(changed) or 'something switched off'}"
+    words = f"{other} with {_settings(changed) or 'something switched off'}"
     if path in odd:
-        return f"{text}; {odd[path]}"
+        return f"{words}; {odd[path]}"
     inherited = run.head.environment.variables.items()
     before = _settings({name: value for name, value in inherited if name in changed})
-    return f"{text} ({other} itself: {before})" if before else text
+    return f"{words} ({other} itself: {before})" if before else words
 
 
 def _settings(variables: dict[str, str]) -> str:
@@ -60,7 +58,7 @@ def _settings(variables: dict[str, str]) -> str:
 def _of_step(run: Run, path: str) -> str:
     """'version 2.27.7, via P2P/CUMEM' of what a transport says once for a path, as far as it is in words."""
     told = [(name, _words(value)) for name, value in run.step(path).details.items() if name not in OBVIOUS]
-    return ", ".join(f"{_label(name)} {text}" for name, text in told if text)
+    return ", ".join(f"{_label(name)} {words}" for name, words in told if words)
 
 
 def _label(name: str) -> str:
@@ -70,10 +68,8 @@ def _label(name: str) -> str:
 def _words(value: Any) -> str:
     """Words, or a list of them; nothing for what a line cannot hold."""
     if isinstance(value, list):
-        return " and ".join(dict.fromkeys(filter(None, map(_words, value))))[:LONGEST]
-    if not isinstance(value, str):
-        return ""
-    return "".join(letter for letter in " ".join(value.split()) if letter.isprintable())[:LONGEST]
+        value = " and ".join(dict.fromkeys(filter(None, map(_words, value))))
+    return text(value, LONGEST) if isinstance(value, str) else ""
 
 
 def _of_sizes(run: Run, path: str) -> str:
@@ -82,8 +78,8 @@ def _of_sizes(run: Run, path: str) -> str:
     names = dict.fromkeys(name for entry in entries for name in entry.details)
     parts = []
     for name in names:
-        told = [(entry.bytes, text) for entry in entries if (text := _choice(name, entry.details))]
-        spans = [(text, [size for size, _ in span]) for text, span in groupby(told, key=lambda one: one[1])]
+        told = [(entry.bytes, words) for entry in entries if (words := _choice(name, entry.details))]
+        spans = [(words, [size for size, _ in span]) for words, span in groupby(told, key=lambda one: one[1])]
         if 0 < len(spans) <= MOST_CHANGES:
             parts.append(f"{_label(name)} {_spans(spans)}")
     return "; ".join(parts)
@@ -98,11 +94,11 @@ def _choice(name: str, details: Mapping[str, Any]) -> str:
 
 
 def _spans(spans: list[tuple[str, list[int]]]) -> str:
-    text, sizes = spans[-1]
-    if len(spans) == 1:
-        return text
-    words = [f"{text} up to {format_size(sizes[-1])}" for text, sizes in spans[1:-1]]
-    words.insert(0, f"{spans[0][0]} for messages up to {format_size(spans[0][1][-1])}")
+    ends = [f"up to {format_size(sizes[-1])}" for _, sizes in spans[:-1]]
+    if not ends:
+        return spans[0][0]
+    ends[0] = f"for messages {ends[0]}"
+    ends.append(f"from {format_size(spans[-1][1][0])}")
     # Words with commas of their own need a stronger sign between them.
-    sign = "; " if any("," in text for text, _ in spans) else ", "
-    return sign.join([*words, f"{text} from {format_size(sizes[0])}"])
+    sign = "; " if any("," in words for words, _ in spans) else ", "
+    return sign.join(f"{words} {end}" for (words, _), end in zip(spans, ends, strict=True))

@@ -99,13 +99,11 @@ def misnamed(run: Run) -> list[str]:
     """What --link named, and no wire here is called."""
     given = [name for name, _ in run.head.plan.links]
     wires = [wire for record in run.wires for wire in record.wires]
-    if not given or not wires:
-        return []
     names = {wire.name.split(" port ")[0] for wire in wires} | {wire.kind for wire in wires}
     return [
         f"--link {name}: no wire here is called so; there are: {', '.join(sorted(names))}"
         for name in dict.fromkeys(given)
-        if name not in names | {wire.name for wire in wires}
+        if wires and name not in names | {wire.name for wire in wires}
     ]
 
 

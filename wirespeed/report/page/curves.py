@@ -70,7 +70,7 @@ def limits(runs: Iterable[Run]) -> list[dict[str, Any]]:
 
 
 def share(entry: Entry, limit: Ceiling | None) -> float | None:
-    """What of its limit a figure reaches; more than 1 cannot be."""
+    """A figure as a share of its limit; more than 1 is impossible."""
     return entry.rate / limit.rate if limit and entry.amount else None
 
 

@@ -75,30 +75,17 @@ def _drawing(one: Measured) -> dict[str, Any]:
         "set": one.number,
         "wires": [{"kind": key[0], "host": key[1], "name": key[2], "rate": rates.get(key)} for key in kept],
         "ranks": [_place(rank) for rank in ranks[:MOST_RANKS]],
-        "cases": [
-            {
-                "path": text(case.path),
-                "bytes": case.bytes,
-                "text": text(case.text),
-                "carried": _carried(case, kept),
-            }
-            for case in cases
-        ],
+        "cases": [_case(case, kept) for case in cases],
     }
 
 
-def _carried(case: Evidence, kept: Sequence[tuple[str, ...]]) -> list[list[float]]:
-    """[place among the wires kept, bytes sent, received, background, share] for each wire."""
-    places, wires = {key: place for place, key in enumerate(kept)}, {_key(wire): wire for wire in case.wires}
-    return [
-        [
-            places[key],
-            *map(count, (wire.sent, wire.received, wire.background)),
-            _share(wire, case.payload_bytes),
-        ]
-        for key, wire in wires.items()
-        if key in places
-    ]
+def _case(case: Evidence, kept: Sequence[tuple[str, ...]]) -> dict[str, Any]:
+    """`carried`: [place among the wires kept, bytes sent, received, background, share] for each wire."""
+    wires, carried = {_key(wire): wire for wire in case.wires}, []
+    for place, wire in ((place, wires[key]) for place, key in enumerate(kept) if key in wires):
+        counted = map(count, (wire.sent, wire.received, wire.background))
+        carried.append([place, *counted, _share(wire, case.payload_bytes)])
+    return {"path": text(case.path), "bytes": case.bytes, "text": text(case.text), "carried": carried}
 
 
 def _key(wire: Wire | CountedWire) -> tuple[str, str, str]:

@@ -76,7 +76,7 @@ def _of_run(run: Run) -> Iterator[Sentence]:
 
 
 def _doubtful(run: Run) -> Iterator[Sentence]:
-    """What cannot be, and what a path declares and its wires deny."""
+    """Impossible figures, and what a path declares and its wires deny."""
     yield from ((BAD, line) for line in beyond(run))
     yield from ((BAD if largest else WARNING, line) for line, largest in suspicions(run))
 
@@ -139,7 +139,7 @@ def _use(run: Run, span: Span, last: bool) -> str:
 
 
 def _each(run: Run) -> Iterator[Sentence]:
-    """Every path at its largest size, where paths are no rivals."""
+    """Every path at its largest size, where paths are not compared."""
     largest = {entry.path: entry for path in run.paths for entry in run.of_path(path) if entry.amount}
     if largest:
         parts = [f"{path} {format_rate(entry.rate)} GB/s" for path, entry in largest.items()]
@@ -181,4 +181,5 @@ def _unsure(run: Run) -> Iterator[Sentence]:
     wide = sum(mark(entry) != "" for entry in run.entries.values())
     if wide and run.stopping:
         within = f"within the ±{figures.percent(run.stopping.precision)} asked for"
-        yield NOTE, f"{wide} of {len(run.entries)} figures are not {within}: more --max-time makes them surer"
+        remedy = "a longer --max-time makes them more precise"
+        yield NOTE, f"{wide} of {len(run.entries)} figures are not {within}: {remedy}"

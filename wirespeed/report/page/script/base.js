@@ -19,7 +19,7 @@ const draw = (tag, attributes, ...children) => fill(document.createElementNS(SVG
 const look = (path) => (Object.hasOwn(page.paths, path) ? page.paths[path] : { hue: 0, dash: "" });
 const colour = (path) => `var(--hue-${look(path).hue})`;
 
-// The same words as wirespeed/units.py and wirespeed/report/words.py have.
+// The same words as wirespeed/units.py and wirespeed/report/facts/figures.py have.
 function sizeText(bytes) {
   const units = [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]];
   for (const [unit, name] of units) if (bytes >= unit && bytes % unit === 0) return `${bytes / unit} ${name}`;

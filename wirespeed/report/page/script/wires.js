@@ -74,7 +74,7 @@ function wiresDrawing(one, each) {
         const at = x + BOX / 2 + (down ? 0 : place * 8), [from, to] = down ? [middle + 44, memory] : [line + place * 14, middle];
         const [sent, received, background] = carried.get(wire.i) || [0, 0, 0];
         svg.append(draw("g", null, draw("line", { x1: at, x2: at, y1: from, y2: to, class: `wire wire-${level(wire.i)}` }),
-          draw("title", null, `${WIRE_NAMES[wire.kind] || wire.kind} of ${part}: ${sent} B out, ${received} B in, background ${background} B${wire.rate ? `, carries ${rateText(wire.rate)}` : ""}`),
+          draw("title", null, `${WIRE_NAMES[wire.kind] || wire.kind} of ${part}: ${sent} B out, ${received} B in, background ${background} B${wire.rate ? `, link rate ${rateText(wire.rate)}` : ""}`),
           draw("text", { x: at + 7, y: (down ? from : to) + (down ? 22 : -24), class: "amount" }, `out ${amountText(sent)}`),
           draw("text", { x: at + 7, y: (down ? from : to) + (down ? 36 : -10), class: "amount" }, `in ${amountText(received)}`)));
       }
