@@ -27,7 +27,7 @@ IDLE = (0.005, 0.05)
 """Least and most seconds without traffic of ours: what passes then is background."""
 
 
-def counted(wire: Wire, before: Reading, start: Reading, end: Reading, share: float) -> Counted:
+def counted_bytes(wire: Wire, before: Reading, start: Reading, end: Reading, share: float) -> Counted:
     """What a wire's counters rose by from `start` to `end`; what was expected is not known here.
 
     `before` to `start` nothing of ours moved; `share`: how many times longer `start` to `end` took.
@@ -156,7 +156,7 @@ class WireCounting:
         end, ended = self._read(), time.monotonic()
         share = (ended - idled) / max(idled - began, 1e-9)
         mine = [
-            counted(wire, first, second, last, share)
+            counted_bytes(wire, first, second, last, share)
             for wire, first, second, last in zip(self._all_wires(), before, start, end, strict=True)
             if first and second and last
         ]

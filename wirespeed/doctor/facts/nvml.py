@@ -61,7 +61,7 @@ def read(api: Any | None, tree: Tree) -> Driver:
     try:
         nvml = Nvml(api)
     except NvmlError as error:
-        return Driver(lacks=f"NVML: {error}")
+        return Driver(lacks=str(error))
     try:
         count = nvml.ask("nvmlDeviceGetCount", 0)
         handles = [nvml.call("nvmlDeviceGetHandleByIndex", index) for index in range(count)]
