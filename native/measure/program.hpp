@@ -30,7 +30,7 @@ class Program {
   public:
     virtual ~Program() = default;
     /// Runs all iterations of `schedule`; seconds[i] is sample i's time divided by its iterations.
-    /// Back when the last byte of the last iteration has arrived.
+    /// Returns once the last byte of the last iteration has arrived.
     virtual void run(const Schedule& schedule, std::span<double> seconds) = 0;
     /// Can it begin each sample with a barrier of all ranks?
     virtual bool has_barrier() const { return false; }

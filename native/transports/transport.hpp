@@ -64,7 +64,7 @@ struct Context {
 class Transport {
   public:
     explicit Transport(Context& context) : context_(context) {}
-    /// Communicates nothing, and frees only what no peer can reach: a rank that ends early must not
+    /// Must not communicate, and frees only memory that no peer can access: a rank that ends early must not
     /// wait for others.
     virtual ~Transport() = default;
 

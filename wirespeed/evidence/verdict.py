@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from wirespeed.limits.wires import GPU_LINKS, NETWORKS, PORTS, WIRE_KINDS
+
 ENOUGH = 0.98
 """Share of the payload from which a wire counts as having taken all of it."""
 NOTHING = 0.02
@@ -17,16 +19,6 @@ TOO_UNCERTAIN = 0.25
 """Share of the payload that may be wrong; counters above it are not used."""
 WANTED_UNCERTAINTY = 0.02
 
-GPU_LINKS = ("nvlink", "xgmi")
-NETWORKS = ("infiniband", "roce", "network", "loopback")
-WORDS = {
-    "nvlink": "NVLink",
-    "xgmi": "xGMI",
-    "pcie": "PCIe",
-    "infiniband": "InfiniBand",
-    "roce": "RoCE",
-    "loopback": "TCP on the loopback interface",
-}
 NO_COUNTERS = "no counters can be read here"
 
 
@@ -305,7 +297,7 @@ def _suspicion(claim: Claim, verdict: WireVerdict, found: Mapping[str, WireShare
         if verdict.verdict == "staged":
             return f"{claim.path} is declared direct, but the counters show staging: {verdict.text}"
         if link and link.no_traffic:
-            wire = WORDS[link.kind]
+            wire = WIRE_KINDS[link.kind].name
             return f"{claim.path} is declared direct, but the counters show no traffic on {wire}"
     return None
 
@@ -319,10 +311,11 @@ def _with_traffic(found: Iterable[WireShare]) -> list[WireShare]:
 
 
 def _wire(share: WireShare) -> str:
-    word = WORDS.get(share.kind, "")
-    if share.kind not in NETWORKS or share.kind == "loopback":
-        return word
-    return " ".join(filter(None, (word, " and ".join(share.names))))
+    names = " and ".join(share.names)
+    if share.kind == "network":
+        return names
+    word = WIRE_KINDS[share.kind].name if share.kind in WIRE_KINDS else ""
+    return f"{word} {names}" if share.kind in PORTS else word
 
 
 def _percent(share: WireShare) -> str:

@@ -72,7 +72,7 @@ class Events:
 
     @cached_property
     def victim(self) -> bool:
-        """Whether a rank died first that said nothing: crashes and errors of the others are its consequences.
+        """Whether the first rank to die reported nothing: what others reported then follows from its death.
 
         Some libraries crash or return errors when their peer has died. A rank that ends with a code of its
         own (for a device that does not exist) does so for its own reasons.
@@ -103,7 +103,7 @@ class Events:
 
     @cached_property
     def dead(self) -> RankIdentity | None:
-        """The rank whose death ended the step: a remote one that the launcher names comes first."""
+        """The rank whose death ended the step; if the launcher names one on another host, it is that one."""
         remote = self.named is not None and self.named.rank not in self.states
         first = self.first_dead
         return self.named if remote or first is None else self.states.get(first.rank, first)

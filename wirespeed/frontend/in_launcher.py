@@ -19,7 +19,7 @@ from typing import Any
 
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.frontend.session import Step, begin, chosen_paths, completed, step_start
+from wirespeed.frontend.session import StepRecorder, begin, chosen_paths, completed, step_start
 from wirespeed.host import devices, mpi
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.process import ancestors
@@ -183,7 +183,7 @@ class _Rank0:
     def __init__(self, plan: Plan, observe: Observer) -> None:
         self._observe, self._recorder = observe, Recorder(plan, observe)
         self.sizes, self.finish = self._recorder.missing_sizes, partial(self._recorder.end, "complete")
-        self._step: Step | None = None
+        self._step: StepRecorder | None = None
         self._job: Message = {}
 
     def begin(self, comm: Communicator, launcher: str, ranks: list[Any], variables: dict[str, str]) -> None:
@@ -193,7 +193,7 @@ class _Rank0:
         begin(self._recorder, found.values())
 
     def start(self, number: int, path: TransferPath, total: int) -> None:
-        self._step = Step(number, path, self._recorder, self._observe, self._job)
+        self._step = StepRecorder(number, path, self._recorder, self._observe, self._job)
         self._observe(step_start(path, number, total))
 
     def take(self, message: Message) -> None:

@@ -1,4 +1,4 @@
-"""Watches one job step: passes on its ranks' messages, and names the rank that hung or died."""
+"""Watches one job step: forwards its ranks' messages, and collects what diagnosis.py needs."""
 
 from __future__ import annotations
 

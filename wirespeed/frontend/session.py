@@ -1,4 +1,4 @@
-"""The way of the data, from a plan to a result file: read it from top to bottom."""
+"""Runs a plan: one job step per path, every message recorded. Read it from top to bottom."""
 
 from __future__ import annotations
 
@@ -187,7 +187,9 @@ class Run:
                 remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
             step.fail(outcome, remedy)
 
-    def _started(self, path: TransferPath, library: mpi.Mpi, sizes: tuple[int, ...]) -> tuple[Step, Outcome]:
+    def _started(
+        self, path: TransferPath, library: mpi.Mpi, sizes: tuple[int, ...]
+    ) -> tuple[StepRecorder, Outcome]:
         """A job step; once more where its launcher failed in a way that passes."""
         step, outcome = self._job_step(path, library, sizes)
         if outcome.passing:
@@ -202,7 +204,9 @@ class Run:
         aware = [one for one in self._found.mpis if mpi.aware_environment(one, ucx_folder())]
         return list(dict.fromkeys([self._mpi, *aware]))
 
-    def _job_step(self, path: TransferPath, library: mpi.Mpi, sizes: tuple[int, ...]) -> tuple[Step, Outcome]:
+    def _job_step(
+        self, path: TransferPath, library: mpi.Mpi, sizes: tuple[int, ...]
+    ) -> tuple[StepRecorder, Outcome]:
         launcher = launch.choose(self._plan.launcher, library)
         variables = library.environment() | path.variables
         if not self._plan.hosts:
@@ -210,7 +214,7 @@ class Run:
         if path.gpu_aware_mpi:
             variables |= mpi.aware_environment(library, ucx_folder())
         job_said = {"mpi": {"source": library.source}, "launcher": launcher.name, "variables": variables}
-        step = Step(self._steps, path, self._recorder, self._observe, job_said)
+        step = StepRecorder(self._steps, path, self._recorder, self._observe, job_said)
         self._steps += 1
         spec = StepSpec(
             plan=self._plan,
@@ -243,7 +247,7 @@ class Run:
 
 
 @dataclass
-class Step:
+class StepRecorder:
     """One job step, as far as it has come: what rank 0 tells of it goes into the result file."""
 
     number: int

@@ -27,7 +27,7 @@ class StepSpec:
 
 
 def stuck_after(plan: Plan, size: int) -> float:
-    """Seconds without progress that count as a hang: an iteration at 50 MB/s, and ten seconds more."""
+    """Seconds without progress that count as a hang: --timeout, or 10 s + 2 x size / (50 MB/s)."""
     if plan.timeout is not None:
         return plan.timeout
     return 10.0 + 2 * size / 50e6

@@ -9,6 +9,7 @@ from typing import Any
 
 from wirespeed.limits import rates
 from wirespeed.limits.rates import Ceiling
+from wirespeed.limits.wires import PORTS
 
 Record = dict[str, Any]
 
@@ -17,7 +18,6 @@ OUT_OF_A_RANK = ("ring", "halo")
 """Patterns whose figure is the bytes that one rank sends, to all others together."""
 STAGED = ("staged", "pipelined")
 """Transports through host memory; all others on device memory may be direct."""
-PORTS = ("infiniband", "roce", "network")
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class TransferPath:
     gpu_aware_mpi: bool = False
     """The path gives device pointers to MPI, which may kill the process: tried first, measured last."""
     trial: bool = False
-    """The path moves a few messages first, so that one that does not work at all is one line."""
+    """A few messages are tried first; if they fail, the whole path has one failure."""
     default: bool = True
     """The path is measured when no paths are named."""
     staged: bool = False
@@ -47,7 +47,7 @@ class TransferPath:
     variables: dict[str, str] = field(default_factory=dict, hash=False)
     """Environment variables that the path's job step needs; read when MPI starts."""
     switched: str = ""
-    """The library that reads them: where it is not loaded, they have no effect."""
+    """Library that reads `variables`: where it is not loaded, the path is not available."""
 
     @property
     def needs_device(self) -> bool:

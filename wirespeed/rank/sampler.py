@@ -1,7 +1,7 @@
-"""The timed loop: batches of samples of one program, until the figure is good enough.
+"""Plans batches of samples until the figure is precise enough.
 
-Rank 0 alone decides when to stop, between batches. Nothing but Program.run is ever timed: inside it, no
-Python runs.
+The timed loop itself is in the core (native/measure/program.cpp), which Program.run calls; no Python runs
+inside it. Rank 0 alone decides when to stop, between batches.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class TeamSamples:
         return self._comm.maximum(samples.latest if self.leads and samples.count else 0.0)
 
     def widest(self, samples: Samples) -> float | None:
-        """Relative half-width of the widest team interval; None if a team has none yet. On every rank."""
+        """Relative half-width of the widest team interval, on every rank; None if a team has none yet."""
         mine = samples.precision() if self.leads else 0.0
         widest = self._comm.maximum(math.inf if mine is None else mine)
         return None if math.isinf(widest) else widest

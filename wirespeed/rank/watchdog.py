@@ -15,7 +15,7 @@ class Watchdog:
     def __init__(
         self, opened: Core, run: str, rank: int, reports: int, give_up: bool, read_here: bool = True
     ) -> None:
-        """`read_here`: somebody on this host reads the files; else no names of theirs may stay behind."""
+        """`read_here`: the front end on this host reads the files; otherwise they are unlinked at once."""
         self._core, self._reports, self._give_up = opened, reports, give_up
         folder = own_folder(run if read_here else f"{run}-{rank}")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wirespeed.evidence.counters import CounterSource, Reading, Wire, find_counter_sources, reason
-from wirespeed.evidence.verdict import NETWORKS, Claim, Counted, identify_wire, more_would_help
+from wirespeed.evidence.verdict import Claim, Counted, identify_wire, more_would_help
 from wirespeed.host.core import NativeError
 from wirespeed.job.messages import Message
+from wirespeed.limits.wires import NETWORKS
 from wirespeed.paths import TransferPath
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.expected_traffic import ExpectedTraffic, Location, sent_by
@@ -30,7 +31,7 @@ IDLE = (0.005, 0.05)
 def counted_bytes(wire: Wire, before: Reading, start: Reading, end: Reading, share: float) -> Counted:
     """What a wire's counters rose by from `start` to `end`; what was expected is not known here.
 
-    `before` to `start` nothing of ours moved; `share`: how many times longer `start` to `end` took.
+    From `before` to `start` only background moved; `share` = (end - start) / (start - before), in time.
     """
 
     def rise(first: int, last: int) -> int:

@@ -1,4 +1,4 @@
-"""Anything as the model has it: what one member of a record cannot be costs that member, not the record."""
+"""Fits any JSON to the model: an invalid member gets its default, and the rest of the record is kept."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from wirespeed.results.parts import LARGEST
 Kind = TypeVar("Kind")
 
 
-class Unusable(ValueError):
-    """Not what the model wants, and nothing stands in its place. The text: the needed member, or ''."""
+class DoesNotFit(ValueError):
+    """The value does not fit and has no default; the text names the missing required member, or is empty."""
 
 
 def fitted(kind: type[Kind], value: Any) -> Kind:
-    """The value, as json.loads gave it, as a `kind`. Raises Unusable where a needed member is not there."""
+    """The value, as json.loads gave it, as a `kind`. Raises DoesNotFit where a needed member is not there."""
     record: Kind = _fitted(_type_info(kind), value)  # type: ignore[arg-type]
     return record
 
@@ -58,48 +58,48 @@ def _fitted(kind: inspect.Type, value: Any) -> Any:
             return tuple(_fitted(kind.item_type, one) for one in value)
         if isinstance(kind, inspect.TupleType) and len(value) == len(kind.item_types):
             return tuple(map(_fitted, kind.item_types, value))
-    raise Unusable
+    raise DoesNotFit
 
 
 def _object(kind: inspect.StructType | inspect.DataclassType, value: Any) -> Any:
     if not isinstance(value, Mapping):
-        raise Unusable
+        raise DoesNotFit
     members: dict[str, Any] = {}
     for field in kind.fields:
         try:
             if field.encode_name not in value:
-                raise Unusable
+                raise DoesNotFit
             members[field.name] = _fitted(field.type, value[field.encode_name])
-        except Unusable:
+        except DoesNotFit:
             if field.required:
-                raise Unusable(field.encode_name) from None
+                raise DoesNotFit(field.encode_name) from None
     try:
         return kind.cls(**members)
     except WirespeedError:
-        raise Unusable from None
+        raise DoesNotFit from None
 
 
 def _first(kinds: Iterable[inspect.Type], value: Any) -> Any:
     for kind in kinds:
-        with suppress(Unusable):
+        with suppress(DoesNotFit):
             return _fitted(kind, value)
-    raise Unusable
+    raise DoesNotFit
 
 
 def _good(kind: inspect.Type, items: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
     for name, one in items:
-        with suppress(Unusable):
+        with suppress(DoesNotFit):
             yield name, _fitted(kind, one)
 
 
 def _number(kind: inspect.IntType | inspect.FloatType, value: Any) -> int | float:
     whole = isinstance(kind, inspect.IntType)
     if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-        raise Unusable
+        raise DoesNotFit
     # An integer may be too large to become a float.
     bounds = ((ge, -LARGEST), (le, LARGEST), (ge, kind.ge), (gt, kind.gt), (le, kind.le), (lt, kind.lt))
     if not all(bound is None or holds(value, bound) for holds, bound in bounds):
-        raise Unusable
+        raise DoesNotFit
     return value if whole else float(value)
 
 

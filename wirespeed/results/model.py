@@ -1,7 +1,7 @@
 """The records of a result file: a line is one of these. Readers, writers and schema.json all come from here.
 
-A member without a default is needed: a record that lacks it says nothing. Where another member is not as
-described its default stands. Of a list or an object each good item is used; a tuple is used whole or not at
+A member without a default is required: a record that lacks it is left out. Any other member that is invalid
+gets its default. Of a list or an object each good item is used; a tuple is used whole or not at
 all. `field(name=...)`: the member has another name in the file. The notes under members are the schema's.
 """
 

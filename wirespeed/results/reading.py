@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.results.lenient import Unusable, fitted
+from wirespeed.results.lenient import DoesNotFit, fitted
 from wirespeed.results.model import (
     KINDS,
     SCHEMA,
@@ -88,7 +88,7 @@ class Results:
             return
         try:
             record = decoded(line)
-        except (Unusable, RecursionError) as error:
+        except (DoesNotFit, RecursionError) as error:
             torn = "cut off" if not line.endswith(b"\n") else "damaged"
             self._left_out(number, str(error) or torn)
             return
@@ -118,7 +118,7 @@ class Results:
 def decoded(line: bytes) -> Record | None:
     """A line's record; None for kinds unknown to this version.
 
-    Raises Unusable with the reason, without one where it is no JSON.
+    Raises DoesNotFit with the reason, without one where it is no JSON.
     """
     try:
         text = line.decode()
@@ -129,23 +129,23 @@ def decoded(line: bytes) -> Record | None:
     try:
         value = json.loads(line)
     except ValueError:
-        raise Unusable from None
+        raise DoesNotFit from None
     return record_of(value)
 
 
 def record_of(value: Any) -> Record | None:
-    """The record in what json.loads gave; None for kinds unknown to this version. Raises Unusable."""
+    """The record in what json.loads gave; None for kinds unknown to this version. Raises DoesNotFit."""
     if not isinstance(value, dict):
-        raise Unusable("not a record")
+        raise DoesNotFit("not a record")
     kind = value.get("kind")
     if not isinstance(kind, str):
-        raise Unusable(f"{kind or 'a record'} without a proper 'kind'")
+        raise DoesNotFit(f"{kind or 'a record'} without a proper 'kind'")
     if kind not in KINDS:
         return None
     try:
         return fitted(KINDS[kind], value)
-    except Unusable as error:
-        raise Unusable(f"{kind} without a proper '{error}'") from None
+    except DoesNotFit as error:
+        raise DoesNotFit(f"{kind} without a proper '{error}'") from None
 
 
 def read(file: str | os.PathLike[str]) -> Results:

@@ -1,4 +1,4 @@
-"""What is measured becomes records: into the result file first, then to whoever looks on."""
+"""Builds records from messages; writes each into the result file, then passes it to the observer."""
 
 from __future__ import annotations
 

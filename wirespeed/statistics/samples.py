@@ -1,4 +1,4 @@
-"""Medians, their intervals, and the rule that says when a figure is good enough.
+"""Medians and their intervals.
 
 Pure Python with nothing but the standard library: ranks import it. How each figure comes about, for users:
 docs/measuring.md.

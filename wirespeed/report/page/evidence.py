@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.report.facts.wire_verdicts import COPIES, of_path
 from wirespeed.report.grouping import grouped
 from wirespeed.report.page.sources import Measured
@@ -20,8 +21,8 @@ MOST_NAMED = 8
 """Ranks named for the same copies."""
 IDLE = 0.01
 """A wire that carried less of the bytes than this is idle."""
-SHOWN_IDLE = ("nvlink", "xgmi", "pcie", "infiniband", "roce")
-"""That they were idle says something; interfaces of a machine are many."""
+SHOWN_IDLE = set(WIRE_KINDS) - {"network", "loopback"}
+"""That these were idle says something; a machine has many other interfaces."""
 
 
 HEADS = ("path", "size", "verdict", "what the counters say", "copies")
