@@ -1,4 +1,4 @@
-"""The rules of the house that no compiler holds; what Python modules may import is in pyproject.toml."""
+"""The rules of the tree that no compiler holds; what Python modules may import is in pyproject.toml."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNSPEAKABLE = (
     ("native/transports", PATTERNS, "a transport compiles any pattern's steps"),
 )
 
-# Room of native/: the rooms that its files may include from.
+# Folder of native/: the folders that its files may include from.
 INCLUDES = {
     "core": ("core",),
     "libraries": ("core", "libraries"),
@@ -114,7 +114,7 @@ def test_what_native_rooms_include(room: str) -> None:
 
 def test_every_native_room_has_its_rule() -> None:
     rooms = {folder.name for folder in NATIVE.iterdir() if folder.is_dir()}
-    report("rooms of native/ without a line in INCLUDES", sorted(rooms - set(INCLUDES)))
+    report("folders of native/ without a line in INCLUDES", sorted(rooms - set(INCLUDES)))
 
 
 def test_a_vendor_s_device_is_known_to_its_own_folder() -> None:
