@@ -10,8 +10,8 @@
 // A rank's next step begins when all that it receives in this one lies in its buffer.
 //
 // Why it is right, in the terms of PTX's memory model. A flag is raised by one thread after its
-// block's barrier and a fence of the whole system (ws_fence), or by a store that releases; whoever
-// waits for it acquires. Barriers of a block are causality order for all its threads, so:
+// block's barrier and a fence of the whole system (ws_fence), or by a release store; its reader
+// waits with an acquire load. Barriers of a block are causality order for all its threads, so:
 //  - stores, TMA: the sender's writes come before the flag, and the receiver's reads after it;
 //  - pull: the flag says that the sender's earlier kernels (stream order) have filled the buffer;
 //    nobody writes to it before `finished` has been counted up, after the last read and a fence;

@@ -32,8 +32,8 @@ WS_INLINE u32 ws_load_flag(const u32* at) {
 WS_INLINE void ws_store_flag(u32* at, u32 value) {
     asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }
-/// What this thread, or its block before a ws_sync(), read and wrote before is over for whoever
-/// sees the value.
+/// A reader that sees the value also sees all that this thread, or its block before a ws_sync(),
+/// wrote before, and its reads before are over.
 WS_INLINE void ws_release_flag(u32* at, u32 value) {
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }

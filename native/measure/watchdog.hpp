@@ -9,7 +9,7 @@
 namespace wirespeed {
 
 struct Reports {
-    int descriptor = -1;   ///< JSON lines for whoever watches; -1: nobody does
+    int descriptor = -1;   ///< JSON lines for the front end; -1: there is none
     bool give_up = false;  ///< nobody watches: say it on stderr and end the process
 };
 

@@ -71,10 +71,10 @@ def main() -> None:
     program = opened.check(lib.ws_program_open(transport, buffers, transfers, len(flat), 0))
     payload = PayloadCheck(opened, world, device, "device")
     seconds = ffi.new("double[]", SAMPLES)
-    for lead_in, rounds in ((0, 1), (3, 2), (1, 30)):
+    for untimed, iterations in ((0, 1), (3, 2), (1, 30)):
         payload.prepare(steps, buffers, LARGE)
         world.barrier()
-        opened.check(lib.ws_program_run(program, lead_in, rounds, SAMPLES, seconds))
+        opened.check(lib.ws_program_run(program, untimed, iterations, SAMPLES, seconds))
         wrong = payload.verify(steps, buffers, LARGE)
         assert wrong is None, wrong
         assert all(value > 0 for value in ffi.unpack(seconds, SAMPLES))

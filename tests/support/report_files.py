@@ -267,13 +267,13 @@ def hostile() -> list[Record]:
     first["environment"]["variables"] = {HOSTILE: HOSTILE}
     odd = {"kind": HOSTILE, "host": HOSTILE, "name": HOSTILE, "sent": HOSTILE}
     named = {**odd, "sent": 5, "received": 5, "expected_sent": 5}
-    witnessed = evidence(HOSTILE, 8, HOSTILE, "h", text=HOSTILE, suspicious=HOSTILE, wires=[odd, named, 7])
+    counted = evidence(HOSTILE, 8, HOSTILE, "h", text=HOSTILE, suspicious=HOSTILE, wires=[odd, named, 7])
     return [
         first,
         step(HOSTILE, "h", HOSTILE),
         step("__proto__", "h", HOSTILE),
         *curve(HOSTILE, 1e-6, 1e9, "h", definition=HOSTILE),
-        witnessed,
+        counted,
         *curve("__proto__", 1e-6, 2e9, "h"),
         failure,
         {"kind": "doctor", "findings": [finding, "x", None]},

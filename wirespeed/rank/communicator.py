@@ -124,7 +124,7 @@ class Communicator:
         self.comm.Barrier()
 
     def leave(self) -> None:
-        """Ends MPI, together. Nothing may be left to do: Hydra kills whoever is slower to exit."""
+        """Ends MPI, together. Nothing may be left to do: Hydra kills the ranks that are slower to exit."""
         self.comm.Barrier()
         self._mpi.Finalize()
 

@@ -50,7 +50,7 @@ def _fail(spec: StepSpec, rank: int, text: str, python: Sequence[str] = ()) -> N
     """Says what failed, and which ranks were gone by then: a call fails when the peer has died, too."""
     told = {"rank": rank, "text": text, "code": int(ExitCode.FAILED_ENTRY), "python": list(python)}
     messages.send({"kind": "error", **told, "lost": lost(own_folder(spec.run), 0.05)})
-    # The launcher ends all others once this one has: whoever watches shall see an earlier death by itself.
+    # The launcher ends the others once this rank has ended: the front end must see an earlier death before.
     time.sleep(0.3)
 
 

@@ -88,7 +88,7 @@ class Recorder:
         self._store.close()
 
     def write(self, record: Record) -> None:
-        """First into the file, then to whoever looks on: what was seen is never lost."""
+        """First into the file, then to the observer: what was shown is never lost."""
         self._store.append(record)
         self._observe(record)
 

@@ -85,7 +85,7 @@ class HostSegments {
     static Segment create(const Name& name, std::size_t bytes) {
         const int file = shm_open(name.data(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
         if (file < 0) throw Error("shm_open", name.data(), std::strerror(errno));
-        // Pages are taken now: a full /dev/shm kills whoever touches one that is not there.
+        // Pages are taken now: with a full /dev/shm, touching a missing page kills the process.
         if (const int code = posix_fallocate(file, 0, static_cast<off_t>(bytes))) {
             close(file);
             shm_unlink(name.data());

@@ -82,7 +82,7 @@ def _earlier(plan: Plan) -> list[Event]:
     if plan.resume and plan.out is not None:
         from wirespeed.results.reading import read
 
-        # It may not exist yet, or not be a result file: whoever writes to it will say so.
+        # It may not exist yet, or not be a result file: the writer will say so.
         with suppress(WirespeedError):
             return [*read(plan.out).records]
     return []
