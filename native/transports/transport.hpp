@@ -64,8 +64,8 @@ struct Context {
 class Transport {
   public:
     explicit Transport(Context& context) : context_(context) {}
-    /// Must not communicate, and frees only memory that no peer can access: a rank that ends early must not
-    /// wait for others.
+    /// Must not communicate, and frees only memory that no peer can access: a rank that ends early
+    /// must not wait for others.
     virtual ~Transport() = default;
 
     /// The orderly end, before destruction. Every rank calls it, after all programs and buffers.
