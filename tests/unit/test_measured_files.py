@@ -11,7 +11,7 @@ import pytest
 
 import wirespeed
 
-MEASURED = sorted(Path(__file__).parents[2].joinpath("results").glob("*.jsonl"))
+MEASURED = sorted(Path(__file__).parents[2].joinpath("results").rglob("*.jsonl"))
 
 
 @pytest.mark.parametrize("file", MEASURED, ids=[file.stem for file in MEASURED])
