@@ -10,7 +10,7 @@
 
 namespace wirespeed {
 
-/// What the rank sits in: an index into PageLayout::calls, and the rank that it waits for.
+/// The call that the rank is in: an index into PageLayout::calls, and the rank that it waits for.
 struct CallId {
     std::uint32_t value = 0;
 };

@@ -17,7 +17,7 @@ struct Situation {
     std::vector<std::string> python;
 };
 
-/// The name of the call that the page says the rank sits in, and its peer (-1: none).
+/// The name of the call that the page says the rank is in, and its peer (-1: none).
 std::string current_call(const PageLayout& page, int& peer);
 
 /// One JSON line that a pipe takes in one piece (below 4096 bytes), 0x1e first.

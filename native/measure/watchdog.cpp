@@ -57,7 +57,7 @@ void on_crash(int number) {
             situation.fault = frame.function.empty() ? frame.library : frame.text();
         std::snprintf(layout.fault, sizeof layout.fault, "%s", situation.fault.c_str());
         say(*watched, crash_reports, situation);
-        // Inside a foreign launcher another thread of this very process writes the report down.
+        // Under the user's own launcher another thread of this very process writes the report down.
         if (crash_reports.give_up) std::this_thread::sleep_for(500ms);
     }
     std::signal(number, SIG_DFL);

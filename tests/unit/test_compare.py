@@ -317,7 +317,7 @@ class TestFiles:
         ("words", "code", "says"),
         [
             (["a"], ExitCode.USAGE, "two sides are compared, OLD and NEW, not 1"),
-            (["a", "a", "a"], ExitCode.USAGE, "write their pattern in quotes"),
+            (["a", "a", "a"], ExitCode.USAGE, "or write a quoted wildcard"),
             (["a", "a", "--against", "summit"], ExitCode.USAGE, "--against summit is the old side"),
             (["a", "--against", "moon"], ExitCode.USAGE, "there are: summit"),
             (["a", "a", "--spread", "much"], ExitCode.USAGE, "--spread: 'much' is not a share"),

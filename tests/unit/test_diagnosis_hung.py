@@ -93,7 +93,7 @@ class TestHung:
         outcome = hung([], reports, ROSTER, 3, 60)
         assert outcome.text == (
             "no progress for 60 s: rank 1 on n1 (pid 21) "
-            "sits in MPI_Recv with rank 0, 8 B, iteration 4 (ib_poll)"
+            "waits in MPI_Recv with rank 0, 8 B, iteration 4 (ib_poll)"
         )
         assert place(outcome) == ("hang", 1, "n1", "MPI_Recv", 8, 4)
         assert [one["rank"] for one in outcome.stacks] == [0, 1, 2], "in the order of the ranks"
@@ -102,13 +102,13 @@ class TestHung:
         del reports[1]
         reports[1] = report(1, 4, peer=0)
         text = hung([], reports, ROSTER, 3, 60).text
-        assert text.endswith("sits in MPI_Recv with rank 0, 8 B, iteration 4")
+        assert text.endswith("waits in MPI_Recv with rank 0, 8 B, iteration 4")
 
     def test_nobody_answers_but_pages_are_there(self) -> None:
         """Protects the same choice from pages alone; of two in one iteration it is the lower rank."""
         outcome = hung([SEND, RECV], {}, ROSTER, 2, 45.4)
         assert outcome.text == (
-            "no progress for 45 s: rank 0 on n0 (pid 20) sits in MPI_Recv with rank 1, 64 KiB, iteration 7"
+            "no progress for 45 s: rank 0 on n0 (pid 20) waits in MPI_Recv with rank 1, 64 KiB, iteration 7"
         )
         assert place(outcome) == ("hang", 0, "n0", "MPI_Recv", 65536, 7)
         assert hung([SEND, replace(RECV, iteration=8)], {}, ROSTER, 2, 60).rank == 0

@@ -35,7 +35,7 @@ class TestGpus:
         assert finding.evidence[0].startswith("GPU 1: 6 of 18 NVLinks are active; inactive: 6, 7")
         assert "33%" in finding.title
 
-    def test_a_board_that_nobody_knows_is_held_against_its_twin(self, root: Path) -> None:
+    def test_a_board_that_nobody_knows_is_compared_with_an_identical_one(self, root: Path) -> None:
         gpus = [
             FakeGpu(pci, "Unheard of", links=[1] * 4 + [0] * lost)
             for pci, lost in zip(GPUS, (0, 0), strict=True)
@@ -136,9 +136,9 @@ class TestAdapters:
         adapter(root, "mlx5_0", NICS[0], rate="100 Gb/sec (1X NDR)")
         assert "1 of 4 lanes" in one(facts_of(root), "nic-narrow").title
 
-    def test_slower_than_its_twin(self, root: Path) -> None:
+    def test_slower_than_an_identical_one(self, root: Path) -> None:
         adapter(root, "mlx5_0", NICS[0], rate="200 Gb/sec (4X HDR)")
-        assert "200 Gb/s, its twin at 400" in one(facts_of(root), "nic-slow").title
+        assert "200 Gb/s, an identical one at 400" in one(facts_of(root), "nic-slow").title
 
     def test_roce_has_fewer_lanes_by_design(self, root: Path) -> None:
         for number, pci in enumerate(NICS):

@@ -110,16 +110,18 @@ def test_which_path_is_best(facts: Facts) -> None:
     best = (
         Stretch("GPU", False, 8, 65536, ("gpu",), "aware", 1.5, 19.2),
         Stretch("GPU", False, 1 << 20, 1 << 30, ("ipc-read", "ipc-write"), "aware", 1.01, 1.04),
-        Stretch("GPU", True, 8, 1 << 30, ("aware",)),
+        Stretch("GPU", True, 8, 1 << 20, ("rma",), "aware", 1.02, 2.3),
+        Stretch("GPU", True, 1 << 21, 1 << 30, ("aware",)),
     )
     lines = printed(Result(structs.replace(facts, file="f.jsonl"), (), best), 100)
     start = lines.index("Fastest path by size (f.jsonl)")
     assert lines[start + 1 :] == [
         "  GPU data, of all paths",
         "    8 B to 64 KiB: gpu; aware takes 1.5 to 19.2 times as long",
-        "    1 MiB to 1 GiB: ipc-read or ipc-write; aware takes 1.0 times as long",
+        "    1 MiB to 1 GiB: ipc-read or ipc-write; aware is as fast within 5 %",
         "  GPU data, of the paths through MPI",
-        "    8 B to 1 GiB: aware",
+        "    8 B to 1 MiB: rma; aware takes up to 2.3 times as long",
+        "    2 MiB to 1 GiB: aware",
     ]
 
 

@@ -174,12 +174,12 @@ class TestTable:
     def test_a_failed_size_is_in_its_cell_and_below(self) -> None:
         run = make_run(
             entry("host", 8, 1e-6),
-            failure("host", 16, "hang", "rank 1 on n1 sits in MPI_Recv"),
+            failure("host", 16, "hang", "rank 1 on n1 waits in MPI_Recv"),
             failure("aware", None, "unavailable", "Open MPI crashed on a device pointer", "use ucx"),
         )
         text = shown(run)
         assert re.search(r"16 B +hung", text)
-        assert "host at 16 B: hung: rank 1 on n1 sits in MPI_Recv" in text
+        assert "host at 16 B: hung: rank 1 on n1 waits in MPI_Recv" in text
         assert "aware: not available: Open MPI crashed on a device pointer; use ucx" in text
 
     def test_a_path_that_is_not_available_is_so_at_every_size(self) -> None:

@@ -106,8 +106,8 @@ BURST = "a shaper or a buffer lets bursts pass faster than the rate of the link"
 CACHES = "up to 64 KiB the data stay in the {0}'s caches, and the limit is that of its memory"
 TOO_LOW = "the rate given with --link is too low"
 IMPOSSIBLE = (
-    "that is impossible, so wirespeed is wrong about the figure or about the links "
-    "(state their right rate: --link NAME=RATE)"
+    "that is impossible, so the figure or the known rate of the links is wrong: a bug in wirespeed, "
+    "please report it (--link NAME=RATE supplies the right rate)"
 )
 
 

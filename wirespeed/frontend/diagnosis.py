@@ -252,14 +252,14 @@ def _all_report(seen: Events) -> Outcome | None:
         return None
     fault = f" ({first['fault']})" if first["fault"] else ""
     who = RankIdentity(first["rank"], first["host"], first["pid"])
-    return _hang(seen, f"no progress for {seen.quiet:.0f} s: {who} sits {_where(first)}{fault}", first)
+    return _hang(seen, f"no progress for {seen.quiet:.0f} s: {who} waits {_where(first)}{fault}", first)
 
 
 def _pages_alone(seen: Events) -> Outcome | None:
     if not seen.states:
         return None
     last = min(seen.states.values(), key=lambda state: (state.iteration, state.rank))
-    return _hang(seen, f"no progress for {seen.quiet:.0f} s: {last} sits {last.where()}", last)
+    return _hang(seen, f"no progress for {seen.quiet:.0f} s: {last} waits {last.where()}", last)
 
 
 def _no_sign(seen: Events) -> Outcome:

@@ -58,13 +58,13 @@ where = together(
 )
 """Which processors, under which MPI."""
 
-_PATHS = "Paths to measure: names, patterns such as 'rma*,ipc-*', or all. 'wirespeed paths' lists them."
+_PATHS = "Paths to measure: names, wildcards such as 'rma*,ipc-*', or all. 'wirespeed paths' lists them."
 _SIZES = "Message sizes in bytes: powers of two as in 8:1G, or a list as in 0,8,1M."
 _sampling = together(
     option("--precision", words.SHARE, "Stop when the median's 95 % interval is within ± this share.", "1%"),
     option("--max-time", words.SECONDS, "Time limit per size; figures that hit it are marked.", "0.15"),
     option("--loops", words.count(1), "Measure exactly N iterations per size, whatever the precision."),
-    option("--warmup", words.count(), "Untimed iterations before measuring. Default: 5 iterations or 0.2 s."),
+    option("--warmup", words.count(), "Untimed iterations first. Default: 5, or fewer if 5 take over 0.2 s."),
     option("--between", words.CORES, "Processor of each rank: GPU numbers, or CPU cores with --device cpu."),
     option("--hosts", words.HOSTS, "Place the ranks on these hosts, in turn."),
     option("--out", words.FILE, "Result file. Default: ./wirespeed-<time>.jsonl."),

@@ -1,6 +1,6 @@
 """Hold results against the bounds in a file, for acceptance tests.
 
-FILE has the results: a result file, a folder of them, or a pattern in quotes. Each bound that does not hold
+FILE has the results: a result file, a folder of them, or a quoted wildcard. Each bound that does not hold
 is one line; the exit code is then 6.
 
 \b

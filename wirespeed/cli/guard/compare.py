@@ -1,6 +1,6 @@
 """Compare result files: what became slower or faster, and why.
 
-OLD and NEW are each a result file, a folder of them, or a pattern in quotes ('old-*.jsonl'). With files of
+OLD and NEW are each a result file, a folder of them, or a quoted wildcard ('old-*.jsonl'). With files of
 several launches per side, small changes can be told from chance. The exit code is 6 if anything is worse.
 """
 
@@ -48,7 +48,7 @@ def command(
     if not against and len(olds) != 1:
         raise WirespeedError(
             f"two sides are compared, OLD and NEW, not {len(sides)}: put a side's files into a folder, "
-            "or write their pattern in quotes, as in 'old-*.jsonl'"
+            "or write a quoted wildcard, as in 'old-*.jsonl'"
         )
     theirs = read_side(new)
     if against:

@@ -26,7 +26,7 @@ def _active(gpu: Gpu) -> int:
 
 
 def _expected(gpu: Gpu, gpus: list[Gpu]) -> int:
-    """Links of a healthy board of this name: by its data sheet, else by its best twin here."""
+    """Links of a healthy board of this name: by its data sheet, else by the best identical one here."""
     known = device_links(gpu.name)
     return int(known["links"]) if known else max(_active(other) for other in gpus if other.name == gpu.name)
 

@@ -28,7 +28,7 @@ def _name(nic: Nic, port: Port) -> str:
 
 
 def _down(ports: list[tuple[Nic, Port]]) -> Iterator[Finding]:
-    """An unused second port is usual: one that is down counts where its twins are up, or none is."""
+    """An unused second port is usual: one that is down counts where identical ones are up, or none is."""
     down = [(nic, port) for nic, port in ports if port.state and port.state != "ACTIVE"]
     if not down:
         return
@@ -72,7 +72,7 @@ def _slow(active: list[tuple[Nic, Port]]) -> Iterator[Finding]:
         if port.rate and nic.model and port.rate < best[nic.model] and full:
             yield Finding(
                 "nic-slow",
-                f"{_name(nic, port)} runs at {port.rate:g} Gb/s, its twin at {best[nic.model]:g}",
+                f"{_name(nic, port)} runs at {port.rate:g} Gb/s, an identical one at {best[nic.model]:g}",
                 Cost.SOME,
                 (f"both are {nic.model}",),
                 (f"ibstat {nic.name}  # cable or switch port of a lower rate?",),

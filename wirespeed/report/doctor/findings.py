@@ -17,7 +17,7 @@ from wirespeed.units import format_seconds, format_size
 STYLES = {Cost.BREAKS: "bold red", Cost.HIGH: "red", Cost.SOME: "yellow", Cost.SMALL: "dim"}
 VERDICTS = {
     "worse": "worse, not better: leave it as it is",
-    "same": "the intervals do not tell before from after: measure again when the machine is quiet",
+    "same": "no significant difference between before and after: measure again when the machine is quiet",
 }
 MOST_POINTS = 4
 COMMENT = "#"
@@ -93,13 +93,13 @@ def _chosen(points: Sequence[Point], best: Point | None) -> Sequence[Point]:
 
 
 def _ratio(point: Point) -> str:
-    """'2.41x faster at 64 KiB'; what the intervals do not tell apart is said so."""
+    """'2.41x faster at 64 KiB'; a ratio whose interval includes 1 is marked as not significant."""
     if point.ratio is None:
         return f"no ratio at {format_size(point.bytes)}"
     faster = point.ratio >= 1
     times = ratio_text(point.ratio if faster else 1 / point.ratio)
     text = f"{times}x {'faster' if faster else 'slower'} at {format_size(point.bytes)}"
-    return text if point.certain else f"{text} (within the intervals)"
+    return text if point.certain else f"{text} (not significant: the intervals overlap)"
 
 
 def _side(seconds: float | None) -> str:

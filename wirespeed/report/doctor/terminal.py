@@ -92,11 +92,14 @@ def _fastest(console: Console, facts: Facts, stretches: tuple[Stretch, ...]) -> 
 
 
 def _next(stretch: Stretch) -> str:
-    """'; aware takes 1.0 to 2.3 times as long'."""
+    """'; aware takes 1.2 to 2.3 times as long'; up to 5 % longer counts as equally fast."""
     if stretch.least is None or stretch.most is None:
         return ""
-    ends = dict.fromkeys((f"{stretch.least:.1f}", f"{stretch.most:.1f}"))
-    return f"; {stretch.next_best} takes {' to '.join(ends)} times as long"
+    least, most = f"{stretch.least:.1f}", f"{stretch.most:.1f}"
+    if most == "1.0":
+        return f"; {stretch.next_best} is as fast within 5 %"
+    span = f"up to {most}" if least == "1.0" else most if least == most else f"{least} to {most}"
+    return f"; {stretch.next_best} takes {span} times as long"
 
 
 def shell_lines(findings: tuple[Finding, ...]) -> list[str]:

@@ -12,7 +12,7 @@ _FAILURES = {
     "death": ("a rank died", "died"),
     "mismatch": ("wrong data", "wrong"),
     "error": ("error", "error"),
-    "interrupted": ("interrupted", "cut"),
+    "interrupted": ("interrupted", "intr."),
 }
 WHAT = {kind: words for kind, (words, _) in _FAILURES.items()}
 SHORT = {kind: word for kind, (_, word) in _FAILURES.items()}

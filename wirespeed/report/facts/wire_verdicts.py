@@ -139,6 +139,6 @@ def _reason(limit: Ceiling, over: Sequence[Entry], largest: Entry) -> str:
     if limit.wire == "memory":
         return "the rate measured for memory is too low (state the right one: --link memory=RATE)"
     return (
-        "that is impossible, so wirespeed is wrong about the figure or about the links "
-        "(state their right rate: --link NAME=RATE)"
+        "that is impossible, so the figure or the known rate of the links is wrong: a bug in wirespeed, "
+        "please report it (--link NAME=RATE supplies the right rate)"
     )
