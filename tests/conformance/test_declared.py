@@ -85,7 +85,7 @@ def test_host_memory_of_one_numa_node(tmp_path: Path) -> None:
 
 
 def test_another_pattern_at_the_same_time(tmp_path: Path) -> None:
-    """Protects --with: alone first, then beside it; both in the file, the ratio in the table, nobody left."""
+    """Protects --with: alone first, then while it runs; both in the file, the ratio in the table, nobody left."""
     done = wirespeed(
         *("pingpong", "--paths", "host", "--sizes", "8", "--max-time", "0.05", "--with", "stream:host:64K"),
         out=tmp_path / "r.jsonl",
@@ -94,7 +94,7 @@ def test_another_pattern_at_the_same_time(tmp_path: Path) -> None:
     runs = [record for record in done.records if record["kind"] == "run"]
     assert [run["plan"]["background"] for run in runs] == [None, "stream:host:64K"]
     assert len(done.entries) == 2
-    words = "beside stream:host:64K: how many times longer it takes than alone"
+    words = "while stream:host:64K is running: how many times longer it takes than alone"
     assert words in done.out
     assert words in wirespeed("show", tmp_path / "r.jsonl").out
 

@@ -13,7 +13,7 @@ from support.strikes import LONG, PATIENCE, after, strike
 PATHS = ("ipc-write", "ipc-read", "ipc-kernel", "gpu")
 # What rank 0 may sit in when it notices that rank 1 does not go on.
 CALLS = {
-    "gpu": ("GPU kernel that moves the rounds",),
+    "gpu": ("persistent kernel",),
     **dict.fromkeys(PATHS[:3], ("wait for the peer's word", "copy between GPUs", "barrier before a batch")),
 }
 
