@@ -85,7 +85,7 @@ def test_host_memory_of_one_numa_node(tmp_path: Path) -> None:
 
 
 def test_another_pattern_at_the_same_time(tmp_path: Path) -> None:
-    """Protects --with: alone first, then while it runs; both in the file, the ratio in the table, nobody left."""
+    """Protects --with: alone, then while it runs; both in the file, the ratio in the table, nobody left."""
     done = wirespeed(
         *("pingpong", "--paths", "host", "--sizes", "8", "--max-time", "0.05", "--with", "stream:host:64K"),
         out=tmp_path / "r.jsonl",
