@@ -19,7 +19,7 @@ from typing import Any
 
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.frontend.session import StepRecorder, begin, chosen_paths, completed, step_start
+from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, completed, step_start
 from wirespeed.host import devices, mpi
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.process import ancestors

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -17,14 +15,12 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend import machine
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.machine import Machine
+from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, completed, step_start
 from wirespeed.host import mpi
-from wirespeed.host.core import core
 from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.libraries import ucx_folder
 from wirespeed.host.process import allowed_cpus, cores
-from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
-from wirespeed.job.path_selection import select
 from wirespeed.job.plan import Plan, encode
 from wirespeed.job.status_page import own_folder, sweep
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
@@ -69,33 +65,6 @@ def _usual_ranks(plan: Plan, found: Machine) -> int:
     if wanted and wanted > MOST_UNASKED:
         raise WirespeedError(f"that takes {wanted} ranks; say so with --ranks {wanted}, if you mean it")
     return max(2, wanted or len(plan.between) or len(found.devices) or min(cores(), MOST_CPU_RANKS))
-
-
-def completed(plan: Plan, ranks: int) -> Plan:
-    """The plan for this many ranks, with its pattern's own sizes. Raises WirespeedError if that refuses."""
-    pattern, shape = find_pattern(plan.pattern), Shape(ranks, dict(plan.options))
-    fixed = pattern.fixed_sizes(shape)
-    if refusal := pattern.refuse(shape):
-        raise WirespeedError(refusal)
-    return dataclasses.replace(plan, ranks=ranks, sizes=plan.sizes if fixed is None else fixed)
-
-
-def chosen_paths(plan: Plan, kind: str) -> list[TransferPath]:
-    """The plan's paths on a machine with this kind of device; at least one. Raises WirespeedError."""
-    intra_rank = find_pattern(plan.pattern).intra_rank
-    return select(plan.paths, kind != "host", intra_rank) or select(plan.paths, intra_rank=intra_rank)
-
-
-def begin(recorder: Recorder, devices: Iterable[Message]) -> None:
-    """Writes the run's first record."""
-    lib = core().lib
-    clock = {"cost_s": lib.ws_clock_cost(), "resolution_s": lib.ws_clock_resolution()}
-    recorder.begin(sys.argv, devices, clock)
-
-
-def step_start(path: TransferPath, done: int, total: int) -> Message:
-    """What observers are told as a path begins."""
-    return {"kind": "step-start", "path": path.name, "steps_done": done, "steps_total": total}
 
 
 @contextmanager
@@ -244,47 +213,6 @@ class Run:
         for message in watched.messages():
             wrong = step.take(message) or wrong
         return step, watched.outcome if watched.outcome.what != "ok" else wrong or watched.outcome
-
-
-@dataclass
-class StepRecorder:
-    """One job step, as far as it has come: what rank 0 tells of it goes into the result file."""
-
-    number: int
-    path: TransferPath
-    recorder: Recorder
-    observe: Observer
-    job: Message
-    """What its record says of the ranks and of what they loaded."""
-    accepted: bool = False
-    """The ranks have met, and the path moves bytes at all."""
-    counting: bool = False
-    """All figures are there."""
-
-    def take(self, message: Message) -> Outcome | None:
-        """Records one message of rank 0; a failure of the whole path comes back."""
-        match message["kind"]:
-            case "hello":
-                self.job |= {"ranks": message["ranks"], "startup_s": message["startup_s"]}
-                self.job["mpi"] |= message["mpi"]
-            case "accepted":
-                self.accepted = True
-                self.recorder.started(self.number, self.path, {**self.job, "details": message["details"]})
-            case "entry" | "evidence" | "wires" as kind:
-                self.counting = kind != "entry"
-                self.recorder.take(message, self.number)
-            case "failure":
-                outcome = Outcome(message["what"], message["text"], message["rank"], bytes=message["bytes"])
-                if message["fatal"]:
-                    return outcome
-                self.fail(outcome)
-            case "progress" | "note":
-                self.observe(message)
-        return None
-
-    def fail(self, outcome: Outcome, remedy: str | None = None) -> None:
-        """Records what gave no figure, under this step if the path was measured at all."""
-        self.recorder.fail(self.path, outcome, self.number if self.accepted else None, remedy)
 
 
 def _no_device_pointers(library: mpi.Mpi, outcome: Outcome) -> Outcome:
