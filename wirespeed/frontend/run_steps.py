@@ -1,4 +1,4 @@
-"""What a run does in the same way whoever started its ranks: its plan completed, its paths, its records."""
+"""What a run does inside and outside a user's launcher alike: it completes its plan, and keeps its records."""
 
 from __future__ import annotations
 
