@@ -1,5 +1,5 @@
 // A model of the bulk copy engine (TMA) on the CPU, as late as it may be: a load lands when its
-// barrier is waited for, a store reads and writes when its group is. Whoever waits too little or
+// barrier is waited for, a store reads and writes when its group is. Code that waits too little or
 // for the wrong phase, or uses a stage again too early, finds wrong bytes; what no GPU survives is
 // an Error.
 #pragma once

@@ -1,4 +1,4 @@
-"""What a run does inside and outside a user's launcher alike: it completes its plan, and keeps its records."""
+"""What a run does inside and outside a user's launcher alike: completing its plan, keeping its records."""
 
 from __future__ import annotations
 
