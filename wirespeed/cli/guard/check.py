@@ -94,7 +94,8 @@ def _measure(base: Plan, requirements: Sequence[Requirement]) -> tuple[ExitCode,
             break
     if measured is None:
         return ExitCode.OK, []
-    note(f"results: {measured.file}")
+    if measured.file:
+        note(f"results: {measured.file}")
     return measured.code, measured.runs
 
 
