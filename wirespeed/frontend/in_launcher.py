@@ -145,6 +145,8 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         comm = Communicator(expected)
     except (WirespeedError, NativeError):
         watchdog.close()
+        if recorder:
+            recorder.close()
         raise
     watchdog.catch()
     if refused := comm.share(problem):
@@ -183,6 +185,7 @@ class _Rank0:
     def __init__(self, plan: Plan, observe: Observer) -> None:
         self._observe, self._recorder = observe, Recorder(plan, observe)
         self.sizes, self.finish = self._recorder.missing_sizes, partial(self._recorder.end, "complete")
+        self.close = self._recorder.close
         self._step: StepRecorder | None = None
         self._job: Message = {}
 

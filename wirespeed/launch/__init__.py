@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.host.mpi import Mpi
+from wirespeed.host.mpi import NAMES, Mpi
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,23 @@ def local_rank(environment: Mapping[str, str] | None = None) -> int:
 def global_rank(environment: Mapping[str, str] | None = None) -> int:
     """This process's rank as its launcher gives it, before MPI starts; 0 when none does."""
     return next((rank for _, (rank, _, _) in _numbers(environment) if rank >= 0), 0)
+
+
+def foreign_to(vendor: str, environment: Mapping[str, str] | None = None) -> str:
+    """The MPIs whose mpiexec started this process, if a library of this vendor cannot join; else ''.
+
+    Open MPI's mpiexec speaks PMIx, Hydra PMI; batch systems speak both.
+    """
+    place = launched_rank(environment)
+    starter = next((one for one in all_launchers() if place and one.name == place.launcher), None)
+    started = starter.starts_mpi if starter else ()
+    if (
+        vendor not in NAMES
+        or not started
+        or any((one == "openmpi") == (vendor == "openmpi") for one in started)
+    ):
+        return ""
+    return " or ".join(NAMES[one] for one in started)
 
 
 def choose(name: str, mpi: Mpi) -> Launcher:
