@@ -38,6 +38,19 @@ def test_the_front_end_starts_the_ranks(mpi: InstalledMpi, tmp_path: Path) -> No
     assert [entry["bytes"] for entry in done.entries] == [8, 65536]
 
 
+def test_no_home_is_needed(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects epilogs and system services: Open MPI 5 starts nothing without HOME."""
+    bounds = tmp_path / "site.toml"
+    bounds.write_text('[[require]]\npath = "host"\n[require.sizes]\n8 = "at most 1 s"\n')
+    done = wirespeed(
+        *("check", "--require", bounds, "--measure", "--mpi", mpi.mpiexec),
+        out=tmp_path / "r.jsonl",
+        before=("env", "-u", "HOME"),
+    )
+    assert done.code == 0, done.err
+    assert [entry["bytes"] for entry in done.entries] == [8]
+
+
 @pytest.mark.parametrize(("failures", "code"), [(1, 0), (2, 1)])
 def test_a_launcher_that_fails_in_passing_is_started_once_more(
     failures: int, code: int, tmp_path: Path

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -73,14 +72,14 @@ def expected_job(plan: Plan, place: LaunchedRank) -> tuple[ExpectedJob, dict[str
 
 def _of_ancestors() -> mpi.Mpi | None:
     """The MPI whose daemon started this process: its library lies beside the daemon."""
-    own = Path(sys.prefix).resolve()
     for executable in ancestors():
         if executable.name in _DAEMONS:
-            source = "wheel" if own in executable.parents else "machine"
             # Two MPIs may share a folder, and only one of them is its `mpiexec`.
             for name in _LAUNCHERS:
-                found = mpi.identify(executable.parent / name, source)
-                if found and (found.vendor == "openmpi") == (_DAEMONS[executable.name] == "openmpi"):
+                found = mpi.identify(executable.parent / name, "machine")
+                if isinstance(found, str):
+                    continue
+                if (found.vendor == "openmpi") == (_DAEMONS[executable.name] == "openmpi"):
                     return found
     return None
 

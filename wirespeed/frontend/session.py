@@ -16,9 +16,8 @@ from wirespeed.frontend import machine
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, completed, step_start
-from wirespeed.host import mpi
+from wirespeed.host import gpu_aware_mpi, mpi
 from wirespeed.host.devices import GPU_KINDS
-from wirespeed.host.libraries import ucx_folder
 from wirespeed.host.process import allowed_cpus, cores
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan, encode
@@ -150,7 +149,7 @@ class Run:
                 # A rank found something lacking before any device pointer was tried.
                 outcome.text = f"{library.title}: {outcome.text}"
             else:
-                remedy = mpi.aware_remedy(library, ucx_folder())
+                remedy = gpu_aware_mpi.aware_remedy(library)
                 outcome = _no_device_pointers(library, outcome)
             if following:
                 remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
@@ -170,7 +169,7 @@ class Run:
         """The MPI measured with; for device pointers also the wheels that are known to take them."""
         if not path.gpu_aware_mpi or self._plan.mpi or self._found.kind not in GPU_KINDS:
             return [self._mpi]
-        aware = [one for one in self._found.mpis if mpi.aware_environment(one, ucx_folder())]
+        aware = [one for one in self._found.mpis if gpu_aware_mpi.aware_environment(one)]
         return list(dict.fromkeys([self._mpi, *aware]))
 
     def _job_step(
@@ -181,7 +180,7 @@ class Run:
         if not self._plan.hosts:
             variables = mpi.one_host_environment(library) | variables
         if path.gpu_aware_mpi:
-            variables |= mpi.aware_environment(library, ucx_folder())
+            variables |= gpu_aware_mpi.aware_environment(library)
         job_said = {"mpi": {"source": library.source}, "launcher": launcher.name, "variables": variables}
         step = StepRecorder(self._steps, path, self._recorder, self._observe, job_said)
         self._steps += 1
