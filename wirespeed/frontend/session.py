@@ -15,6 +15,7 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend import machine
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.machine import Machine
+from wirespeed.frontend.rank_limit import refuse_too_many
 from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, completed, step_start
 from wirespeed.host import gpu_aware_mpi, mpi
 from wirespeed.host.devices import GPU_KINDS
@@ -29,8 +30,6 @@ from wirespeed.results.recorder import Observer, Recorder
 
 MOST_CPU_RANKS = 8
 """Without GPUs and --ranks."""
-MOST_UNASKED = 1024
-"""A file may speak of so many ranks without --ranks: a slip of the pen must not start a million."""
 
 
 def discover(plan: Plan) -> Machine:
@@ -44,6 +43,7 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         from wirespeed.frontend.in_launcher import measure_inside
 
         return measure_inside(plan, observe)
+    refuse_too_many([plan])
     found = discover(plan)
     plan = completed(plan, plan.ranks or _usual_ranks(plan, found))
     paths = chosen_paths(plan, found.kind)
@@ -59,10 +59,8 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
 
 
 def _usual_ranks(plan: Plan, found: Machine) -> int:
-    """How many ranks, where --ranks does not say. Raises WirespeedError."""
+    """How many ranks, where --ranks does not say."""
     wanted = find_pattern(plan.pattern).wanted_ranks(Shape(0, dict(plan.options)))
-    if wanted and wanted > MOST_UNASKED:
-        raise WirespeedError(f"that takes {wanted} ranks; say so with --ranks {wanted}, if you mean it")
     return max(2, wanted or len(plan.between) or len(found.devices) or min(cores(), MOST_CPU_RANKS))
 
 

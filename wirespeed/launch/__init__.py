@@ -140,6 +140,12 @@ def choose(name: str, mpi: Mpi) -> Launcher:
     return starters[wanted]
 
 
+def by_batch_system(name: str) -> bool:
+    """Whether --launcher NAME starts ranks through a batch system here."""
+    batch = [one for one in all_launchers() if one.starts_mpi and one.order < 50]
+    return any(one.name == name or (name == "auto" and one.usable(os.environ)) for one in batch)
+
+
 def check_installed(launcher: Launcher) -> None:
     """Raises WirespeedError when a batch system's launcher is not on PATH."""
     if launcher.order < 50 and shutil.which(launcher.name) is None:

@@ -89,6 +89,9 @@ def _earlier(plan: Plan) -> list[Event]:
 
 def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] = ()) -> ExitCode:
     """The whole of a simple measuring command; `further` plans go into the same file, if all went well."""
+    from wirespeed.frontend.rank_limit import refuse_too_many
+
+    refuse_too_many([plan, *further])
     measured = measure_plan(plan)
     # What programs read is one document: it comes at the end.
     at_once = not further or reporting.format in ("table", "tutorial")
