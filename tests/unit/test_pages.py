@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -69,6 +70,28 @@ def test_an_error_that_a_death_caused(tmp_path: Path) -> None:
     step = JobStep([sys.executable, str(script), str(folder)], dict(os.environ), folder, 2, 10.0)
     assert list(step.messages()) == []
     assert (step.outcome.what, step.outcome.rank) == ("death", 0), step.outcome.log
+
+
+_STUCK = """
+import time
+from wirespeed.job import messages
+for rank in (0, 1):
+    time.sleep(1.3)
+    messages.send({"kind": "stuck", "rank": rank, "host": "n", "pid": 1, "state": "spinning",
+                   "call": "MPI_Recv", "peer": 1 - rank, "bytes": 8, "iteration": 3, "fault": "",
+                   "native": [], "python": []})
+time.sleep(60)
+"""
+
+
+def test_a_complaint_is_no_progress(tmp_path: Path) -> None:
+    """Protects the time that a hang's line states: a rank that reports that it is stuck has not moved on."""
+    script = tmp_path / "ranks.py"
+    script.write_text(_STUCK)
+    step = JobStep([sys.executable, str(script)], dict(os.environ), tmp_path / "pages", 2, 10.0)
+    assert list(step.messages()) == []
+    said = re.match(r"no progress for (\d+) s: rank 0 on n", step.outcome.text)
+    assert said and int(said[1]) >= 2, step.outcome.text
 
 
 def test_folders_of_killed_front_ends_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

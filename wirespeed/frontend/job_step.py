@@ -92,8 +92,9 @@ class JobStep:
     def _messages(self, wait: float) -> Iterator[Message]:
         """Takes in what ranks report of themselves; yields what the recorder needs."""
         for message in self._receive(wait):
-            self._last_sign = time.monotonic()
             kind = message["kind"]
+            if kind != "stuck":
+                self._last_sign = time.monotonic()
             if take := self._takes.get(kind):
                 take(message)
             if kind == "hello" or not take:

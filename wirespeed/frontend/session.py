@@ -21,6 +21,7 @@ from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.libraries import ucx_folder
 from wirespeed.host.process import allowed_cpus, cores
 from wirespeed.job.outcome import Outcome
+from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan, encode
 from wirespeed.job.status_page import own_folder, sweep
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
@@ -127,8 +128,7 @@ class Run:
                 )
 
     def _one_path(self, path: TransferPath) -> None:
-        why = self._found.availability(path)
-        if why:
+        if why := self._found.availability(path) or unsuited(path, find_pattern(self._plan.pattern)):
             self._recorder.fail(path, Outcome("unavailable", why), None)
             return
         sizes = self._recorder.missing_sizes(path)

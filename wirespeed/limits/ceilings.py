@@ -89,8 +89,12 @@ def ceiling(used: Used) -> Ceiling | None:
         return None
     if len(used.hosts) > 1:
         return _between_hosts(used)
-    if used.step.get("memory") == "device":
+    ends = used.step.get("memory"), used.step.get("into") or used.step.get("memory")
+    if ends == ("device", "device"):
         return _staged(used) if used.staged else _between_gpus(used)
+    if "device" in ends:
+        slot = used.device_name and _slot(used, to_device=ends[1] == "device")
+        return _times(used.width, slot, "between a GPU and its host") if slot else None
     return _in_memory(used)
 
 
