@@ -15,6 +15,7 @@ import pytest
 
 from wirespeed.frontend import background_load
 from wirespeed.frontend.job_step import JobStep
+from wirespeed.host.process import sweep_folders
 from wirespeed.job.status_page import read_pages
 
 
@@ -102,5 +103,5 @@ def test_folders_of_killed_front_ends_are_swept(tmp_path: Path, monkeypatch: pyt
     mine, theirs = (tmp_path / f"{background_load.FOLDER}{pid}-x" for pid in (os.getpid(), gone.pid))
     for folder in (mine, theirs, tmp_path / f"{background_load.FOLDER}y"):
         folder.mkdir()
-    background_load._sweep()
+    sweep_folders(background_load.FOLDER)
     assert mine.exists() and not theirs.exists() and (tmp_path / f"{background_load.FOLDER}y").exists()

@@ -30,6 +30,7 @@ RANKS = (
     "Ranks to start, or several counts as in 2,4,8. "
     "Default: one rank per GPU, or per core without GPUs, at most 8."
 )
+OVERSUBSCRIBE = "Start the ranks even if there are more than 8 for each CPU."
 WITH = (
     "Measure twice: alone, and while another pattern, such as stream:host:16M, runs on the same processors."
 )
@@ -43,7 +44,11 @@ def command_of(pattern: Pattern) -> click.Command:
 
     own = [_option(one) for one in pattern.options]
     if pattern.ranks is None:
-        own.insert(0, option("--ranks", words.several(words.count(1, 1_000_000)), RANKS))
+        own = [
+            option("--ranks", words.several(words.count(1, 1_000_000)), RANKS),
+            flag("--oversubscribe", OVERSUBSCRIBE),
+            *own,
+        ]
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
     options = together(*own, measuring(pattern.sizes or DEFAULT_SIZES), background, reporting, where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"

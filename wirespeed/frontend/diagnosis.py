@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from wirespeed.host.mpi import first_words
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome, place_of, stack
 from wirespeed.job.status_page import RankIdentity, RankState, where
@@ -214,9 +215,7 @@ def _launcher_ended(seen: Events) -> Outcome | None:
 
 
 def _not_started(seen: Events) -> Outcome:
-    lines = (line.strip() for line in seen.log)
-    hint = next((line for line in lines if line and not line.startswith("---")), "it printed nothing")
-    text = f"the launcher could not start the ranks (exit code {seen.code}): {hint[:200]}"
+    text = f"the launcher could not start the ranks (exit code {seen.code}): {first_words(seen.log)}"
     return Outcome("error", text, passing=any(_PASSING.search(line) for line in seen.log))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -73,14 +72,14 @@ def expected_job(plan: Plan, place: LaunchedRank) -> tuple[ExpectedJob, dict[str
 
 def _of_ancestors() -> mpi.Mpi | None:
     """The MPI whose daemon started this process: its library lies beside the daemon."""
-    own = Path(sys.prefix).resolve()
     for executable in ancestors():
         if executable.name in _DAEMONS:
-            source = "wheel" if own in executable.parents else "machine"
             # Two MPIs may share a folder, and only one of them is its `mpiexec`.
             for name in _LAUNCHERS:
-                found = mpi.identify(executable.parent / name, source)
-                if found and (found.vendor == "openmpi") == (_DAEMONS[executable.name] == "openmpi"):
+                found = mpi.identify(executable.parent / name, "machine")
+                if isinstance(found, str):
+                    continue
+                if (found.vendor == "openmpi") == (_DAEMONS[executable.name] == "openmpi"):
                     return found
     return None
 
@@ -145,6 +144,8 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         comm = Communicator(expected)
     except (WirespeedError, NativeError):
         watchdog.close()
+        if recorder:
+            recorder.close()
         raise
     watchdog.catch()
     if refused := comm.share(problem):
@@ -183,6 +184,7 @@ class _Rank0:
     def __init__(self, plan: Plan, observe: Observer) -> None:
         self._observe, self._recorder = observe, Recorder(plan, observe)
         self.sizes, self.finish = self._recorder.missing_sizes, partial(self._recorder.end, "complete")
+        self.close = self._recorder.close
         self._step: StepRecorder | None = None
         self._job: Message = {}
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,6 +32,14 @@ def cores() -> int:
     import psutil
 
     return psutil.cpu_count(logical=False) or 1
+
+
+def sweep_folders(prefix: str) -> None:
+    """Removes the temporary folders PREFIX<pid>-... of processes that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        pid = folder.name.removeprefix(prefix).partition("-")[0]
+        if pid.isdecimal() and not Path("/proc", pid).exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -72,7 +72,7 @@ def command(
     if file is not None:
         code, runs = ExitCode.OK, read_side(file)
     else:
-        code, runs = _measure(plan_of(given), requirements)
+        code, runs = _measure(plan_of(given), requirements, require)
     findings = check(requirements, runs)
     print_findings(make_console(), require, findings, **how)
     if code == ExitCode.INTERRUPTED:
@@ -80,21 +80,25 @@ def command(
     return ExitCode.WORSE if any(one.bad(strict=how["strict"]) for one in findings) else ExitCode.OK
 
 
-def _measure(base: Plan, requirements: Sequence[Requirement]) -> tuple[ExitCode, list[Run]]:
-    """What the requirements need, and nothing else, in one result file."""
+def _measure(base: Plan, requirements: Sequence[Requirement], file: str) -> tuple[ExitCode, list[Run]]:
+    """What the requirements in the file need, and nothing else, in one result file."""
     from wirespeed.cli.common.measuring import measure_plan
+    from wirespeed.frontend.rank_limit import refuse_too_many
     from wirespeed.launch import launched_rank
 
     if launched_rank():
         raise WirespeedError("--measure starts jobs of its own: not inside a launcher's job; give it a file")
+    wanted = [*plans(base, requirements)]
+    refuse_too_many(wanted, f"write oversubscribe = true beside ranks in {file}")
     measured = None
-    for plan in plans(base, requirements):
+    for plan in wanted:
         measured = measure_plan(replace(plan, out=measured.file, resume=True) if measured else plan)
         if measured.code == ExitCode.INTERRUPTED:
             break
     if measured is None:
         return ExitCode.OK, []
-    note(f"results: {measured.file}")
+    if measured.file:
+        note(f"results: {measured.file}")
     return measured.code, measured.runs
 
 
@@ -104,6 +108,7 @@ class _Job(NamedTuple):
     pattern: str
     ranks: int
     options: tuple[tuple[str, object], ...]
+    oversubscribe: bool
 
 
 def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
@@ -114,7 +119,7 @@ def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
     for one in requirements:
         pattern = find_pattern(one.pattern)
         own = {option.key: option.default for option in pattern.options} | one.options
-        job = _Job(one.pattern, one.ranks or pattern.ranks or 0, tuple(own.items()))
+        job = _Job(one.pattern, one.ranks or pattern.ranks or 0, tuple(own.items()), one.oversubscribe)
         sizes[job, one.path].add(one.bytes)
     paths: dict[tuple[_Job, tuple[int, ...]], list[str]] = defaultdict(list)
     for (job, path), wanted in sizes.items():

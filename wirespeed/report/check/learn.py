@@ -61,6 +61,8 @@ def _entries(runs: Sequence[Run]) -> Iterator[str]:
             yield f"# {name}, {path}:"
         else:
             keys = {"pattern": _toml(name), "path": _toml(path), "ranks": ranks, "options": options}
+            if any(run.head.plan.oversubscribe for run, _ in found):
+                keys["oversubscribe"] = "true"
             yield "[[require]]"
             yield from (f"{key} = {value}" for key, value in keys.items() if value)
             yield "[require.sizes]"
