@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Conditions, Cost, Finding, Trial
-from wirespeed.doctor.tables import TableRow, exports, table
+from wirespeed.doctor.shell import exports
+from wirespeed.doctor.tables import TableRow, table
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_seconds, format_size
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.doctor.finding import Cost, Finding, Improvement, Point
+from wirespeed.doctor.shell import split, visible
 from wirespeed.report.facts.figures import ratio as ratio_text
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.findings import COSTS
@@ -35,7 +36,7 @@ def print_findings(console: Console, findings: tuple[Finding, ...]) -> None:
     console.print(Text(count, style="bold"))
     for number, finding in enumerate(findings, 1):
         cost = finding.measured_cost
-        head = Text.assemble(f"{number}. ", (f"[{cost}] ", STYLES[cost]), (finding.title, "bold"))
+        head = Text.assemble(f"{number}. ", (f"[{cost}] ", STYLES[cost]), (visible(finding.title), "bold"))
         console.print()
         say(console, head, indent=3)
         for label, text, style in _lines(finding, cost):
@@ -48,17 +49,17 @@ def print_findings(console: Console, findings: tuple[Finding, ...]) -> None:
 
 def _lines(finding: Finding, cost: str) -> Iterator[Line]:
     for line in finding.evidence:
-        yield "seen", line, ""
+        yield "seen", visible(line), ""
     for line in finding.remedy:
         # A shell line stays in one piece where it fits; what it does follows.
-        command, _, comment = line.partition("# ")
-        if command.strip():
-            yield "do", command.strip(), "cyan"
-        yield COMMENT, comment, "dim"
+        command, explained = split(visible(line))
+        if command:
+            yield "do", command, "cyan"
+        yield COMMENT, explained, "dim"
     for option in finding.options:
         seconds = f", {format_seconds(option.seconds)}" if option.seconds is not None else ""
         yield "try", option.title, ""
-        yield from (("", line, "cyan") for line in option.lines)
+        yield from (("", visible(line), "cyan") for line in option.lines)
         style = "green" if option.outcome == "works" else "red" if option.outcome else "dim"
         yield "", f"{option.outcome}{seconds}" if option.outcome else "not tried", style
     if finding.worth:

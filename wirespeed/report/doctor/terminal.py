@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import chain
 
 from rich.console import Console
 from rich.text import Text
 
 from wirespeed.doctor.facts.model import Facts, MpiFact
-from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
+from wirespeed.doctor.shell import comment, own_shell, visible
 from wirespeed.report.doctor.findings import print_findings
 from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.facts.machine import cpu_line
 from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.parts import Cpu
 from wirespeed.units import format_size
-
-SAFE = ("export ", "unset ", "ulimit ")
-"""Lines that change this shell alone: --fix prints them to be run; others stand behind a '#'."""
 
 
 def print_result(console: Console, result: Result) -> None:
@@ -31,7 +30,7 @@ def print_result(console: Console, result: Result) -> None:
     console.print()
     _software(console, facts)
     for line in result.notes:
-        say(console, line, "yellow")
+        say(console, visible(line), "yellow")
     console.print()
     print_findings(console, result.findings)
     _fastest(console, facts, result.stretches)
@@ -46,7 +45,7 @@ def _software(console: Console, facts: Facts) -> None:
     rows += [("not here", line, "dim") for line in facts.lacking]
     width = max(len(label) for label, _, _ in rows) + 2
     for label, text, style in rows:
-        say(console, Text.assemble((f"{label:<{width}}", "bold"), (text, style)), indent=width)
+        say(console, Text.assemble((f"{label:<{width}}", "bold"), (visible(text), style)), indent=width)
 
 
 def _sharing(facts: Facts) -> list[tuple[str, str, str]]:
@@ -102,16 +101,16 @@ def _next(stretch: Stretch) -> str:
     return f"; {stretch.next_best} takes {span} times as long"
 
 
-def shell_lines(findings: tuple[Finding, ...]) -> list[str]:
-    """For --fix: what is wrong as a comment, then the remedies. Only what changes this shell is not one."""
+def shell_lines(findings: Iterable[RecordedFinding]) -> list[str]:
+    """For --fix: what is wrong as a comment, then the remedies. Only what changes this shell is not one.
+
+    Whatever the findings hold, each element is one line, and no line starts a command.
+    """
     lines = []
     for finding in findings:
-        if finding.worth and finding.worth.verdict == "worse":
-            continue
-        lines.append(f"# {' '.join(finding.title.split())}")
+        lines.append(comment(finding.title))
         tried = (option.lines for option in finding.options if option.outcome in ("", "works"))
         # A remedy that was not measured is for the reader to decide.
         for remedy in (*finding.remedy, *chain.from_iterable(tried)):
-            safe = remedy.startswith(SAFE) and finding.sure
-            lines.append(remedy if safe or remedy.startswith("#") else f"# {remedy}")
+            lines.append((finding.sure and own_shell(remedy)) or comment(remedy))
     return lines
