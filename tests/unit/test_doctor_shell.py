@@ -132,7 +132,10 @@ def test_a_quoted_value_is_one_word_again(value: str) -> None:
     script = f"printf %s {quoted(value)}"
     assert script.isprintable()
     done = subprocess.run(
-        ["bash", "-c", script], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]}
+        ["bash", "-c", script],
+        capture_output=True,
+        check=True,
+        env={"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]},
     )
     assert done.stdout.decode() == value
 

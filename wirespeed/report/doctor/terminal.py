@@ -17,6 +17,7 @@ from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.facts.machine import cpu_line
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.findings import RecordedFinding
+from wirespeed.results.lenient import fitted
 from wirespeed.results.parts import Cpu
 from wirespeed.units import format_size
 
@@ -24,7 +25,7 @@ from wirespeed.units import format_size
 def print_result(console: Console, result: Result) -> None:
     """Everything, top to bottom."""
     facts = result.facts
-    say(console, Text.assemble((facts.host, "bold"), f": {cpu_line(Cpu(**facts.cpu))}; {facts.kernel}"))
+    say(console, Text.assemble((facts.host, "bold"), f": {cpu_line(fitted(Cpu, facts.cpu))}; {facts.kernel}"))
     console.print()
     draw(console, facts)
     console.print()
@@ -94,7 +95,8 @@ def _next(stretch: Stretch) -> str:
     """'; aware takes 1.2 to 2.3 times as long'; up to 5 % longer counts as equally fast."""
     if stretch.least is None or stretch.most is None:
         return ""
-    least, most = f"{stretch.least:.1f}", f"{stretch.most:.1f}"
+    # What is within the intervals of the fastest may even be faster: that is no difference.
+    least, most = (f"{max(1.0, times):.1f}" for times in (stretch.least, stretch.most))
     if most == "1.0":
         return f"; {stretch.next_best} is as fast within 5 %"
     span = f"up to {most}" if least == "1.0" else most if least == most else f"{least} to {most}"
@@ -108,6 +110,8 @@ def shell_lines(findings: Iterable[RecordedFinding]) -> list[str]:
     """
     lines = []
     for finding in findings:
+        if finding.refuted:
+            continue
         lines.append(comment(finding.title))
         tried = (option.lines for option in finding.options if option.outcome in ("", "works"))
         # A remedy that was not measured is for the reader to decide.
