@@ -49,6 +49,8 @@ def verdicts(sets: Sequence[Measured], sources: Sequence[Source]) -> list[tuple[
     if found := sum(bool(one.remedy) for one in findings(sources)):
         things = f"{found} thing{'s' if found > 1 else ''} to change"
         groups.append(("doctor", [(WARNING, f"The doctor found {things}: see Findings")]))
+    elif not any(source.runs for source in sources):
+        groups.append(("doctor", [(GOOD, "The doctor found nothing to change")]))
     return [
         (text(title), [Verdict(level, text(f"{sentence}.", 1000)) for level, sentence in sentences])
         for title, sentences in groups
@@ -106,8 +108,9 @@ def _aware(run: Run) -> Iterator[Sentence]:
         level = WARNING
     yield level, sentence
     if staged := run.entries.get((STAGED, last.bytes)):
-        times = figures.ratio(staged.seconds / last.seconds)
-        yield NOTE, f"At {format_size(last.bytes)} aware is {times} times as fast as staged"
+        fast, slow = sorted((last, staged), key=lambda entry: entry.seconds)
+        times = figures.ratio(slow.seconds / fast.seconds)
+        yield NOTE, f"At {format_size(last.bytes)} {fast.path} is {times} times as fast as {slow.path}"
 
 
 def _figure(entry: Entry, limit: Ceiling | None) -> str:
@@ -159,8 +162,8 @@ def _pairs(run: Run) -> Iterator[Sentence]:
 def _worth(run: Run) -> Iterator[Sentence]:
     for pair in pairs(run):
         worths = [(size, worth) for size in run.sizes if (worth := pair.worth(run, size)) and worth.certain]
-        if worths:
-            size, worth = max(worths, key=lambda one: one[1].ratio)
+        size, worth = max(worths, key=lambda one: one[1].ratio, default=(0, None))
+        if worth and worth.ratio >= 1 + NEAR:
             what = pair.what if pair.what != UNKNOWN else "it"
             longer = f"takes up to {figures.ratio(worth.ratio)} times as long (at {format_size(size)})"
             yield NOTE, f"{pair.path} without {what} ({pair.without}) {longer}"
