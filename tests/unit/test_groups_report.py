@@ -68,7 +68,7 @@ def test_the_limit_stands_beside_the_figure_with_its_equation() -> None:
     moved = 4 * (256 << 20)
     record = of_teams({"group 0": moved / 1530e9, "group 1": moved / 1600e9}, "groups", 256 << 20, moved)
     run = run_of("groups", record, ranks=h200s(8), options=[["group", 4]])
-    text = " ".join(shown(run, 120).split())
+    text = " ".join(shown(run, 120, explain=True).split())
     assert "85 %" in text
     assert "4 x 18 NVLink 4 links x 25 GB/s = 1800 GB/s out of a group" in text
     assert "data sheet" in text

@@ -16,9 +16,9 @@ from wirespeed.errors import ExitCode
 @click.argument("file")
 @reporting
 @debugging
-def command(file: str, style: str, against: str | None) -> ExitCode:
+def command(file: str, style: str, against: str | None, explain: bool) -> ExitCode:
     """Reads and prints."""
     from wirespeed.cli.common.reading import read_runs
 
-    Reporting(style, against).print(read_runs(file))
+    Reporting(style, against, explain).print(read_runs(file))
     return ExitCode.OK
