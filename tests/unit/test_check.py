@@ -155,7 +155,7 @@ class TestMeasuredLimit:
         assert "of 10.0 GB/s (9.00 to 11.0)" in out[0]
 
     def test_what_caches_serve_is_not_judged(self, check_: Check) -> None:
-        """Protects from both: a failure for a limit that does not apply, and a rule that nothing has tested."""
+        """Protects from a failure by a limit that does not apply, and from a rule that nothing has tested."""
         cached = in_memory(1 << 20, 50.0, low=9e9, high=11e9)
         file = write(Path("r.jsonl"), *cached, *in_memory(1 << 30, 9.5, low=9e9, high=11e9))
         code, out, _ = check_(site('1M = "at least 80 % of limit"\n1G = "at least 80 % of limit"'), file)
