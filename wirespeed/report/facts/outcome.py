@@ -39,7 +39,9 @@ def share_words(run: Run, path: str, name: str = "") -> str:
 
 def wires_words(run: Run, path: str) -> str:
     """'direct over NVLink from 4 KiB': of the largest messages, from the size on from which it is so."""
-    spans = [list(span) for _, span in groupby(of_path(run, path), key=lambda one: one.verdict)]
+    found = of_path(run, path)
+    known = [one for one in found if one.verdict != "unknown"] or found
+    spans = [list(span) for _, span in groupby(known, key=lambda one: one.verdict)]
     if not spans:
         return ""
     text = spans[-1][-1].text.split(":")[0].split(" (")[0]

@@ -114,7 +114,7 @@ def _path_columns(
         for name in ("min", "p99"):
             yield column(name, _seconds(name), style="dim", gap=3, drop=2)
     yield column("GB/s", rate, gap=3)
-    if limit:
+    if any(shares.share(entry, limit) is not None for entry in entries.values()):
         yield column("of\nlimit", share, gap=3)
     derived = (one for entry in entries.values() for one in entry.derived if one.median is not None)
     for name, unit in dict.fromkeys((one.name, one.unit) for one in derived):
