@@ -16,7 +16,7 @@ from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.page.best import Span, by_domain
 from wirespeed.report.page.findings import findings
 from wirespeed.report.page.sources import Measured, Source
-from wirespeed.report.terminal.slowest_teams import FAR, behind, describe
+from wirespeed.report.terminal.slowest_teams import FAR, NEAR, behind, describe
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_seconds, format_size
