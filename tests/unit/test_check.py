@@ -335,14 +335,6 @@ class TestLearn:
         text = learn([make_run(bare)], ["r.jsonl"])
         assert '# "8": 2.00 us' in text and '\n"8"' not in text and "[[require]]" not in text
 
-    def test_an_existing_file_is_not_touched(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        (tmp_path / "s.toml").write_text("mine")
-        code = main(["check", "--learn", str(SURVEY), "-o", str(tmp_path / "s.toml")])
-        assert code == ExitCode.CANNOT_WRITE and "File exists" in one_line(capsys.readouterr().err)
-        assert (tmp_path / "s.toml").read_text() == "mine"
-
 
 class TestMeasuring:
     def test_just_what_is_asked_for(self, fake: FakeRun, check_: Check) -> None:

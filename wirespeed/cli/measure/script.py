@@ -23,7 +23,7 @@ import click
 
 from wirespeed.cli.common import words as types
 from wirespeed.cli.common.options import flag, option
-from wirespeed.cli.common.streams import write_new
+from wirespeed.cli.common.streams import print_or_write
 from wirespeed.errors import ExitCode, WirespeedError
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ PLAIN = types.Word("NAME", _plain)
 @option(
     "--setup", types.Word("LINE", _line), "Run this line of shell first, as in 'source venv/bin/activate'."
 )
-@click.option("-o", "--output", type=types.FILE, help="Write to this file, which must not exist.")
+@click.option("-o", "--output", type=types.FILE, help="Where to write the script. Default: stdout.")
 @flag("--list", "List the known machines, as 'wirespeed systems' does.", "listed")
 @click.pass_context
 def command(context: click.Context, /, output: str | None, listed: bool, **given: Any) -> ExitCode:
@@ -113,7 +113,7 @@ def command(context: click.Context, /, output: str | None, listed: bool, **given
 
         code: ExitCode = context.invoke(systems.command)
         return code
-    write_new(script(Wanted(**given)), output)
+    print_or_write(script(Wanted(**given)), output)
     return ExitCode.OK
 
 
