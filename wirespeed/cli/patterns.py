@@ -19,6 +19,7 @@ from wirespeed.cli.common.options import (
     plan_of,
     reporting,
     together,
+    unlisted,
     where,
 )
 from wirespeed.errors import ExitCode, WirespeedError
@@ -45,9 +46,11 @@ def command_of(pattern: Pattern) -> click.Command:
     if pattern.ranks is None:
         own.insert(0, option("--ranks", words.several(words.count(1, 1_000_000)), RANKS))
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
-    options = together(*own, measuring(pattern.sizes or DEFAULT_SIZES), background, reporting, where)
+    measured = measuring(pattern.sizes or DEFAULT_SIZES)
+    options = together(*own, measured, background, reporting(pattern.published), where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
-    return click.command(pattern.name, help=text)(options(command))
+    made = click.command(pattern.name, help=text)(options(command))
+    return unlisted(made, "sizes") if pattern.own_sizes else made
 
 
 def _option(one: Option) -> Decorator:

@@ -14,7 +14,7 @@ from wirespeed.errors import ExitCode
 
 @click.command(help=__doc__)
 @click.argument("file")
-@reporting
+@reporting()
 @debugging
 def command(file: str, style: str, against: str | None) -> ExitCode:
     """Reads and prints."""
