@@ -69,7 +69,8 @@ def _usage_text(error: click.UsageError) -> str:
             if isinstance(one, click.Option) and not one.hidden
             for name in one.opts
         }
-        error.possibilities = [name for name in error.possibilities or () if name in listed]
+        close = [name for name in error.possibilities or () if name in listed]
+        error = click.NoSuchOption(error.option_name, error.message, close, error.ctx)
     text = error.format_message().strip().rstrip(".")
     command = error.ctx.command_path if error.ctx else "wirespeed"
     end = "" if text.endswith("?") else ";"

@@ -120,13 +120,11 @@ def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:
 
 def _each_node(pattern: Pattern, plan: Plan) -> list[Plan]:
     """The plan again for each NUMA node, if an option asks for that and was not given."""
-    from wirespeed.results.environment import cpu
+    from wirespeed.results.environment import numa_nodes
 
     own = dict(plan.options)
     wanted = [one.key for one in pattern.options if one.each_node and own[one.key] is None]
-    nodes = int(cpu()["numa_nodes"] or 1) if wanted else 1
-    if nodes < 2:
+    nodes = numa_nodes() if wanted else []
+    if len(nodes) < 2:
         return []
-    return [
-        replace(plan, options=tuple({**own, key: node}.items())) for key in wanted for node in range(nodes)
-    ]
+    return [replace(plan, options=tuple({**own, key: node}.items())) for key in wanted for node in nodes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -29,6 +30,7 @@ from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
 
 PIPE_WIDTH = 100
+LEAST_WIDTH = 20
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII = "_.:-=+*#"
 
@@ -36,10 +38,20 @@ _ASCII = "_.:-=+*#"
 def make_console(stream: IO[str] | None = None) -> Console:
     """A console on the stream; one that is no terminal is plain, and wide enough for a table."""
     stream = sys.stdout if stream is None else stream
-    width = None
-    if not stream.isatty() and not os.environ.get("COLUMNS", "").isdigit():
-        width = PIPE_WIDTH
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    wanted = os.environ.get("COLUMNS", "")
+    # What is no width of a screen says nothing: rich would take 0, and a million.
+    sensible = re.fullmatch("[0-9]{1,4}", wanted) is not None and int(wanted) >= LEAST_WIDTH
+    width = int(wanted) if sensible else None if stream.isatty() else PIPE_WIDTH
+    others = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    return Console(
+        file=stream,
+        width=width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=False,
+        _environ=others,
+    )
 
 
 def print_run(console: Console, run: Run) -> None:
