@@ -36,7 +36,9 @@ def _check_node(option: Option, node: int | None) -> None:
     """Raises WirespeedError for a NUMA node that this host does not have."""
     there = numa_nodes()
     if option.each_node and node is not None and there and node not in there:
-        raise WirespeedError(f"--{option.name} {node}: this machine has NUMA node {span(there)}")
+        raise WirespeedError(
+            f"--{option.name} {node}: there is no such NUMA node here; there are: {span(there)}"
+        )
 
 
 def chosen_paths(plan: Plan, kind: str) -> list[TransferPath]:

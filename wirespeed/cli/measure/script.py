@@ -118,7 +118,11 @@ def command(context: click.Context, /, output: str | None, listed: bool, **given
 
         code: ExitCode = context.invoke(systems.command)
         return code
-    print_or_write(script(Wanted(**given)), output)
+    wanted = Wanted(**given)
+    print_or_write(script(wanted), output)
+    system, _ = _where(wanted)
+    if system and system.batch.account and not wanted.account:
+        warn(f"jobs on {system.name} are charged to a project: name yours with --account NAME")
     return ExitCode.OK
 
 
@@ -143,8 +147,6 @@ def script(wanted: Wanted) -> str:
     text = write(job, batch, system)
     if job.setup:
         _check_shell(job.setup)
-    if system and system.batch.account and not job.account:
-        warn(f"jobs on {system.name} are charged to a project: name yours with --account NAME")
     return text
 
 
