@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from support.fake_run import FakeRun, one_line
 from support.records import as_read, entry, failure, head, make_run, step
 
+from wirespeed import toml
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
@@ -22,7 +23,9 @@ from wirespeed.limits import Ceiling
 from wirespeed.report.check.evaluate import check
 from wirespeed.report.check.learn import learn
 from wirespeed.report.check.requirements import parse_bound, read_requirements
+from wirespeed.results.lenient import printable
 from wirespeed.results.runs import Run, collect
+from wirespeed.results.whole_file import write_whole
 
 Record = dict[str, Any]
 Check = Callable[..., tuple[int, list[str], str]]
@@ -344,6 +347,22 @@ FIGURES = st.dictionaries(
 )
 
 
+ANY_LETTER = st.characters(exclude_categories=())
+HOSTILE = st.one_of(
+    st.text(ANY_LETTER, max_size=20),
+    st.sampled_from(
+        [
+            'n1\n[[require]]\npath = "staged"\nsizes = {8 = "at most 1 ns"}',
+            '"a"',
+            "a.b.c",
+            "\x7f",
+            "\\",
+            "a\rb",
+        ]
+    ),
+)
+
+
 class TestLearn:
     @settings(max_examples=20)
     @given(FIGURES)
@@ -376,6 +395,30 @@ class TestLearn:
         lines = file.read_text().splitlines()
         for one in requirements:
             assert one.bound.text in lines[one.line - 1], "the line that a failure names is that of its bound"
+
+    @settings(max_examples=60)
+    @given(host=HOSTILE, path=HOSTILE, file=HOSTILE, option=HOSTILE)
+    def test_names_stay_names(
+        self, tmp_path_factory: pytest.TempPathFactory, host: str, path: str, file: str, option: str
+    ) -> None:
+        """Whatever hosts, paths and files are called: the bounds are those measured, and no others."""
+        first = head()
+        first["plan"] |= {"pattern": "custom", "options": [["file", option]]}
+        first["environment"]["host"] = host
+        figures = [{**entry(one, 8, 1e-6), "pattern": "custom"} for one in ("host", path)]
+        site = tmp_path_factory.mktemp("learn") / "site.toml"
+        text = learn([make_run(first, step("host"), step(path), *figures)], [file])
+        write_whole(site, text)
+        (one,) = read_requirements(str(site))
+        shown = printable(option)
+        assert (one.pattern, one.path, one.bytes, one.options) == ("custom", "host", 8, {"file": shown})
+
+    @given(st.one_of(st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(ANY_LETTER)))
+    def test_values_as_toml(self, value: bool | int | float | str) -> None:
+        text = toml.written(value)
+        assert "\n" not in text
+        wanted = re.sub("[\ud800-\udfff]", "?", value) if isinstance(value, str) else value
+        assert toml.parse(f"a = {text}")["a"] == wanted
 
     @pytest.mark.parametrize("file", RESULTS, ids=lambda file: file.stem)
     def test_measured_files(self, file: Path, check_: Check, capsys: pytest.CaptureFixture[str]) -> None:
@@ -410,14 +453,6 @@ class TestLearn:
         bare = entry("host", 8, 2e-6) | {"precision": None}
         text = learn([make_run(bare)], ["r.jsonl"])
         assert '# "8": 2.00 us' in text and '\n"8"' not in text and "[[require]]" not in text
-
-    def test_an_existing_file_is_not_touched(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        (tmp_path / "s.toml").write_text("mine")
-        code = main(["check", "--learn", str(SURVEY), "-o", str(tmp_path / "s.toml")])
-        assert code == ExitCode.CANNOT_WRITE and "File exists" in one_line(capsys.readouterr().err)
-        assert (tmp_path / "s.toml").read_text() == "mine"
 
 
 class TestMeasuring:

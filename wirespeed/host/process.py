@@ -99,3 +99,18 @@ def span(numbers: Iterable[int]) -> str:
         else:
             spans.append([number, number])
     return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in spans)
+
+
+def writable_temporary_folder() -> None:
+    """Raises WirespeedError when TMPDIR names a folder where nothing can be made: an MPI needs one."""
+    folder = os.environ.get("TMPDIR")
+    if not folder:
+        return
+    try:
+        with tempfile.TemporaryDirectory(prefix="wirespeed-", dir=folder):
+            return
+    except OSError as error:
+        raise WirespeedError(
+            f"TMPDIR={folder}: MPI's launchers need a folder for their files, and nothing can be made there "
+            f"({error.strerror}); name another one, or unset TMPDIR"
+        ) from None

@@ -30,6 +30,8 @@ class TransferPath:
     """The transport's options, as in `by=write;copy=kernel`."""
     intra_rank: bool = False
     """The path moves bytes inside one rank, none between ranks."""
+    one_host: bool = False
+    """The path works only where all ranks are on one host."""
     library: str = ""
     """The vendor's library that moves the bytes, as wirespeed/host/libraries.py names it."""
     gpu_aware_mpi: bool = False

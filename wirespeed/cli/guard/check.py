@@ -21,7 +21,7 @@ import click
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import flag, option, plan_of, where
-from wirespeed.cli.common.streams import note, write_new
+from wirespeed.cli.common.streams import note, print_or_write
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @flag("--explain", "Print a line for each size of each rule.")
 @flag("--json", "Print a JSON list with every size of each rule.", "as_json")
 @click.option("--learn", metavar="FILE", help="Write a first SITE.toml from these results.")
-@click.option("-o", "--output", metavar="SITE.toml", help="Where --learn writes to. Default: stdout.")
+@click.option("-o", "--output", type=words.FILE, help="Where --learn writes to. Default: stdout.")
 @where
 def command(
     file: str | None,
@@ -143,5 +143,5 @@ def _learn(name: str, output: str | None) -> ExitCode:
     text = learn(read_side(name), files_of(name))
     if "\n[[require]]\n" not in text:
         raise WirespeedError(f"{name}: no entry has enough samples to derive a bound")
-    write_new(text, output)
+    print_or_write(text, output)
     return ExitCode.OK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from functools import partial
 from typing import IO, cast
@@ -30,17 +31,28 @@ from wirespeed.results.runs import Run
 PIPE_WIDTH = 100
 FEWEST = 3
 """Sizes, below which a curve shows nothing."""
+LEAST_WIDTH = 20
 
 
 def make_console(stream: IO[str] | None = None) -> Console:
     """A console on the stream; one that is no terminal is plain, and wide enough for a table."""
     stream = sys.stdout if stream is None else stream
-    width = None
-    if not stream.isatty() and not os.environ.get("COLUMNS", "").isdigit():
-        width = PIPE_WIDTH
+    wanted = os.environ.get("COLUMNS", "")
+    # What is no width of a screen says nothing: rich would take 0, and a million.
+    sensible = re.fullmatch("[0-9]{1,4}", wanted) is not None and int(wanted) >= LEAST_WIDTH
+    width = int(wanted) if sensible else None if stream.isatty() else PIPE_WIDTH
+    others = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     if ascii_locale(stream):
         stream = cast("IO[str]", AsciiStream(stream))
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    return Console(
+        file=stream,
+        width=width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=False,
+        _environ=others,
+    )
 
 
 def print_run(console: Console, run: Run, *, explain: bool = False) -> None:
