@@ -16,7 +16,6 @@ from support.strikes import PATIENCE, SLOW, after, strike
 
 
 # Each MPI, and each rank twice; tests/hosts has MPICH's rank 0.
-@pytest.mark.alone  # which of two ranks ended first shows for a few milliseconds only
 @pytest.mark.parametrize(
     ("mpi", "rank"), [("openmpi", 0), ("mpich", 1), ("impi", 1), ("debian", 0)], indirect=["mpi"]
 )

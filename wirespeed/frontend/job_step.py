@@ -112,8 +112,10 @@ class JobStep:
     def _receive(self, wait: float) -> Iterator[Message]:
         ready = self._selector.select(wait)
         ended = [key for key, _ in ready if isinstance(key.data, RankState)]
-        if ended and not self._death:
-            self._death, self._seen.seen_to_die = True, _first_dead([key.data for key in ended])
+        if ended:
+            # epoll lists them in the order in which they ended, however late it is asked; and the kernel
+            # tells it before it tells the launcher, which then ends the others.
+            self._died([ended[0].data])
         for key in ended:
             self._selector.unregister(key.fileobj)
             os.close(key.fd)
@@ -141,14 +143,24 @@ class JobStep:
 
     def _follow(self, states: list[RankState]) -> None:
         """Waits on each local rank's process too, so that the first to die is known."""
+        missed = []
         for state in states:
             if state.pid in self._handles or state.rank in self._seen.reports:
                 continue
             self._handles.add(state.pid)
-            self._seen.watched.add(state.rank)
             with suppress(OSError):
                 handle = os.pidfd_open(state.pid)
                 self._selector.register(handle, selectors.EVENT_READ, state)
+            if process_state(state.pid) in ("", "Z", "X"):
+                missed.append(state)
+            else:
+                self._seen.watched.add(state.rank)
+        self._died(missed)
+
+    def _died(self, ended: list[RankState]) -> None:
+        """The first to end is known where one has ended before all others."""
+        if ended and not self._death:
+            self._death, self._seen.seen_to_die = True, ended[0] if len(ended) == 1 else None
 
     def _diagnose(self, states: list[RankState], quiet: float | None = None) -> None:
         """`quiet`: seconds without progress, of a hang; None: the launcher has ended, or a rank has."""
@@ -205,14 +217,3 @@ class JobStep:
                 file.unlink(missing_ok=True)
             self._pages.rmdir()
         shm_cleanup.remove_new(self._segments)
-
-
-def _first_dead(ended: list[RankState]) -> RankState | None:
-    """The rank that died first of those that ended at the same moment; None where it is not certain.
-
-    The launcher has killed the others. It has reaped the first one by then, which is no zombie any more.
-    """
-    if len(ended) == 1:
-        return ended[0]
-    gone = [state for state in ended if not process_state(state.pid)]
-    return gone[0] if len(gone) == 1 else None
