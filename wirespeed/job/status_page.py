@@ -23,6 +23,8 @@ _SIGNAL_AT = _STACK_AT + _TEXT
 _ASKED_AT = _SIGNAL_AT + 4
 _FAULT_AT = _ASKED_AT + 4
 SIZE = _FAULT_AT + _FAULT
+STOPPED, GONE = ("T", "t"), ("", "Z", "X")
+"""What process_state() says of a process that somebody has stopped, and of one that has ended."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,11 @@ class RankState(RankIdentity):
 
     @property
     def stopped(self) -> bool:
-        return self.state in ("T", "t")
+        return self.state in STOPPED
 
     @property
     def gone(self) -> bool:
-        return self.state in ("", "Z", "X")
+        return self.state in GONE
 
     def where(self) -> str:
         """'in MPI_Recv with rank 1, 64 KiB, iteration 12'."""
