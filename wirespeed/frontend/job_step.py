@@ -12,10 +12,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from wirespeed.frontend import shm_cleanup
 from wirespeed.frontend.diagnosis import Events, diagnose
 from wirespeed.host.process import command_name, parent
 from wirespeed.host.tether import tethered
+from wirespeed.job import shm_cleanup
 from wirespeed.job.messages import Message, parse
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.status_page import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import shutil
 import struct
 import time
 from contextlib import suppress
@@ -164,13 +163,3 @@ def own_folder(run: str) -> Path:
     """Where the ranks of a run keep their pages on this host: shared memory, else the temporary folder."""
     base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(os.environ.get("TMPDIR", "/tmp"))
     return base / f"wirespeed-{os.getuid()}-{run}"
-
-
-def sweep(older_than: float = 60.0) -> None:
-    """Removes page folders of this user whose ranks are all gone: what killed front ends have left."""
-    for folder in own_folder("").parent.glob(f"wirespeed-{os.getuid()}-*"):
-        with suppress(OSError):
-            if time.time() - folder.stat().st_mtime < older_than:
-                continue
-            if all(state.gone for state in read_pages(folder)):
-                shutil.rmtree(folder)
