@@ -24,7 +24,8 @@ from wirespeed.host.process import allowed_cpus, cores, writable_temporary_folde
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan, encode
-from wirespeed.job.status_page import own_folder, sweep
+from wirespeed.job.shm_cleanup import sweep
+from wirespeed.job.status_page import own_folder
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import Shape, find_pattern

@@ -18,13 +18,27 @@ from wirespeed.errors import WirespeedError
 def ancestors() -> Iterator[Path]:
     """The executables of this process's parents, nearest first, as far as they may be seen."""
     pid = os.getpid()
-    while pid > 1:
+    while pid := parent(pid):
         try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            pid = int(fields[1])
             yield Path(f"/proc/{pid}/exe").readlink()
-        except (OSError, ValueError, IndexError):
+        except OSError:
             return
+
+
+def parent(pid: int) -> int:
+    """The process that started this one, or has adopted it; 0 where there is none."""
+    try:
+        # The command's name, in brackets, may hold anything: the rest follows the last bracket.
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def command_name(pid: int) -> str:
+    """The name of the program that a process runs; '' when there is no such process."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return ""
 
 
 def cores() -> int:
