@@ -48,6 +48,8 @@ class Events:
     """Ranks of this host whose processes were watched."""
     seen_to_die: RankState | None = None
     """Rank of this host whose process ended before the others'."""
+    stopped_launchers: list[str] = field(default_factory=list)
+    """Processes of the launcher on this host that somebody has stopped: 'prterun (pid 12)'."""
     finished: bool = False
     """Whether all figures have arrived."""
     log: deque[str] = field(default_factory=lambda: deque(maxlen=400))
@@ -166,6 +168,14 @@ def _finished(seen: Events) -> Outcome | None:
     return Outcome() if seen.finished else None
 
 
+def _launcher_stopped(seen: Events) -> Outcome | None:
+    """Its ranks may go on, but nothing that they say arrives, and it does not see them end."""
+    if not seen.stopped_launchers:
+        return None
+    text = f"the launcher {' and '.join(seen.stopped_launchers)} is stopped (SIGSTOP)"
+    return Outcome("hang", f"{text}: nothing arrives that its ranks say")
+
+
 def _not_all_started(seen: Events) -> Outcome | None:
     failed = next((line.strip() for line in seen.log if _NOT_LAUNCHED.search(line)), None)
     if not failed or seen.roster:
@@ -272,6 +282,7 @@ AFTER_THE_END: tuple[Rule, ...] = (
     _crashed,
     _refused,
     _finished,
+    _launcher_stopped,
     _not_all_started,
     _lost_its_peer,
     _died_here,
@@ -279,7 +290,14 @@ AFTER_THE_END: tuple[Rule, ...] = (
     _launcher_ended,
     _not_started,
 )
-WITHOUT_PROGRESS: tuple[Rule, ...] = (_halted, _unanswering, _all_report, _pages_alone, _no_sign)
+WITHOUT_PROGRESS: tuple[Rule, ...] = (
+    _launcher_stopped,
+    _halted,
+    _unanswering,
+    _all_report,
+    _pages_alone,
+    _no_sign,
+)
 
 
 def _hang(seen: Events, text: str, one: Message | RankState | None = None) -> Outcome:

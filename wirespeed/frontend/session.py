@@ -17,12 +17,15 @@ from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.rank_limit import refuse_too_many
 from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, completed, step_start
-from wirespeed.host import gpu_aware_mpi, mpi
+from wirespeed.host import devices, gpu_aware_mpi, mpi
+from wirespeed.host.core import core
 from wirespeed.host.devices import GPU_KINDS
-from wirespeed.host.process import allowed_cpus, cores
+from wirespeed.host.process import allowed_cpus, cores, writable_temporary_folder
 from wirespeed.job.outcome import Outcome
+from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan, encode
-from wirespeed.job.status_page import own_folder, sweep
+from wirespeed.job.shm_cleanup import sweep
+from wirespeed.job.status_page import own_folder
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import Shape, find_pattern
@@ -50,12 +53,22 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
     if not any(found.availability(path) is None for path in paths):
         path = paths[0]
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
-    if found.kind == "host" and not plan.hosts:
-        allowed_cpus(plan.between)
+    writable_temporary_folder()
+    if not plan.hosts:
+        _check_between(plan, found.kind)
     sweep()
     run = Run(plan, found, observe)
     with ending_on_signals():
         return run.all_steps(paths)
+
+
+def _check_between(plan: Plan, kind: str) -> None:
+    """Raises WirespeedError for a processor that this host does not have."""
+    if kind == "host":
+        allowed_cpus(plan.between)
+    there = devices.count(core(), kind)
+    for rank in range(len(plan.between)):
+        devices.pick(kind, there, rank, rank, plan.between)
 
 
 def _usual_ranks(plan: Plan, found: Machine) -> int:
@@ -124,8 +137,7 @@ class Run:
                 )
 
     def _one_path(self, path: TransferPath) -> None:
-        why = self._found.availability(path)
-        if why:
+        if why := self._found.availability(path) or unsuited(path, find_pattern(self._plan.pattern)):
             self._recorder.fail(path, Outcome("unavailable", why), None)
             return
         sizes = self._recorder.missing_sizes(path)

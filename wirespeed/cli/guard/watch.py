@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import flag, measuring, option, plan_of, where
+from wirespeed.cli.common.options import flag, measuring, option, plan_of, unlisted, where
 from wirespeed.cli.common.streams import distrust_terminals, note
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
@@ -98,3 +98,6 @@ def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
     if code != ExitCode.INTERRUPTED:
         watching.measured(drift.add(repetition))
     return code
+
+
+unlisted(command, "resume")

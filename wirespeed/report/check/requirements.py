@@ -51,6 +51,8 @@ class Requirement:
     options: dict[str, Any] = field(default_factory=dict, hash=False)
     oversubscribe: bool = False
     """Whether --measure may start many more ranks than there are CPUs."""
+    rule: int = 0
+    """Number of its [[require]] in the file."""
 
 
 def read_requirements(name: str) -> list[Requirement]:
@@ -127,7 +129,9 @@ class _Reader:
                 for bound, size in itertools.product(bounds, parse_sizes(word)):
                     if size == 0 and bound.kind != "time":
                         raise WirespeedError("0 bytes have no bandwidth: write a time, as in 'at most 2 us'")
-                    yield Requirement(line, pattern.name, path, size, bound, ranks, options, oversubscribe)
+                    yield Requirement(
+                        line, pattern.name, path, size, bound, ranks, options, oversubscribe, number
+                    )
 
 
 def _path(name: Any) -> str:
