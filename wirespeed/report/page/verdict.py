@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from wirespeed.limits import Ceiling
 from wirespeed.report.facts import figures
+from wirespeed.report.facts.best import Span, by_domain
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.machine import machine_names, mpi_title
 from wirespeed.report.facts.markers import mark
 from wirespeed.report.facts.shares import exceeds, share, unlimited
 from wirespeed.report.facts.speedup import UNKNOWN, pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
-from wirespeed.report.page.best import Span, by_domain
 from wirespeed.report.page.findings import findings
 from wirespeed.report.page.sources import Measured, Source
 from wirespeed.report.terminal.slowest_teams import FAR, NEAR, behind, describe
