@@ -220,7 +220,7 @@ def damaged(rng: Random, content: bytes) -> bytes:
     for _ in range(rng.choice((1, 1, 2, 5))):
         start = rng.randrange(len(content) + 1)
         end = min(len(content), start + rng.choice((1, 8, 200, 5000)))
-        match rng.randrange(6):
+        match rng.randrange(10):
             case 0:
                 content = content[:start]
             case 1:

@@ -49,8 +49,8 @@ def make(seed: str) -> cases.Case:
     elif name != "script":
         known = {one.name for one in command.params if isinstance(one, click.Option)}
         for key, value in QUICK.items():
-            if key in known and not (name == "copy" and key == "paths"):
-                words += [f"--{key}", value]
+            if key in known:
+                words += [f"--{key}", "h2h" if (name, key) == ("copy", "paths") else value]
         if "paths" in known:
             words += ["--device", rng.choice(("cpu", "emulated"))]
     variables = {name: value for name, value in case.environment.items() if name != "XDG_CACHE_HOME"}
