@@ -87,11 +87,13 @@ def _judge(one: Requirement, run: Run, entry: Entry) -> Finding:
     seconds = bound.value if bound.kind == "time" else entry.amount / (bound.value * whole)
     # At least a rate is at most a time.
     if bound.least == (bound.kind != "time"):
-        beyond, surely = entry.seconds > seconds, entry.low > seconds
+        beyond, surely = entry.seconds > seconds, entry.low > seconds and not entry.contended
     else:
-        beyond, surely = entry.seconds < seconds, entry.high < seconds
+        # A rank that waits for a CPU is slower than it would be: what is too fast all the same surely is.
+        beyond, surely = entry.seconds < seconds or entry.contended, entry.high < seconds
     what = FAILED if surely else DOUBTFUL if beyond else KEPT
-    return Finding(one, what, f"{figure}, {bound.text} wanted{suffix}")
+    waited = ", but ranks waited for CPUs" if entry.contended and what == DOUBTFUL else ""
+    return Finding(one, what, f"{figure}, {bound.text} wanted{waited}{suffix}")
 
 
 def interval(entry: Entry, *, in_time: bool) -> str:

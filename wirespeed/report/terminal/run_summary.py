@@ -14,6 +14,7 @@ from rich.text import Text
 
 from wirespeed.limits import Ceiling
 from wirespeed.limits.ceilings import impossible
+from wirespeed.report.facts.cpu_contention import contended
 from wirespeed.report.facts.failures import print_failures
 from wirespeed.report.facts.machine import placement, title
 from wirespeed.report.facts.transport_choices import choices
@@ -61,6 +62,8 @@ def _print_figures(console: Console, run: Run) -> None:
     for one in layout.tables:
         console.print(one, crop=False)
         console.print()
+    for line in contended(run):
+        say(console, line, "yellow")
     for line in [*legend(run, layout), *([copy_table.LEGEND] if copies else [])]:
         say(console, line, "dim")
     if run.view == "matrix":
