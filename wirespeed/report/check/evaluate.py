@@ -125,9 +125,14 @@ def _judge(one: Requirement, run: Run, entry: Entry) -> Finding:
     slow_is_bad = bound.least == (bound.kind != "time")
     surely = _beyond(entry.low if slow_is_bad else entry.high, _seconds(one, entry, easy), slow_is_bad)
     beyond = _beyond(entry.seconds, _seconds(one, entry, hard), slow_is_bad)
+    if entry.contended:
+        # A rank that waits for a CPU is slower than it would be: what is too fast all the same surely is.
+        beyond, surely = beyond or not slow_is_bad, surely and not slow_is_bad
     what = FAILED if surely else DOUBTFUL if beyond else KEPT
+    waited = ", but ranks waited for CPUs" if entry.contended and what == DOUBTFUL else ""
     ratio = entry.seconds / _seconds(one, entry, easy)
-    return Finding(one, what, f"{figure}, {bound.text} wanted{suffix}", ratio if slow_is_bad else 1 / ratio)
+    text = f"{figure}, {bound.text} wanted{waited}{suffix}"
+    return Finding(one, what, text, ratio if slow_is_bad else 1 / ratio)
 
 
 def _seconds(one: Requirement, entry: Entry, whole: float) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from wirespeed.results.runs import Entry, Run
 
+CONTENDED = "&"
 NOT_REACHED = "~"
 FAR_OFF = "!"
 FAR = 0.1
@@ -17,10 +18,13 @@ TIMES = "x"
 
 
 def mark(entry: Entry) -> str:
-    """'~': the time was over before the precision asked for was reached; '?': too few batches to tell.
+    """'~': the time was over before the precision asked for was reached; '?': too few batches to tell; '&':
+    ranks waited for CPUs.
 
-    Of a marked figure more time would make the interval narrower.
+    Of a figure marked with one of the first two more time would make the interval narrower.
     """
+    if entry.contended:
+        return CONTENDED
     if entry.stopped == "fixed":
         return ""
     if entry.precision is None:
@@ -31,7 +35,12 @@ def mark(entry: Entry) -> str:
 def grade(entry: Entry) -> str:
     """The mark where the table has no intervals: '!' tells a wide one from one that just missed."""
     far = entry.precision is not None and entry.precision > FAR
-    return FAR_OFF if far and mark(entry) else mark(entry)
+    return FAR_OFF if far and unsettled(entry) else mark(entry)
+
+
+def unsettled(entry: Entry) -> bool:
+    """Would more time make its interval narrower?"""
+    return mark(entry) in (NOT_REACHED, NO_INTERVAL)
 
 
 def widest(entries: Iterable[Entry]) -> float | None:

@@ -8,9 +8,10 @@ from typing import NamedTuple
 from wirespeed.limits import Ceiling
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.best import Span, by_domain
+from wirespeed.report.facts.cpu_contention import contended
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.machine import machine_names, mpi_title
-from wirespeed.report.facts.markers import mark
+from wirespeed.report.facts.markers import unsettled
 from wirespeed.report.facts.shares import exceeds, share, unlimited
 from wirespeed.report.facts.speedup import UNKNOWN, pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
@@ -181,7 +182,8 @@ def _failed(run: Run) -> Iterator[Sentence]:
 
 
 def _unsure(run: Run) -> Iterator[Sentence]:
-    wide = sum(mark(entry) != "" for entry in run.entries.values())
+    yield from ((WARNING, text) for text in contended(run))
+    wide = sum(map(unsettled, run.entries.values()))
     if wide and run.stopping:
         within = f"within the ±{figures.percent(run.stopping.precision)} asked for"
         remedy = "a longer --max-time makes them more precise"

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from wirespeed.report.facts import outcome
 from wirespeed.report.facts.best import by_domain
+from wirespeed.report.facts.cpu_contention import contended
 from wirespeed.report.facts.failures import print_failures
 from wirespeed.report.facts.machine import placement, title
 from wirespeed.report.facts.markers import AS_FAST
@@ -76,6 +77,8 @@ def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
     for one in layout.tables:
         console.print(one, crop=False)
         console.print()
+    for line in contended(run):
+        say(console, line, "yellow")
     _print_outcome(console, run)
     _print_doubts(console, run)
     if run.view == "matrix":
