@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from wirespeed.limits import Ceiling
 from wirespeed.limits.ceilings import impossible
-from wirespeed.report.facts import figures
+from wirespeed.report.facts import figures, health
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.markers import mark
@@ -79,6 +79,7 @@ def _doubtful(run: Run) -> Iterator[Sentence]:
     """Impossible figures, and what a path declares and its wires deny."""
     yield from ((BAD, line) for line in beyond(run))
     yield from ((BAD if largest else WARNING, line) for line, largest in suspicions(run))
+    yield from ((WARNING, line) for line in [*health.notes(run), *health.standing(run)])
 
 
 def _aware(run: Run) -> Iterator[Sentence]:

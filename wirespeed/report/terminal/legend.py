@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from wirespeed.report.facts import figures, markers
+from wirespeed.report.facts import figures, health, markers
 from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.size_table import Layout
@@ -18,6 +18,7 @@ _COLUMN = "95 % = half width of the 95 % interval of the median"
 def legend(run: Run, layout: Layout) -> list[str]:
     """Definition, unit, interval, marks: a line each."""
     entries = list(run.entries.values())
+    sick = [health.LEGEND] if health.marked(run) else []
     what = "; ".join(_definitions(entries)) or "one way: half of a round trip"
     plain = all(entry.amount == entry.bytes for entry in entries)
     rate = f", GB/s = bytes / {run.way}" if layout.compact and plain else ""
@@ -27,12 +28,14 @@ def legend(run: Run, layout: Layout) -> list[str]:
             "no interval: the clock was read before and after all iterations, as --loops asks",
             *_fastest(run, layout),
             *_speedups(run),
+            *sick,
         ]
     counts = sorted(entry.samples for entry in entries)
     samples = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
     return [
         f"{what}, median of {samples} samples per size; GB = 1e9 bytes{rate}",
         *_intervals(run, entries, layout),
+        *sick,
         *_fastest(run, layout),
         *_speedups(run),
         *_limits(run),

@@ -8,7 +8,7 @@ from functools import partial
 
 from rich.text import Text
 
-from wirespeed.report.facts import figures
+from wirespeed.report.facts import figures, health
 from wirespeed.report.facts.markers import AS_FAST, FASTEST, NO_INTERVAL, TIMES, grade, share_style, winners
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.terminal.columns import Cell, Column, Row, Table, fold, table
@@ -88,7 +88,7 @@ def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRo
         wins = entry in best[row.size]
         figure = format_rate(entry.rate) if row.shows == RATE else figures.microseconds(entry.seconds)
         return Text.assemble(
-            (grade(entry) or " ", "yellow"),
+            (health.mark(run, entry) or grade(entry) or " ", "yellow"),
             (figure, "bold green" if wins else ""),
             (FASTEST if wins else " ", "green"),
         )

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from wirespeed.limits import Ceiling
 from wirespeed.limits.ceilings import impossible
+from wirespeed.report.facts import health
 from wirespeed.report.facts.failures import print_failures
 from wirespeed.report.facts.machine import placement, title
 from wirespeed.report.facts.transport_choices import choices
@@ -70,6 +71,7 @@ def _print_figures(console: Console, run: Run) -> None:
     print_curves(console, run)
     say_all(console, [f"{paths}: {text}" for paths, text in choices(run)], "dim")
     print_wires(console, run)
+    say_all(console, [*health.notes(run), *health.standing(run)], "yellow")
     for line in [*misnamed(run), *beyond(run)]:
         say(console, line, "bold red")
 
