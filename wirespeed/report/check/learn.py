@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from wirespeed._version import __version__
+from wirespeed.report.check import health
 from wirespeed.report.check.evaluate import interval
 from wirespeed.report.compare.verdicts import launch
 from wirespeed.report.export import labels
@@ -61,6 +62,7 @@ def _entries(runs: Sequence[Run]) -> Iterator[str]:
             yield f"# {name}, {path}:"
         else:
             keys = {"pattern": _toml(name), "path": _toml(path), "ranks": ranks, "options": options}
+            keys |= health.learnt(found)
             yield "[[require]]"
             yield from (f"{key} = {value}" for key, value in keys.items() if value)
             yield "[require.sizes]"

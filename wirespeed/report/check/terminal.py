@@ -24,7 +24,8 @@ def print_findings(
     for finding in findings:
         if finding.what != KEPT or everything:
             one, word = finding.requirement, f"{WORD.get(finding.what, finding.what):<9}"
-            where = f"{name}:{one.line}: {one.pattern} {one.path} at {format_size(one.bytes)}"
+            size = "" if one.bytes is None else f" at {format_size(one.bytes)}"
+            where = f"{name}:{one.line}: {one.pattern} {one.path}{size}"
             line = Text.assemble((word, STYLE.get(finding.what, "red")), f"{where}: {finding.text}")
             console.print(line, soft_wrap=True)
     bad = sum(finding.bad(strict=strict) for finding in findings)

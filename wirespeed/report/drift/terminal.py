@@ -63,6 +63,8 @@ class Watching:
         text = f"{count} repetition{'s' if count != 1 else ''}"
         if count < first:
             text += f"; the first {first} show what is usual"
+        if sick := sum(any(not one.good for one in run.health.values()) for run in self._drift.runs):
+            text += f"; {sick} throttled or with new errors"
         if self._next is not None:
             text += f"; next in {figures.duration(max(0.0, self._next - self._clock()))}"
         shown = _table(self._drift, self._console).fit(self._console.width)
@@ -77,6 +79,8 @@ def line(drift: Drift, verdicts: Sequence[FigureVerdict]) -> str:
     start = f"{time.strftime('%H:%M:%S')} repetition {count}: {len(run.entries)} {many}"
     if lacking := sum(1 for _ in labels.failures([run])):
         start += f", {lacking} without one"
+    if sick := [one.path for one in run.health.values() if not one.good]:
+        start += f", throttled or with new errors: {' '.join(sick)}"
     if count <= drift.first:
         return f"{start}, one of the first {drift.first} that show what is usual"
     named = drifted(list(verdicts))
