@@ -16,6 +16,7 @@ from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.units import format_size
 
 MOST_PLACES = 3
+UNKNOWN = {"errors": "new errors", "throttled": "throttling"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,11 @@ def print_summary(console: Console, drift: Drift) -> None:
     paths = summaries(drift)
     if not paths:
         return
+    unknown = {name for name in ("errors", "throttled") if all(getattr(one, name) is None for one in paths)}
     many = len(drift.runs)
+
+    def errors_of(one: PathSummary) -> Text | None:
+        return None if one.errors is None else Text(str(one.errors), "red" if one.errors else "")
 
     def throttled(one: PathSummary) -> Text | None:
         if one.throttled is None:
@@ -51,9 +56,13 @@ def print_summary(console: Console, drift: Drift) -> None:
             gap=3,
             left=True,
         ),
-        Column("new\nerrors", lambda one: None if one.errors is None else str(one.errors), gap=3),
-        Column("repetitions\nthrottled", throttled, gap=3),
     ]
+    if "errors" not in unknown:
+        columns.append(
+            Column("new\nerrors", lambda one: None if one.errors is None else str(one.errors), gap=3)
+        )
+    if "throttled" not in unknown:
+        columns.append(Column("repetitions\nthrottled", throttled, gap=3))
     console.print()
     console.print(
         Text(f"{many} repetition{'s' if many > 1 else ''} in {figures.duration(drift.lasted)}", "bold")
@@ -63,8 +72,9 @@ def print_summary(console: Console, drift: Drift) -> None:
         say(console, line, "yellow")
     if lacks := list(dict.fromkeys(line for one in drift.health for line in one.lacks)):
         say(console, f"not counted here: {'; '.join(lacks)}", "dim")
-    if any(None in (one.errors, one.throttled) for one in paths):
-        say(console, "-: nothing on these hosts counts it (docs/health.md)", "dim")
+    if unknown:
+        what = " and ".join(word for name, word in UNKNOWN.items() if name in unknown)
+        say(console, f"nothing on these hosts tells of {what} (docs/health.md)", "dim")
 
 
 def _style(one: PathSummary) -> str:
