@@ -287,9 +287,9 @@ class TestWatch:
         drift = watched(False, False, True)
         assert ", throttled or with new errors: aware, as in the first 2" in line(drift, drift.verdicts)
         screen = Console(file=io.StringIO(), width=120, force_terminal=True, legacy_windows=False)
-        with Watching(screen, drift) as watching:
+        with Watching(screen, drift, lambda: 100.0, over=190.0) as watching:
             watching.measured(drift.verdicts)
-        assert "3 repetitions; 1 throttled or with new errors" in text_of(screen)
+        assert "3 repetitions; 1 throttled or with new errors; 1:30 left" in text_of(screen)
 
     def test_for_a_time(
         self, fake: FakeRun, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -77,7 +77,7 @@ def command(
     over = math.inf if lasts is None else began + lasts
     each = every if every is not None else EVERY if lasts is None else 0.0
     console = make_console()
-    with Store(plan.out or default_name()) as store, Watching(console, drift) as watching:
+    with Store(plan.out or default_name()) as store, Watching(console, drift, over=over) as watching:
         try:
             while True:
                 started = time.monotonic()

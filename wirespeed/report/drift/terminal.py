@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 
@@ -30,8 +31,11 @@ Key = tuple[str, int]
 class Watching:
     """Takes each repetition; used as a context."""
 
-    def __init__(self, console: Console, drift: Drift, clock: Clock = time.monotonic) -> None:
-        self._console, self._drift, self._clock = console, drift, clock
+    def __init__(
+        self, console: Console, drift: Drift, clock: Clock = time.monotonic, over: float = math.inf
+    ) -> None:
+        """`over`: when, by the clock, no further repetition starts."""
+        self._console, self._drift, self._clock, self._over = console, drift, clock, over
         self._next: float | None = None
         self._live: Live | None = None
         if console.is_terminal and not console.is_dumb_terminal:
@@ -67,6 +71,8 @@ class Watching:
             text += f"; {sick} throttled or with new errors"
         if self._next is not None:
             text += f"; next in {figures.duration(max(0.0, self._next - self._clock()))}"
+        if self._over < math.inf:
+            text += f"; {figures.duration(self._over - self._clock())} left"
         shown = _table(self._drift, self._console).fit(self._console.width)
         return Group(shown, Text(f"{text}; Ctrl-C ends it", style="dim"))
 

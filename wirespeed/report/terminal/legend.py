@@ -80,8 +80,9 @@ def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     """How wide the intervals are; what is said of unmarked figures is true of each of them."""
     interval = _COLUMN if layout.spread else "95 % interval of the median"
     wanted = run.stopping.precision if run.stopping else None
-    signs = {markers.mark(entry) for entry in entries}
-    most = markers.widest(entry for entry in entries if not markers.mark(entry))
+    marks = {entry: health.mark(run, entry) or markers.mark(entry) for entry in entries}
+    signs = set(marks.values())
+    most = markers.widest(entry for entry, sign in marks.items() if not sign)
     lines = []
     if wanted is None:
         lines.append(f"{interval}, widest {figures.spread(markers.widest(entries))}")
