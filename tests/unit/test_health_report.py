@@ -270,6 +270,11 @@ class TestWatch:
         assert "nothing on these hosts tells of new errors and throttling" in text
         assert "repetitions\n" not in text and "errors\n" not in text, "no columns of dashes"
 
+    def test_nothing_read(self) -> None:
+        drift = Drift(5)
+        drift.add(measured())
+        assert "not read (--no-evidence)" in summed(drift)
+
     def test_drift_in_the_summary(self) -> None:
         """Protects what was slow for a while from being forgotten at the end."""
         drift = Drift(5)

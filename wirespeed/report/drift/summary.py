@@ -72,7 +72,9 @@ def print_summary(console: Console, drift: Drift) -> None:
         say(console, line, "yellow")
     if lacks := list(dict.fromkeys(line for one in drift.health for line in one.lacks)):
         say(console, f"not counted here: {'; '.join(lacks)}", "dim")
-    if unknown:
+    if not drift.health:
+        say(console, "errors and throttling were not read (--no-evidence)", "dim")
+    elif unknown:
         what = " and ".join(word for name, word in UNKNOWN.items() if name in unknown)
         say(console, f"nothing on these hosts tells of {what} (docs/health.md)", "dim")
 
