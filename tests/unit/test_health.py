@@ -147,7 +147,9 @@ class TestNvidia:
 
     def test_clocks(self, opened: Opened) -> None:
         source = opened()
-        clocks = changes("n1", taken(source), taken(source))["clocks"]
+        found = changes("n1", taken(source), taken(source))
+        assert found["notes"] == found["lacks"] == []
+        clocks = found["clocks"]
         known = {"sm": 1755, "memory": 3201, "most_sm": 1980, "most_memory": 3201}
         assert [(one["place"], one["before"], one["after"]) for one in clocks] == [
             ("GPU 0", known, known),

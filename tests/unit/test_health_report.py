@@ -225,6 +225,8 @@ class TestRules:
         assert "\nnew_errors = 0\nthrottled = false\n[require.sizes]" in aware
         assert "new_errors" not in staged and "throttled" not in staged
         assert "new_errors" not in learn([measured()], ["r.jsonl"])
+        once = [measured(health("aware")), measured(health("aware", error(1), throttled=(held(times=1),)))]
+        assert "new_errors" not in learn(once, ["r"]) and "throttled" not in learn(once, ["r"])
         unknown = learn([measured(health("aware", counted=[], watched=[]))], ["r.jsonl"])
         assert "new_errors" not in unknown and "throttled" not in unknown
 

@@ -13,7 +13,7 @@ COUNTERS = {
     "core_throttle_count": ("the heat of a core", ("physical_package_id", "core_id")),
     "package_throttle_count": ("the heat of a package", ("physical_package_id",)),
 }
-"""File (the kernel's arch/x86/kernel/cpu/mce/therm_throt.c) -> reason, and what CPUs that count the same
+"""File (the kernel's drivers/thermal/intel/therm_throt.c) -> reason, and what CPUs that count the same
 events have in common, as files of their `topology`."""
 
 

@@ -12,7 +12,7 @@ from wirespeed.results.parts import Throttled
 from wirespeed.results.runs import Run
 
 MARK = "#"
-LEGEND = f"{MARK} measured with a clock held back, or with new errors: see below"
+LEGEND = f"{MARK} measured with a clock held back, or with new errors: the notes say what happened"
 MOST_PLACES = 3
 """Places that a note names."""
 
