@@ -84,7 +84,7 @@ class StepRecorder:
             case "accepted":
                 self.accepted = True
                 self.recorder.started(self.number, self.path, {**self.job, "details": message["details"]})
-            case "entry" | "evidence" | "wires" as kind:
+            case "entry" | "health" | "evidence" | "wires" as kind:
                 self.counting = kind != "entry"
                 if not self.counting:
                     message["cores"]["shared"] = sharing(self.job["ranks"])

@@ -18,6 +18,7 @@ from wirespeed.results.parts import (
     Amount,
     Checked,
     Clock,
+    ClockRates,
     Copies,
     Cores,
     CountedWire,
@@ -25,6 +26,7 @@ from wirespeed.results.parts import (
     Environment,
     Histogram,
     LoadedMpi,
+    NewErrors,
     Part,
     Rank,
     Rates,
@@ -32,6 +34,7 @@ from wirespeed.results.parts import (
     Stack,
     TeamFigure,
     Texts,
+    Throttled,
     Timed,
     Times,
     Whole,
@@ -253,6 +256,34 @@ class Evidence(RunRecord, frozen=True, kw_only=True, tag="evidence"):
     at: Moment = ""
 
 
+class Health(RunRecord, frozen=True, kw_only=True, tag="health"):
+    """What hosts counted from before a path's first timed iteration until after its last."""
+
+    step: Whole = 0
+    path: str
+    seconds: Amount = 0.0
+    """Between the two readings."""
+    reading_s: Amount = 0.0
+    """One reading took at most."""
+    errors: list[NewErrors] = []
+    throttled: list[Throttled] = []
+    clocks: list[ClockRates] = []
+    counted: list[str] = []
+    """Kinds of errors that some host counts; of one that is not among `errors` there were none."""
+    watched: list[str] = []
+    """Host and place whose clocks are known to be held back or not."""
+    notes: list[str] = []
+    """What was wrong already."""
+    lacks: list[str] = []
+    """What was not counted, and why."""
+    at: Moment = ""
+
+    @property
+    def good(self) -> bool:
+        """Nothing new went wrong, and nothing held clocks back."""
+        return not self.errors and not self.throttled
+
+
 class Doctor(Part, frozen=True, kw_only=True, tag_field="kind", tag="doctor"):
     """What `wirespeed doctor --out` found."""
 
@@ -264,7 +295,7 @@ class Doctor(Part, frozen=True, kw_only=True, tag_field="kind", tag="doctor"):
     """Which path is best at which size."""
 
 
-Record = Head | StepRecord | Entry | Wires | Evidence | Failure | Doctor | End
+Record = Head | StepRecord | Entry | Health | Wires | Evidence | Failure | Doctor | End
 Event = Record | Message
 """A record, or what is of interest at the moment alone: progress, notes, the start of a step."""
 KINDS: dict[str, type[Record]] = {str(one.__struct_config__.tag): one for one in get_args(Record)}

@@ -12,7 +12,18 @@ from wirespeed.job.messages import Message
 from wirespeed.limits import Ceiling, Used, ceiling
 from wirespeed.paths import all_paths
 from wirespeed.patterns import Pattern, all_patterns
-from wirespeed.results.model import End, Entry, Evidence, Failure, Head, Record, RunRecord, StepRecord, Wires
+from wirespeed.results.model import (
+    End,
+    Entry,
+    Evidence,
+    Failure,
+    Head,
+    Health,
+    Record,
+    RunRecord,
+    StepRecord,
+    Wires,
+)
 from wirespeed.results.parts import Wire
 from wirespeed.statistics.stopping import Stopping
 
@@ -36,6 +47,8 @@ class Run:
     end: End | None = None
     entries: dict[tuple[str, int], Entry] = field(default_factory=dict)
     evidence: dict[tuple[str, int], Evidence] = field(default_factory=dict)
+    health: dict[tuple[str, str], Health] = field(default_factory=dict)
+    """By run and path: a resumed run has several runs' records."""
     wires: list[Wires] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
@@ -134,6 +147,8 @@ class Run:
                     self.entries[record.path, record.bytes] = record
             case Evidence():
                 self.evidence[record.path, record.bytes] = record
+            case Health():
+                self.health[record.run, record.path] = record
             case Wires():
                 self.wires.append(record)
             case Failure():

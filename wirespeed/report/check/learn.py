@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from wirespeed._version import __version__
 from wirespeed.paths import all_paths
 from wirespeed.patterns import all_patterns
+from wirespeed.report.check import health
 from wirespeed.report.check.evaluate import interval
 from wirespeed.report.compare.verdicts import launch
 from wirespeed.report.export import labels
@@ -70,6 +71,7 @@ def _entries(runs: Sequence[Run]) -> Iterator[str]:
             keys = {"pattern": written(name), "path": written(path), "ranks": ranks, "options": options}
             if any(run.head.plan.oversubscribe for run, _ in found):
                 keys["oversubscribe"] = "true"
+            keys |= health.learnt(found)
             yield "[[require]]"
             yield from (f"{key} = {value}" for key, value in keys.items() if value)
             yield "[require.sizes]"

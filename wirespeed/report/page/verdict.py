@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from wirespeed.limits import Ceiling
-from wirespeed.report.facts import figures
+from wirespeed.report.facts import figures, health
 from wirespeed.report.facts.best import Span, by_domain
 from wirespeed.report.facts.cpu_contention import contended
 from wirespeed.report.facts.failures import failure_lines
@@ -84,6 +84,7 @@ def _doubtful(run: Run) -> Iterator[Sentence]:
     """Impossible figures, and what a path declares and its wires deny."""
     yield from ((BAD, line) for line in beyond(run))
     yield from ((BAD if largest else WARNING, line) for line, largest in suspicions(run))
+    yield from ((WARNING, line) for line in [*health.notes(run), *health.standing(run)])
 
 
 def _aware(run: Run) -> Iterator[Sentence]:

@@ -8,7 +8,7 @@ from functools import partial
 
 from rich.text import Text
 
-from wirespeed.report.facts import figures, shares
+from wirespeed.report.facts import figures, health, shares
 from wirespeed.report.facts.markers import AS_FAST, NO_INTERVAL, TIMES, grade, share_style, winners
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.terminal.columns import Cell, Column, Row, Table, fold, table
@@ -86,7 +86,11 @@ def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRo
             return none if part is None else Text(f"{100 * part:.0f} ", style)
         wins = entry in best[row.size]
         figure = format_rate(entry.rate) if row.shows == RATE else figures.microseconds(entry.seconds)
-        return Text.assemble((grade(entry) or " ", "yellow"), (figure, "bold green" if wins else ""), " ")
+        return Text.assemble(
+            (health.mark(run, entry) or grade(entry) or " ", "yellow"),
+            (figure, "bold green" if wins else ""),
+            " ",
+        )
 
     group = f"{_domain(run, path)} data" if several else ""
     return Column(_broken(path, " "), cell, group=group)
