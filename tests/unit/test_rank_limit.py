@@ -88,7 +88,7 @@ ranks = 1000000
     [
         (("ring", "--ranks", "2,1000000"), "1000000 ranks are more than 16", "--oversubscribe"),
         (
-            ("custom", "--file", "mine.csv"),
+            ("custom", "--file", "many.csv"),
             "151 ranks are more than 16, 8 for each of 2 CPUs",
             "--oversubscribe",
         ),
@@ -103,7 +103,7 @@ def test_nothing_is_started_or_written(
     words: tuple[str, ...], says: str, allowed: str, fake: FakeRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Protects a machine from a typing error in an option, in site.toml and in the file of `custom`."""
-    Path("mine.csv").write_text(CSV)
+    Path("many.csv").write_text(CSV)
     Path("site.toml").write_text(SITE.format(more=""))
     there = sorted(Path().iterdir())
     assert main([*words, "--device", "cpu"]) == ExitCode.USAGE
