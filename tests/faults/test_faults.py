@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,11 @@ def test_a_stopped_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
 
     out = tmp_path / "r.jsonl"
     options = ("--mpi", mpi.mpiexec, "--paths", "host", *PATIENCE, *SLOW)
-    done = disturbed("pingpong", *options, out=out, when=after(1), act=stop)
+    # A launcher's sockets need a short name.
+    with tempfile.TemporaryDirectory(prefix="ws", dir="/tmp") as folder:
+        own = {"TMPDIR": folder}
+        done = disturbed("pingpong", *options, out=out, when=after(1), act=stop, environment=own)
+        assert not list(Path(folder).iterdir())
     done.no_stack_trace()
     (failure,) = done.failures
     assert (failure["what"], failure["rank"]) == ("hang", None), failure["text"]

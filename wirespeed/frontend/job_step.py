@@ -233,6 +233,7 @@ class JobStep:
                 pipe.close()
         # The last rank may take the folder away while it is being listed.
         with suppress(OSError):
+            shm_cleanup.remove_listed(self._pages)
             for file in self._pages.glob("*"):
                 file.unlink(missing_ok=True)
             self._pages.rmdir()

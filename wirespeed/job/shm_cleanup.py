@@ -57,16 +57,14 @@ def sweep(older_than: float = 60.0) -> None:
             if not _own(folder) or time.time() - folder.stat().st_mtime < older_than:
                 continue
             if all(state.gone for state in read_pages(folder)):
-                for file in folder.glob(f"*{SUFFIX}"):
-                    _remove_used(file.read_text())
+                remove_listed(folder)
                 shutil.rmtree(folder)
 
 
-def _remove_used(text: str) -> None:
-    lines = text.splitlines()
-    if lines[:1] != [_here()]:
-        return
-    paths = list(map(Path, lines[1:]))
+def remove_listed(pages: Path) -> None:
+    """Removes what the ranks with these pages list, as far as no process uses it. Raises OSError."""
+    texts = [file.read_text().splitlines() for file in pages.glob(f"*{SUFFIX}")]
+    paths = {Path(line) for here, *lines in filter(None, texts) if here == _here() for line in lines}
     _remove(path for path in paths if _is_segment(path) and _own(path))
     for path in paths:
         # Open MPI's launchers name their folder after their process: ompi.71, ompi.host.0/pid.71.

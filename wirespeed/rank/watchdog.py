@@ -45,9 +45,12 @@ class Watchdog:
             with suppress(OSError):
                 self._uses.write_text(used)
 
-    def close(self) -> None:
-        """Removes the files; the last rank of a host takes the folder with it."""
-        for file in (self.file, self._stack, self._uses):
+    def close(self, keep_list: bool = False) -> None:
+        """Removes the files; the last rank of a host takes the folder with it.
+
+        `keep_list`: the front end still needs to know what MPI uses, which may not come to its end.
+        """
+        for file in (self.file, self._stack, *([] if keep_list else [self._uses])):
             file.unlink(missing_ok=True)
         with suppress(OSError):
             self.file.parent.rmdir()
