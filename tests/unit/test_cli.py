@@ -14,7 +14,7 @@ import click
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.fake_run import FakeRun, entry, one_line
+from support.fake_run import DEFAULT_OUT, FakeRun, entry, one_line
 
 import wirespeed.cli.share
 from wirespeed.cli.commands import cli
@@ -50,12 +50,12 @@ class TestPlan:
         assert (plan.out, plan.resume, plan.timeout, plan.debug) == ("f", True, 3, True)
         assert plan.test == (("fault", "drop-byte"), ("offset", "3"))
 
-    def test_without_out_the_file_is_named_and_told(
+    def test_without_out_the_recorder_names_the_file_and_it_is_told(
         self, fake: FakeRun, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["pingpong", "--sizes", "8"]) == 0
-        assert fake.plan.out is not None
-        assert capsys.readouterr().err.endswith(f"results: {fake.plan.out}\n")
+        assert fake.plan.out is None
+        assert capsys.readouterr().err.endswith(f"results: {DEFAULT_OUT}\n")
 
 
 BAD = [

@@ -31,6 +31,7 @@ RANKS = (
     "Ranks to start, or several counts as in 2,4,8. "
     "Default: one rank per GPU, or per core without GPUs, at most 8."
 )
+OVERSUBSCRIBE = "Start the ranks even if there are more than 8 for each CPU."
 WITH = (
     "Measure twice: alone, and while another pattern, such as stream:host:16M, runs on the same processors."
 )
@@ -44,7 +45,11 @@ def command_of(pattern: Pattern) -> click.Command:
 
     own = [_option(one) for one in pattern.options]
     if pattern.ranks is None:
-        own.insert(0, option("--ranks", words.several(words.count(1, 1_000_000)), RANKS))
+        own = [
+            option("--ranks", words.several(words.count(1, 1_000_000)), RANKS),
+            flag("--oversubscribe", OVERSUBSCRIBE),
+            *own,
+        ]
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
     measured = measuring(pattern.sizes or DEFAULT_SIZES)
     options = together(*own, measured, background, reporting(pattern.published), where)
@@ -75,7 +80,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     from wirespeed.cli.common.measuring import measure_and_print
     from wirespeed.launch import launched_rank
 
-    how = Reporting(given.pop("style"), given.pop("against"))
+    how = Reporting(given.pop("style"), given.pop("against"), given.pop("explain"))
     background = given.pop("background")
     if not pattern.published and (how.against or how.format == "tutorial"):
         word = f"--against {how.against}" if how.against else "--format tutorial"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -13,17 +15,33 @@ from typing import Any
 
 from wirespeed.errors import WirespeedError
 
+_SPAN = re.compile(r"(\d+)(?:-(\d+))?")
+
 
 def ancestors() -> Iterator[Path]:
     """The executables of this process's parents, nearest first, as far as they may be seen."""
     pid = os.getpid()
-    while pid > 1:
+    while pid := parent(pid):
         try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            pid = int(fields[1])
             yield Path(f"/proc/{pid}/exe").readlink()
-        except (OSError, ValueError, IndexError):
+        except OSError:
             return
+
+
+def parent(pid: int) -> int:
+    """The process that started this one, or has adopted it; 0 where there is none."""
+    try:
+        # The command's name, in brackets, may hold anything: the rest follows the last bracket.
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def command_name(pid: int) -> str:
+    """The name of the program that a process runs; '' when there is no such process."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return ""
 
 
 def cores() -> int:
@@ -31,6 +49,14 @@ def cores() -> int:
     import psutil
 
     return psutil.cpu_count(logical=False) or 1
+
+
+def sweep_folders(prefix: str) -> None:
+    """Removes the temporary folders PREFIX<pid>-... of processes that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        pid = folder.name.removeprefix(prefix).partition("-")[0]
+        if pid.isdecimal() and not Path("/proc", pid).exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -79,6 +105,12 @@ def allowed_cpus(between: tuple[int, ...]) -> None:
 def own_cpus() -> str:
     """This process's CPUs as '0-3,8'."""
     return span(os.sched_getaffinity(0))
+
+
+def cpu_list(text: str | None) -> tuple[int, ...]:
+    """The kernel's '0-3,8' as numbers."""
+    spans = _SPAN.findall(text or "")
+    return tuple(number for first, last in spans for number in range(int(first), int(last or first) + 1))
 
 
 def span(numbers: Iterable[int]) -> str:

@@ -57,6 +57,11 @@ class TransferPath:
         return {self.memory, self.into or self.memory} != {"pageable"}
 
     @property
+    def mixed(self) -> bool:
+        """Does it cross between host and device memory: is one of the two buffers on a device alone?"""
+        return (self.memory == "device") != ((self.into or self.memory) == "device")
+
+    @property
     def tried_first(self) -> bool:
         return self.trial or self.gpu_aware_mpi
 

@@ -111,6 +111,10 @@ def reporting(published: bool = True) -> Decorator:
     return together(
         option("--format", kind, text, "table", "style"),
         click.option("--against", metavar="SYSTEM", hidden=not published, help=against),
+        flag(
+            "--explain",
+            "Also print what the columns and marks mean, each limit's equation, and what paths chose.",
+        ),
     )
 
 
@@ -140,8 +144,11 @@ class Reporting:
 
     format: str = "table"
     against: str | None = None
+    explain: bool = False
 
     def __post_init__(self) -> None:
+        if self.explain and self.format != "table":
+            raise WirespeedError(f"--explain explains a table; it does not go with --format {self.format}")
         if self.against is None:
             return
         if self.format != "table":
@@ -154,5 +161,5 @@ class Reporting:
         """The runs, on stdout."""
         from wirespeed.report.export.formats import FORMATS
 
-        FORMATS[self.format](runs, sys.stdout, self.against)
+        FORMATS[self.format](runs, sys.stdout, self.against, self.explain)
         sys.stdout.flush()

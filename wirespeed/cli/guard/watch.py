@@ -54,7 +54,7 @@ def command(every: float, count: int | None, first: int, fail: bool, **given: An
     from wirespeed.report.drift.detection import Drift
     from wirespeed.report.drift.terminal import Watching
     from wirespeed.report.terminal.run_summary import make_console
-    from wirespeed.results.store import Store, default_name
+    from wirespeed.results.store import Store
 
     distrust_terminals()
     if launched_rank():
@@ -64,7 +64,7 @@ def command(every: float, count: int | None, first: int, fail: bool, **given: An
     plan = plan_of(given)
     drift = Drift(first)
     code = ExitCode.OK
-    with Store(plan.out or default_name()) as store, Watching(make_console(), drift) as watching:
+    with Store(plan.out) as store, Watching(make_console(), drift) as watching:
         try:
             while code != ExitCode.INTERRUPTED and (count is None or len(drift.runs) < count):
                 began = time.monotonic()
