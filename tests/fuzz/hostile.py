@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from random import Random
 from typing import Any
@@ -231,9 +232,27 @@ def damaged(rng: Random, content: bytes) -> bytes:
                 content = content[:start] + text(rng).encode("utf-8", "replace") + content[start:]
             case 4:
                 content = content[:start] + rng.randbytes(end - start) + content[end:]
+            case 5 | 6:
+                content = _word_replaced(rng, content)
             case _:
                 content = _member_replaced(rng, content)
     return content
+
+
+def _word_replaced(rng: Random, content: bytes) -> bytes:
+    """One number, name or text of a file, of any format."""
+    words = list(re.finditer(rb'-?\d[\d.]*|"[^"\n]*"|\w+', content))
+    if not words:
+        return content
+    place = rng.choice(words)
+    new = text(rng).encode("utf-8", "replace")
+    if place[0].startswith(b'"') and rng.random() < 0.8:
+        new = b'"' + new + b'"'
+    elif place[0].isdigit() and rng.random() < 0.8:
+        new = rng.choice(
+            (b"0", b"-1", b"1.5", b"150", b"100000", b"9" * 19, b"9" * 300, b"1e400", b"nan", b"1G")
+        )
+    return content[: place.start()] + new + content[place.end() :]
 
 
 def _member_replaced(rng: Random, content: bytes) -> bytes:

@@ -13,12 +13,11 @@ from typing import IO
 import click
 
 from wirespeed.cli.commands import cli
+from wirespeed.cli.common.streams import note, one_line
 from wirespeed.errors import ExitCode, WirespeedError
 
 PIPE_CLOSED = 128 + 13
 """What a shell reports for a program that wrote to a closed pipe."""
-LONGEST_WORD = 200
-"""Letters of a word in a message; what a user has typed may have thousands."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -83,10 +82,8 @@ def _say(text: str, code: ExitCode) -> int:
     """One line on stderr. All ranks of a launcher find the same usage error: only the first one speaks."""
     if code in (ExitCode.USAGE, ExitCode.WRONG_WORLD) and _other_rank():
         return int(code)
-    words = "".join(letter if letter.isprintable() else " " for letter in text).split()
-    line = " ".join(word if len(word) <= LONGEST_WORD else f"{word[:LONGEST_WORD]}..." for word in words)
     with suppress(OSError):
-        print(f"wirespeed: {line}", file=sys.stderr, flush=True)
+        note(f"wirespeed: {one_line(text)}")
     return int(code)
 
 

@@ -8,6 +8,14 @@ from collections.abc import Sequence
 import click
 
 MOST_WARNINGS = 5
+LONGEST_WORD = 200
+"""Letters; what a user has typed may have thousands."""
+
+
+def one_line(text: str) -> str:
+    """The text on one line, without what a terminal would obey, its words cut where they are very long."""
+    words = "".join(letter if letter.isprintable() else " " for letter in text).split()
+    return " ".join(word if len(word) <= LONGEST_WORD else f"{word[:LONGEST_WORD]}..." for word in words)
 
 
 def note(text: str) -> None:
@@ -17,7 +25,7 @@ def note(text: str) -> None:
 
 def warn(text: str) -> None:
     """A warning on stderr."""
-    note(f"wirespeed: warning: {text}")
+    note(f"wirespeed: warning: {one_line(text)}")
 
 
 def warn_of(file: str, warnings: Sequence[str]) -> None:
