@@ -14,6 +14,7 @@ from wirespeed.cli.common.options import (
     Decorator,
     Reporting,
     flag,
+    launches,
     measuring,
     option,
     plan_of,
@@ -45,7 +46,9 @@ def command_of(pattern: Pattern) -> click.Command:
     if pattern.ranks is None:
         own.insert(0, option("--ranks", words.several(words.count(1, 1_000_000)), RANKS))
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
-    options = together(*own, measuring(pattern.sizes or DEFAULT_SIZES), background, reporting, where)
+    options = together(
+        *own, measuring(pattern.sizes or DEFAULT_SIZES), launches, background, reporting, where
+    )
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
     return click.command(pattern.name, help=text)(options(command))
 

@@ -22,6 +22,7 @@ from wirespeed.results.parts import (
     CountedWire,
     Derived,
     Environment,
+    Fact,
     Histogram,
     LoadedMpi,
     Part,
@@ -90,6 +91,7 @@ class StepRecord(RunRecord, frozen=True, kw_only=True, tag="step"):
 
     step: Whole
     """Counts from 0 within the run."""
+    launch: Fact = 1
     path: str
     transport: str = ""
     memory: str = ""
@@ -113,6 +115,8 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     """One figure: a path at a size."""
 
     step: Whole = 0
+    launch: Fact = 1
+    """Counts from 1: with --launches every path is measured several times, with new processes each time."""
     pattern: str
     path: str
     memory: str = ""
@@ -150,6 +154,11 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
         return hash((self.run, self.path, self.bytes, self.at))
 
     @property
+    def each(self) -> tuple[Entry, ...]:
+        """The figure of every launch."""
+        return (self,)
+
+    @property
     def possible(self) -> bool:
         """Is this a time that can be reckoned with?"""
         return self.low > SHORTEST and self.high > SHORTEST and self.seconds > SHORTEST
@@ -180,6 +189,7 @@ class Failure(RunRecord, frozen=True, kw_only=True, tag="failure"):
 
     step: Whole | None = None
     """null: there was none."""
+    launch: Fact = 1
     path: str
     bytes: Whole | None = None
     """null: the whole path."""

@@ -12,6 +12,7 @@ from wirespeed.job.messages import Message
 from wirespeed.limits import Ceiling, Used, ceiling
 from wirespeed.paths import all_paths
 from wirespeed.patterns import Pattern, all_patterns
+from wirespeed.results.launches import combined
 from wirespeed.results.model import End, Entry, Evidence, Failure, Head, Record, RunRecord, StepRecord, Wires
 from wirespeed.results.parts import Wire
 from wirespeed.statistics.stopping import Stopping
@@ -35,6 +36,7 @@ class Run:
     steps: list[StepRecord] = field(default_factory=list)
     end: End | None = None
     entries: dict[tuple[str, int], Entry] = field(default_factory=dict)
+    """By path and bytes; several launches are combined (wirespeed/results/launches.py)."""
     evidence: dict[tuple[str, int], Evidence] = field(default_factory=dict)
     wires: list[Wires] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -110,7 +112,10 @@ class Run:
         return next((one.wires for one in reversed(self.wires) if one.path == path), [])
 
     def add(self, record: Record) -> None:
-        """Takes one record; the last entry of a path and size counts. The doctor's are no part of a run."""
+        """Takes one record; of a path, size and launch the last entry counts.
+
+        The doctor's records are no part of a run.
+        """
         match record:
             case Head():
                 self.head = record
@@ -120,14 +125,43 @@ class Run:
                 self.end = record
             case Entry():
                 if record.possible:
-                    self.entries[record.path, record.bytes] = record
+                    self._add_launch(record)
             case Evidence():
-                self.evidence[record.path, record.bytes] = record
+                before = self.evidence.get((record.path, record.bytes))
+                # A launch whose wires deny what the path promises must not be hidden by a later one.
+                if not (before and before.run == record.run and before.suspicious):
+                    self.evidence[record.path, record.bytes] = record
             case Wires():
                 self.wires.append(record)
             case Failure():
                 self.failures.append(record)
         self.records.append(record)
+
+    def _add_launch(self, entry: Entry) -> None:
+        key = (entry.path, entry.bytes)
+        others = (
+            [one for one in self.entries[key].each if one.launch != entry.launch]
+            if key in self.entries
+            else []
+        )
+        self.entries[key] = combined([*others, entry])
+
+    @property
+    def launches(self) -> int:
+        """The most launches behind a figure; 1 where there is none."""
+        return max((len(entry.each) for entry in self.entries.values()), default=1)
+
+    def has(self, path: str, size: int, launch: int) -> bool:
+        """Is there a figure of this launch?"""
+        entry = self.entries.get((path, size))
+        return entry is not None and any(one.launch == launch for one in entry.each)
+
+    @property
+    def measured(self) -> set[tuple[str, int, int]]:
+        """(path, bytes, launch) of every figure."""
+        return {
+            (path, size, one.launch) for (path, size), entry in self.entries.items() for one in entry.each
+        }
 
     @property
     def paths(self) -> list[str]:
@@ -194,6 +228,20 @@ def collect(records: Iterable[Record | Message]) -> list[Run]:
         if isinstance(record, RunRecord):
             runs.setdefault(record.run, Run(record.run)).add(record)
     return list(runs.values())
+
+
+def resumed(runs: Iterable[Run]) -> list[Run]:
+    """The runs, each together with those that went on with it (--resume)."""
+    groups: list[list[Run]] = []
+    for run in runs:
+        for group in reversed(groups if run.head.plan.resume else []):
+            same = group[-1].conditions == run.conditions
+            if same and not any(part.measured & run.measured for part in group):
+                group.append(run)
+                break
+        else:
+            groups.append([run])
+    return [joined(group) if len(group) > 1 else group[0] for group in groups]
 
 
 def joined(runs: list[Run]) -> Run:

@@ -92,6 +92,15 @@ def measuring(sizes: str = DEFAULT_SIZES) -> Decorator:
     )
 
 
+launches = option(
+    "--launches",
+    words.count(1, 1000),
+    "Measure everything N times with new processes: the median of the launches, their range, and from 3 on "
+    "an interval that includes how launches differ.",
+    "1",
+)
+"""For commands that measure once."""
+
 _FORMAT = "How to print the result. Tutorial means as the ping-pong tutorial does, with GB = 2^30 bytes."
 reporting = together(
     option("--format", words.choice(*FORMATS), _FORMAT, "table", "style"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wirespeed.cli.common.streams import warn, warn_of
 from wirespeed.cli.common.words import shown
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.results.runs import Run, collect
+from wirespeed.results.runs import Run, collect, resumed
 
 if TYPE_CHECKING:
     from wirespeed.report.page import Source
@@ -19,7 +19,7 @@ def read_runs(name: str) -> list[Run]:
     from wirespeed.results.reading import read
 
     results = read(name)
-    warnings, runs = results.warnings, collect(results.records)
+    warnings, runs = results.warnings, resumed(collect(results.records))
     warn_of(name, warnings)
     if not runs:
         raise _none(f"{name} holds no run of wirespeed")
@@ -80,7 +80,7 @@ def read_side(side: str) -> list[Run]:
             warn(f"{error}; left out")
     if not records:
         raise _none(f"{shown(side)}: none of these {len(files)} files is a result file of wirespeed")
-    return collect(records)
+    return resumed(collect(records))
 
 
 def _none(text: str) -> WirespeedError:

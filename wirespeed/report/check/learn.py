@@ -8,12 +8,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 from wirespeed._version import __version__
 from wirespeed.report.check.evaluate import interval
-from wirespeed.report.compare.verdicts import launch
 from wirespeed.report.export import labels
 from wirespeed.report.export.labels import host, pattern
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.machine import title
 from wirespeed.report.grouping import grouped
+from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics import comparison
 
@@ -50,8 +50,9 @@ def _head(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
 def _entries(runs: Sequence[Run]) -> Iterator[str]:
     varied = _varied(runs)
     curves = grouped(
-        ((pattern(run, entry), run.head.plan.ranks, _options(run, varied), entry.path), (run, entry))
+        ((pattern(run, entry), run.head.plan.ranks, _options(run, varied), entry.path), (run, one))
         for run, entry in labels.figures(runs)
+        for one in entry.each
     )
     for (name, ranks, options, path), found in curves.items():
         sizes = grouped((entry.bytes, (run, entry)) for run, entry in found)
