@@ -9,19 +9,19 @@ import msgspec
 from msgspec import structs
 
 from wirespeed.results.model import Entry
-from wirespeed.results.parts import Checked, Interval, Rates, TeamFigure, Times, Whole, in_unit, rate
-from wirespeed.statistics.comparison import Launch, interval_of_launches
-from wirespeed.statistics.samples import CONFIDENCE, middle
+from wirespeed.results.parts import Checked, Interval, Rates, TeamFigure, Times, in_unit, rate
+from wirespeed.statistics.comparison import Launch
+from wirespeed.statistics.samples import CONFIDENCE, median_interval, middle
 
 
 class Combined(Entry, frozen=True, kw_only=True, tag="launches"):
     """One figure of a path at a size from several launches; derived when read, never in a file.
 
     `times`: the median of the launches' medians, the smallest and the largest of them, and from three
-    launches on the ends of the 95 % interval across launches.
+    launches on the ends of a 95 % interval. It is made of the launches' medians as that of one launch is made
+    of its batches' medians, so it includes what launches differ by.
     """
 
-    launches: Whole
     each: tuple[Entry, ...]
     """The figure of every launch, in their order."""
 
@@ -30,7 +30,7 @@ class Combined(Entry, frozen=True, kw_only=True, tag="launches"):
         shown = {name: value for name, value in msgspec.to_builtins(self).items() if name not in _OF_ONE}
         names = ("launch", "seconds", "precision", "samples", "stopped", "at")
         each = ({name: one[name] for name in names} for one in msgspec.to_builtins(self.each))
-        return {**shown, "each": [*each]}
+        return {**shown, "launches": self.launches, "each": [*each]}
 
 
 _OF_ONE = ("step", "launch", "stopped", "histogram", "iterations_per_sample")
@@ -43,17 +43,17 @@ def combined(entries: Sequence[Entry]) -> Entry:
         return entries[0]
     each = tuple(sorted(entries, key=lambda entry: entry.launch))
     last = each[-1]
-    medians = sorted(entry.seconds for entry in each)
-    seconds, ends = middle(medians), interval_of_launches([*map(launch, each)])
+    medians = [entry.seconds for entry in each]
+    seconds = middle(sorted(medians))
+    ends = median_interval(medians, seconds)
     low, high = ends or (None, None)
     elapsed = [entry.elapsed_s for entry in each if entry.elapsed_s is not None]
     own: dict[str, Any] = {name: getattr(last, name) for name in Entry.__struct_fields__}
     return Combined(
         **own
         | {
-            "launches": len(each),
             "each": each,
-            "times": Times(median=seconds, low=low, high=high, min=medians[0], max=medians[-1]),
+            "times": Times(median=seconds, low=low, high=high, min=min(medians), max=max(medians)),
             "bytes_per_second": Rates(
                 median=rate(last.amount, seconds), low=rate(last.amount, high), high=rate(last.amount, low)
             ),

@@ -159,6 +159,10 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
         return (self,)
 
     @property
+    def launches(self) -> int:
+        return len(self.each)
+
+    @property
     def possible(self) -> bool:
         """Is this a time that can be reckoned with?"""
         return self.low > SHORTEST and self.high > SHORTEST and self.seconds > SHORTEST

@@ -149,7 +149,7 @@ class Run:
     @property
     def launches(self) -> int:
         """The most launches behind a figure; 1 where there is none."""
-        return max((len(entry.each) for entry in self.entries.values()), default=1)
+        return max((entry.launches for entry in self.entries.values()), default=1)
 
     def has(self, path: str, size: int, launch: int) -> bool:
         """Is there a figure of this launch?"""
@@ -228,6 +228,11 @@ def collect(records: Iterable[Record | Message]) -> list[Run]:
         if isinstance(record, RunRecord):
             runs.setdefault(record.run, Run(record.run)).add(record)
     return list(runs.values())
+
+
+def figures(records: Iterable[Record]) -> list[Entry]:
+    """Every figure of a file once, in the order measured, several launches of it combined."""
+    return [entry for run in resumed(collect(records)) for entry in run.entries.values()]
 
 
 def resumed(runs: Iterable[Run]) -> list[Run]:

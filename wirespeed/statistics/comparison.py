@@ -23,8 +23,6 @@ FALSE_ALARMS = 0.05
 """The most that may be named as changed where nothing has."""
 FEWEST_FOR_ROUGHNESS = 5
 """Fewer figures side by side say nothing of how they scatter."""
-FEWEST_LAUNCHES = 3
-"""Fewer launches have no interval of their own."""
 SAYS_NOTHING = 100.0
 """Bounds further away than this factor are none."""
 _NORMAL_975 = 1.959963984540054
@@ -226,22 +224,6 @@ def next_launch(
     if half > math.log(SAYS_NOTHING):
         return None
     return _exp(min([centre - half, *logs])), _exp(max([centre + half, *logs]))
-
-
-def interval_of_launches(
-    launches: Sequence[Launch], confidence: float = 0.95, spread: float = SPREAD
-) -> tuple[float, float] | None:
-    """Seconds between which launches lie on average, as far as those seen tell; never without their median.
-
-    Student's t of the logarithms, with the same moderated variance as `change()`. None for fewer than three.
-    """
-    if len(launches) < FEWEST_LAUNCHES:
-        return None
-    freedom, deviation = _moderated(launches, (), spread)
-    centre = _logs(launches)[1]
-    half = student_point(1 - confidence, freedom) * deviation / math.sqrt(len(launches))
-    median = middle(sorted(launch.median for launch in launches))
-    return min(_exp(centre - half), median), max(_exp(centre + half), median)
 
 
 def _exp(x: float) -> float:

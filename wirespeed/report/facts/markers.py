@@ -12,6 +12,7 @@ FAR_OFF = "!"
 FAR = 0.1
 """An interval wider than ± this share of its median is marked as such where it is not printed."""
 NO_INTERVAL = "?"
+"""Too few samples, or too few launches, for one."""
 FASTEST = "*"
 AS_FAST = "≈"
 TIMES = "x"
@@ -20,13 +21,18 @@ TIMES = "x"
 def mark(entry: Entry) -> str:
     """'~': the time was over before the precision asked for was reached; '?': too few batches to tell.
 
-    Of a marked figure more time would make the interval narrower.
+    Of several launches '?' means that there are fewer than three: their interval says how launches differ.
     """
     if entry.stopped == "fixed":
         return ""
     if entry.precision is None:
         return NO_INTERVAL
     return NOT_REACHED if entry.stopped == "max-time" else ""
+
+
+def needs_time(entry: Entry) -> bool:
+    """Is it marked, and would more time for each size make its interval narrower?"""
+    return mark(entry) != "" and entry.launches == 1
 
 
 def grade(entry: Entry) -> str:

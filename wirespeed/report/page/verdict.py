@@ -10,7 +10,7 @@ from wirespeed.limits.ceilings import impossible
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.machine import mpi_title
-from wirespeed.report.facts.markers import mark
+from wirespeed.report.facts.markers import needs_time
 from wirespeed.report.facts.speedup import UNKNOWN, pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.page.best import Span, by_domain
@@ -178,7 +178,7 @@ def _failed(run: Run) -> Iterator[Sentence]:
 
 
 def _unsure(run: Run) -> Iterator[Sentence]:
-    wide = sum(mark(entry) != "" for entry in run.entries.values())
+    wide = sum(needs_time(entry) for entry in run.entries.values())
     if wide and run.stopping:
         within = f"within the ±{figures.percent(run.stopping.precision)} asked for"
         remedy = "a longer --max-time makes them more precise"

@@ -9,6 +9,12 @@ from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.size_table import Layout
 from wirespeed.results.runs import Entry, Run
+from wirespeed.statistics.samples import FEWEST_BATCHES
+from wirespeed.units import format_size
+
+MOST_NAMED = 3
+ALIKE = 1.02
+"""Launches that differ by less are alike, and not worth a line."""
 
 FEWER = " (memory holds no more)"
 """End of a definition whose size was measured with fewer messages than were asked for."""
@@ -21,6 +27,14 @@ def legend(run: Run, layout: Layout) -> list[str]:
     what = "; ".join(_definitions(entries)) or "one way: half of a round trip"
     plain = all(entry.amount == entry.bytes for entry in entries)
     rate = f", GB/s = bytes / {run.way}" if layout.compact and plain else ""
+    if several := figures.launches(run.launches):
+        return [
+            f"{what}, median of {several}, each with new processes; GB = 1e9 bytes{rate}",
+            *_launches(run, entries, layout),
+            *_fastest(run, layout),
+            *_speedups(run),
+            *_limits(run),
+        ]
     if all(entry.stopped == "fixed" for entry in entries):
         return [
             f"{what}, mean over a fixed count of iterations; GB = 1e9 bytes{rate}",
@@ -97,6 +111,46 @@ def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     if markers.NO_INTERVAL in signs:
         lines.append(f"{markers.NO_INTERVAL} too few samples for an interval: more --max-time gives one")
     return lines
+
+
+def _launches(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
+    """The interval and the range of several launches, and where there are fewer of them."""
+    lines = []
+    if (widest := markers.widest(entries)) is not None:
+        interval = _COLUMN if layout.spread else "95 % interval of the median"
+        lines.append(
+            f"{interval}, from the launches' medians, widest {figures.spread(widest)}: it includes what "
+            "launches differ by; more --launches make it narrower"
+        )
+    apart = max(entries, key=_range)
+    if layout.extremes:
+        lines.append("min, max: the fastest and the slowest launch, by their medians")
+    elif _range(apart) >= ALIKE:
+        lines.append(
+            f"launches differ most for {_place(apart)}: the slowest takes {_range(apart):.3g} times as long "
+            "as the fastest"
+        )
+    fewer = grouped((entry.launches, _place(entry)) for entry in entries if entry.launches < run.launches)
+    for count, places in fewer.items():
+        lines.append(f"{figures.launches(count) or '1 launch'} only: {_some(places)}")
+    if any(markers.mark(entry) == markers.NO_INTERVAL for entry in entries):
+        lines.append(f"{markers.NO_INTERVAL} fewer than {FEWEST_BATCHES} launches: no interval")
+    return lines
+
+
+def _range(entry: Entry) -> float:
+    """The slowest launch's time over that of the fastest."""
+    medians = [one.seconds for one in entry.each]
+    return max(medians) / min(medians)
+
+
+def _place(entry: Entry) -> str:
+    return f"{entry.path} at {format_size(entry.bytes)}"
+
+
+def _some(places: list[str]) -> str:
+    more = [f"and {len(places) - MOST_NAMED} more"] if len(places) > MOST_NAMED else []
+    return ", ".join([*places[:MOST_NAMED], *more])
 
 
 def _fastest(run: Run, layout: Layout) -> list[str]:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from wirespeed.report.facts.figures import size_word
 from wirespeed.report.facts.machine import cpu_line, devices_lines, mpi_lines
-from wirespeed.report.facts.markers import mark
+from wirespeed.report.facts.markers import needs_time
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say, say_all
@@ -112,7 +112,7 @@ def next_steps(
 
 
 def _longer(run: Run) -> Iterator[tuple[bool, str, str]]:
-    unsettled = [entry for entry in run.entries.values() if mark(entry)]
+    unsettled = [entry for entry in run.entries.values() if needs_time(entry)]
     if not unsettled:
         return
     paths = ",".join(dict.fromkeys(entry.path for entry in unsettled))
