@@ -19,8 +19,8 @@ def title(run: Run) -> str:
         f"{pattern} on {host}" if host else pattern,
         *dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi),
         *run.given_options,
-        figures.launches(run.launches),
         f"while running {run.background}" if run.background else "",
+        figures.launches(run.launches),
         _when(run.head.started),
     ]
     return ", ".join(filter(None, parts))
