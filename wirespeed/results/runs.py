@@ -35,12 +35,14 @@ class Run:
     head: Head = field(default_factory=lambda: Head(run=""))
     steps: list[StepRecord] = field(default_factory=list)
     end: End | None = None
-    entries: dict[tuple[str, int], Entry] = field(default_factory=dict)
-    """By path and bytes; several launches are combined (wirespeed/results/launches.py)."""
     evidence: dict[tuple[str, int], Evidence] = field(default_factory=dict)
     wires: list[Wires] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
+    _figures: dict[tuple[str, int], Entry] = field(default_factory=dict)
+    _launches: dict[tuple[str, int], dict[int, Entry]] = field(default_factory=dict)
+    _changed: dict[tuple[str, int], None] = field(default_factory=dict)
+    """Figures whose launches have changed, in the order measured."""
 
     @property
     def way(self) -> str:
@@ -125,7 +127,9 @@ class Run:
                 self.end = record
             case Entry():
                 if record.possible:
-                    self._add_launch(record)
+                    key = (record.path, record.bytes)
+                    self._launches.setdefault(key, {})[record.launch] = record
+                    self._changed[key] = None
             case Evidence():
                 before = self.evidence.get((record.path, record.bytes))
                 # A launch whose wires deny what the path promises must not be hidden by a later one.
@@ -137,14 +141,13 @@ class Run:
                 self.failures.append(record)
         self.records.append(record)
 
-    def _add_launch(self, entry: Entry) -> None:
-        key = (entry.path, entry.bytes)
-        others = (
-            [one for one in self.entries[key].each if one.launch != entry.launch]
-            if key in self.entries
-            else []
-        )
-        self.entries[key] = combined([*others, entry])
+    @property
+    def entries(self) -> dict[tuple[str, int], Entry]:
+        """The figures by path and bytes; several launches are combined (wirespeed/results/launches.py)."""
+        for key in self._changed:
+            self._figures[key] = combined(list(self._launches[key].values()))
+        self._changed.clear()
+        return self._figures
 
     @property
     def launches(self) -> int:
