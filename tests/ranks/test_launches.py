@@ -35,14 +35,17 @@ def test_paths_take_turns_and_each_launch_has_new_ranks(mpi: InstalledMpi, tmp_p
     assert "[launch 2 of 3, step 3 of 6, " in done.err and " left]" in done.err
 
 
-def test_a_path_that_cannot_be_measured_is_tried_once(tmp_path: Path) -> None:
-    """Protects from the same line three times, and from three crashes of one library."""
+@pytest.mark.parametrize(("device", "path"), [("cpu", "staged"), ("emulated", "aware")])
+def test_a_path_that_cannot_be_measured_is_tried_once(device: str, path: str, tmp_path: Path) -> None:
+    """Protects from the same line twice, and from crashing a library with device pointers in each launch."""
     done = wirespeed(
-        *("pingpong", "--device", "cpu", "--paths", "host,staged", *FAST, "--launches", "2"),
+        *("pingpong", "--device", device, "--paths", f"host,{path}", *FAST, "--launches", "2"),
         out=tmp_path / "r.jsonl",
     )
     assert done.code == 0, done.err
-    assert [failure["path"] for failure in done.failures] == ["staged"]
+    assert {(failure["path"], failure["what"], failure["launch"]) for failure in done.failures} == {
+        (path, "unavailable", 1)
+    }
     assert turns(done.entries) == [(1, "host"), (2, "host")]
 
 

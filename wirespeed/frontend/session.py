@@ -1,4 +1,4 @@
-"""Runs a plan: one job step per path, every message recorded. Read it from top to bottom."""
+"""Runs a plan: one job step per path and launch, every message recorded. Read it from top to bottom."""
 
 from __future__ import annotations
 
