@@ -25,6 +25,8 @@ from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.page.curves import charts
 from wirespeed.report.page.sources import Source, measured
+from wirespeed.report.terminal.legend import legend
+from wirespeed.report.terminal.size_table import Layout
 from wirespeed.results.export import to_arrays
 from wirespeed.results.launches import Combined, combined
 from wirespeed.results.runs import Run, collect, figures, joined, resumed
@@ -195,13 +197,18 @@ def three() -> Run:
 def test_the_table(three: Run) -> None:
     """Protects the answer: how many launches, how far apart, and which figure has fewer of them."""
     text = " ".join(shown(three, 140).split())
-    assert "3 launches, 2026-01-01" in text
-    assert "median of 3 launches, each with new processes" in text
+    assert "3 launches, 2026-01-01" in text and "one way: half of a round trip, median of 3 launches" in text
     assert "2 launches only: staged at 8 B" in text and "? fewer than 3 launches: no interval" in text
     assert "--max-time" not in text
-    one = run_of(*launches(1e-6, 2e-6, 4e-6))
-    table = shown(one, 100)
-    assert re.search(r"8 B +2.00 us .* 1.00 us +4.00 us", table) and "min, max: the fastest and" in table
+    table = shown(run_of(*launches(1e-6, 2e-6, 4e-6)), 100)
+    assert re.search(r"8 B +2.00 us .* 1.00 us +4.00 us", table)
+
+
+def test_the_legend(three: Run) -> None:
+    """Protects the words of --explain and of the page: what the interval and the range are made of."""
+    text = "\n".join(legend(three, Layout([], spread=True, extremes=True)))
+    assert "median of 3 launches, each with new processes" in text
+    assert "from the launches' medians, widest" in text and "min, max: the fastest and the slowest" in text
 
 
 def test_launches_that_are_alike_get_no_line() -> None:
