@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 from support import hosts, mpis, slurm
-from support.command import PATIENCE, WIRESPEED, Done, disturbed, ranks_of, whole_lines, wirespeed
+from support.command import PATIENCE, WIRESPEED, Done, disturbed, ranks_of, read, whole_lines, wirespeed
+from support.epilog import script
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
 
@@ -174,3 +175,40 @@ def test_a_rank_is_struck(
     (failure,) = done.failures
     assert (failure["what"], failure["rank"], failure["host"]) == (what, 1, "n2"), failure
     assert done.records[-1]["kind"] == "end"
+
+
+@pytest.mark.parametrize(("bound", "state"), [("at most 1 s", "idle"), ("at most 1 ns", "drained")])
+def test_the_epilog_of_the_documentation(
+    bound: str, state: str, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
+) -> None:
+    """Protects whole clusters from an epilog that passes or drains every node: Slurm itself runs it."""
+    site = tmp_path / "site.toml"
+    site.write_text(f'[[require]]\npath = "host"\n[require.sizes]\n8 = "{bound}"\n')
+    program = tmp_path / "epilog"
+    program.write_text(script(WIRESPEED.parent, site, tmp_path))
+    program.chmod(0o755)
+    file = Path(configuration["SLURM_CONF"])
+    before = file.read_text()
+
+    def slurm_says(*words: str) -> str:
+        return nodes["n1"].run("env", f"SLURM_CONF={file}", *words)
+
+    try:
+        file.write_text(f"{before}Epilog={program}\n")
+        slurm_says("scontrol", "reconfigure")
+        slurm_says("srun", "--nodes=1", "--nodelist=n1", "true")
+        deadline = time.monotonic() + PATIENCE
+        while not (found := list(tmp_path.glob("wirespeed/*.jsonl"))) or "completing" in (
+            seen := slurm_says("sinfo", "-h", "-n", "n1", "-o", "%T %E")
+        ):
+            assert time.monotonic() < deadline, slurm_says("sinfo", "-R")
+            time.sleep(0.2)
+        assert seen.split()[0].rstrip("*") == state, seen
+        assert ("wirespeed: job" in seen) == (state == "drained")
+        kinds = [record["kind"] for record in read(found[0])]
+        assert "entry" in kinds and kinds[-1] == "end"
+    finally:
+        file.write_text(before)
+        slurm_says("scontrol", "reconfigure")
+        if state == "drained":
+            slurm_says("scontrol", "update", "NodeName=n1", "State=RESUME")

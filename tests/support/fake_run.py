@@ -86,6 +86,7 @@ class FakeRun:
             mpis=[SimpleNamespace(title="Open MPI 5.0.11", source="wheel", prefix="/mpi")],
             why_no_gpu={"cuda": "libcuda.so.1 not found"},
             availability=lambda path: "no GPU" if path.needs_device else None,
+            lacks=lambda path: "no GPU" if path.needs_device else None,
         )
 
 

@@ -44,3 +44,14 @@ def driver(builds: Path, kind: str) -> Path:
 def fake_driver(builds: Path, kind: str) -> dict[str, str]:
     """The environment in which that driver is the machine's."""
     return {f"WIRESPEED_LIBRARY_{kind.upper()}": str(driver(builds, kind))}
+
+
+def nvml(builds: Path) -> Path:
+    """An NVML of two GPUs whose counters rise as the environment says (fake_nvml.cpp)."""
+    file = "libnvidia-ml.so.1"
+    return once(builds / "fake-nvml", partial(_build, file, (SUPPORT / "fake_nvml.cpp",))) / file
+
+
+def fake_nvml(builds: Path) -> dict[str, str]:
+    """The environment in which the package pynvml opens that library."""
+    return {"LD_LIBRARY_PATH": str(nvml(builds).parent)}

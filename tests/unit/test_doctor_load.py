@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -36,13 +37,13 @@ def test_what_the_kernel_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     now = [0.0]
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3, 5})
-    monkeypatch.setattr(load.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
     def sleep(seconds: float) -> None:
         now[0] += 1.0
         write(hertz // 2, 10 * hertz)
 
-    monkeypatch.setattr(load.time, "sleep", sleep)
+    monkeypatch.setattr(time, "sleep", sleep)
     write(0, 0)
     assert load.used_by_others(Tree(tmp_path)) == 1.0
     write(-9 * hertz, 0)

@@ -77,6 +77,26 @@ class TestWorth:
         assert of((1.2, 0.9, 1.4)) == "same"
         assert of() == ""
 
+    @pytest.mark.parametrize(
+        ("points", "useless"),
+        [
+            ([(1.0, 0.9, 1.1), (0.98, 0.9, 1.2)], True),
+            ([(1.0, 0.9, 1.1), (3.0, 0.4, 9.0)], False),
+            ([(1.0, None, None)], False),
+            ([(0.5, 0.4, 0.6), (3.0, 0.4, 9.0)], True),
+            ([(2.0, 1.9, 2.1)], False),
+            ([], False),
+        ],
+    )
+    def test_only_narrow_intervals_refute(
+        self, points: list[tuple[float, float | None, float | None]], useless: bool
+    ) -> None:
+        """Protects a fault from being cleared on a loaded machine, where every interval includes 1."""
+        worth = Improvement("w", tuple(Point(8, ratio, 1.0, ratio, low, high) for ratio, low, high in points))
+        assert worth.useless is useless
+        assert Finding("k", "t", Cost.SOME, worth=worth).refuted is useless
+        assert not Finding("k", "t", Cost.BREAKS, worth=worth).refuted
+
 
 class TestTrials:
     def test_before_and_after(self) -> None:

@@ -81,10 +81,16 @@ def executed(script: str, stubs: Path, folder: Path) -> subprocess.CompletedProc
     """Of bash, which first checks the syntax, in an empty folder."""
     text = script.encode("utf-8", "surrogateescape")
     words = (shutil.which("bash") or "bash", "--noprofile", "--norc")
-    where = {"env": {"PATH": str(stubs)}, "cwd": folder, "input": text, "capture_output": True}
-    checked = subprocess.run([*words, "-n"], check=False, **where)
+
+    def bash(*more: str) -> subprocess.CompletedProcess[bytes]:
+        own = {"PATH": str(stubs)}
+        return subprocess.run(
+            (*words, *more), env=own, cwd=folder, input=text, capture_output=True, check=False
+        )
+
+    checked = bash("-n")
     assert (checked.returncode, checked.stderr) == (0, b""), script
-    return subprocess.run(words, check=False, **where)
+    return bash()
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

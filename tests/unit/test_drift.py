@@ -106,7 +106,7 @@ class TestCommand:
         words = "watch --every 0 --count 7 --sizes 8,64 --paths host --device cpu --out w.jsonl --fail"
         assert main(words.split()) == ExitCode.OK
         printed = capsys.readouterr()
-        assert len(printed.out.splitlines()) == 7 and printed.err == "results: w.jsonl\n"
+        assert printed.out.count(" repetition ") == 7 and printed.err == "results: w.jsonl\n"
         assert len(fake.plans) == 7 and all(plan.sizes == (8, 64) for plan in fake.plans)
         assert len({plan.out for plan in fake.plans} | {"w.jsonl"}) == 8
         assert not any(Path(str(plan.out)).parent.exists() for plan in fake.plans)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from support.epilog import script
 
 from wirespeed.errors import ExitCode
 
-PAGE = Path(__file__).parents[2] / "docs" / "checking.md"
 OTHERS = [int(code) for code in ExitCode if code not in (ExitCode.OK, ExitCode.WORSE)]
 
 
 def epilog(folder: Path, code: int | None) -> subprocess.CompletedProcess[str]:
     """Runs the page's script with programs that note their words; `wirespeed` ends with this code."""
-    (script,) = re.findall(r"```sh\n(#!/bin/sh\n.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     programs = folder / "bin"
     programs.mkdir()
     for name, ends in {"wirespeed": code, "scontrol": 0, "logger": 0}.items():
@@ -27,12 +25,9 @@ def epilog(folder: Path, code: int | None) -> subprocess.CompletedProcess[str]:
         note = f'echo {name} "$@" "job=$SLURM_JOB_ID" >>{folder}/called'
         program.write_text(f"#!/bin/sh\n{note}\nexit {ends}\n")
         program.chmod(0o755)
-    assert "/opt/wirespeed/bin:" in script and script.count("/var/log/wirespeed") >= 2
-    script = script.replace("/opt/wirespeed/bin", str(programs)).replace("/var/log", str(folder / "log"))
+    text = script(programs, folder / "site.toml", folder / "log")
     variables = {"SLURM_JOB_ID": "42", "SLURM_JOBID": "42", "SLURMD_NODENAME": "n7"}
-    return subprocess.run(
-        ["/bin/sh", "-c", script], env=variables, capture_output=True, text=True, check=False
-    )
+    return subprocess.run(["/bin/sh", "-c", text], env=variables, capture_output=True, text=True, check=False)
 
 
 def called(folder: Path) -> dict[str, str]:

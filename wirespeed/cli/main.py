@@ -17,6 +17,8 @@ from wirespeed.errors import ExitCode, WirespeedError
 
 PIPE_CLOSED = 128 + 13
 """What a shell reports for a program that wrote to a closed pipe."""
+LONGEST_WORD = 200
+"""Letters of a word in a message; what a user has typed may have thousands."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -81,7 +83,8 @@ def _say(text: str, code: ExitCode) -> int:
     """One line on stderr. All ranks of a launcher find the same usage error: only the first one speaks."""
     if code in (ExitCode.USAGE, ExitCode.WRONG_WORLD) and _other_rank():
         return int(code)
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
+    words = "".join(letter if letter.isprintable() else " " for letter in text).split()
+    line = " ".join(word if len(word) <= LONGEST_WORD else f"{word[:LONGEST_WORD]}..." for word in words)
     with suppress(OSError):
         print(f"wirespeed: {line}", file=sys.stderr, flush=True)
     return int(code)

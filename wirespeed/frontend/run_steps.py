@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from wirespeed.errors import WirespeedError
+from wirespeed.frontend.shared_cpus import sharing
 from wirespeed.host.core import core
 from wirespeed.host.process import span
 from wirespeed.job.messages import Message
@@ -85,8 +86,10 @@ class StepRecorder:
             case "accepted":
                 self.accepted = True
                 self.recorder.started(self.number, self.path, self._described(message))
-            case "entry" | "evidence" | "wires" as kind:
+            case "entry" | "health" | "evidence" | "wires" as kind:
                 self.counting = kind != "entry"
+                if not self.counting:
+                    message["cores"]["shared"] = sharing(self.job["ranks"])
                 self.recorder.take({**message, "launch": self.launch}, self.number)
             case "failure":
                 outcome = Outcome(message["what"], message["text"], message["rank"], bytes=message["bytes"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from wirespeed.errors import WirespeedError
+
+_SPAN = re.compile(r"(\d+)(?:-(\d+))?")
 
 
 def ancestors() -> Iterator[Path]:
@@ -102,6 +105,12 @@ def allowed_cpus(between: tuple[int, ...]) -> None:
 def own_cpus() -> str:
     """This process's CPUs as '0-3,8'."""
     return span(os.sched_getaffinity(0))
+
+
+def cpu_list(text: str | None) -> tuple[int, ...]:
+    """The kernel's '0-3,8' as numbers."""
+    spans = _SPAN.findall(text or "")
+    return tuple(number for first, last in spans for number in range(int(first), int(last or first) + 1))
 
 
 def span(numbers: Iterable[int]) -> str:

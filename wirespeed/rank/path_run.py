@@ -18,6 +18,7 @@ from wirespeed.rank.buffers import Buffers, buffer_room
 from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.context import RankContext, Tell, Unusable
 from wirespeed.rank.env_check import without_effect
+from wirespeed.rank.host_health import HostHealth
 from wirespeed.rank.payload_check import PayloadMismatch
 from wirespeed.rank.size_run import SizeRun
 from wirespeed.rank.watchdog import Watchdog
@@ -121,10 +122,15 @@ class _OpenPath:
         context.tell({"kind": "accepted", "details": details})
         # A library may set up more for buffers that it has seen in a trial.
         self._buffers.close()
+        # Inside a launcher each rank reads its own options.
+        evidence = context.comm.share(context.plan.evidence)
+        health = HostHealth(context) if evidence else None
         self._measure(sizes)
+        if health and (found := health.end(self._path.name)):
+            context.tell(found)
         # Counting comes after all figures, so that none of them can suffer from it. What another pattern
-        # moves at the same time would be counted as ours. Inside a launcher each rank reads its own options.
-        if context.comm.share(context.plan.evidence and not context.plan.background):
+        # moves at the same time would be counted as ours.
+        if evidence and not context.comm.share(bool(context.plan.background)):
             self._count(sizes)
 
     def _try(self, sizes: Sequence[int]) -> bool:

@@ -123,6 +123,7 @@ class SizeRun:
             "stopped": sampled.stopped,
             "checked": {"iterations": self._payload.iterations, "bytes": self._payload.bytes},
             "details": sampled.details,
+            "cores": sampled.cores,
             "teams": self._teams if len(self._teams) > 1 else [],
             "elapsed_s": time.monotonic() - self._began,
         }

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from wirespeed.results.model import Entry
-from wirespeed.results.parts import Checked, Interval, Rates, TeamFigure, Times, in_unit, rate
+from wirespeed.results.model import Entry, Health
+from wirespeed.results.parts import Checked, Cores, Interval, Rates, TeamFigure, Times, in_unit, rate
 from wirespeed.statistics.comparison import Launch
 from wirespeed.statistics.samples import CONFIDENCE, median_interval, middle
 
@@ -72,6 +72,7 @@ def combined(entries: Sequence[Entry]) -> Entry:
                 bytes=sum(entry.checked.bytes for entry in each),
             ),
             "teams": _teams(each),
+            "cores": max((entry.cores for entry in each if entry.cores), key=_waiting, default=None),
             "elapsed_s": sum(elapsed) if elapsed else None,
         }
     )
@@ -81,6 +82,23 @@ def launch(entry: Entry) -> Launch:
     """The figure of one launch, as statistics need it."""
     ends = (None, None) if entry.precision is None else (entry.low, entry.high)
     return Launch(entry.seconds, *ends)
+
+
+def with_earlier(before: Health | None, health: Health) -> Health:
+    """The health of a path's hosts in a further launch, with what went wrong in those before it."""
+    if before is None:
+        return health
+    return structs.replace(
+        health,
+        errors=[*before.errors, *health.errors],
+        throttled=[*before.throttled, *health.throttled],
+        seconds=before.seconds + health.seconds,
+    )
+
+
+def _waiting(cores: Cores) -> tuple[bool, float]:
+    """A key to sort by, of the launch whose ranks lacked CPUs most."""
+    return cores.contended, cores.waited or 0.0
 
 
 def _teams(each: Sequence[Entry]) -> list[TeamFigure]:

@@ -18,13 +18,16 @@ from wirespeed.results.parts import (
     Amount,
     Checked,
     Clock,
+    ClockRates,
     Copies,
+    Cores,
     CountedWire,
     Derived,
     Environment,
     Fact,
     Histogram,
     LoadedMpi,
+    NewErrors,
     Part,
     Rank,
     Rates,
@@ -32,6 +35,7 @@ from wirespeed.results.parts import (
     Stack,
     TeamFigure,
     Texts,
+    Throttled,
     Timed,
     Times,
     Whole,
@@ -144,6 +148,8 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     checked: Checked = field(default_factory=Checked)
     details: dict[str, Any] = {}
     """What the transport chose for this size."""
+    cores: Cores | None = None
+    """Whether the ranks had CPUs meanwhile; null: not known."""
     teams: list[TeamFigure] = []
     """The figure of each team, where there are several; the entry's own is that of the slowest."""
     elapsed_s: Amount | None = None
@@ -166,6 +172,11 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     def possible(self) -> bool:
         """Is this a time that can be reckoned with?"""
         return self.low > SHORTEST and self.high > SHORTEST and self.seconds > SHORTEST
+
+    @property
+    def contended(self) -> bool:
+        """Did ranks wait for CPUs while it was timed? Then it is no sure figure of the path."""
+        return self.cores is not None and self.cores.contended
 
     @property
     def memory_domain(self) -> str:
@@ -259,6 +270,34 @@ class Evidence(RunRecord, frozen=True, kw_only=True, tag="evidence"):
     at: Moment = ""
 
 
+class Health(RunRecord, frozen=True, kw_only=True, tag="health"):
+    """What hosts counted from before a path's first timed iteration until after its last."""
+
+    step: Whole = 0
+    path: str
+    seconds: Amount = 0.0
+    """Between the two readings."""
+    reading_s: Amount = 0.0
+    """One reading took at most."""
+    errors: list[NewErrors] = []
+    throttled: list[Throttled] = []
+    clocks: list[ClockRates] = []
+    counted: list[str] = []
+    """Kinds of errors that some host counts; of one that is not among `errors` there were none."""
+    watched: list[str] = []
+    """Host and place whose clocks are known to be held back or not."""
+    notes: list[str] = []
+    """What was wrong already."""
+    lacks: list[str] = []
+    """What was not counted, and why."""
+    at: Moment = ""
+
+    @property
+    def good(self) -> bool:
+        """Nothing new went wrong, and nothing held clocks back."""
+        return not self.errors and not self.throttled
+
+
 class Doctor(Part, frozen=True, kw_only=True, tag_field="kind", tag="doctor"):
     """What `wirespeed doctor --out` found."""
 
@@ -270,7 +309,7 @@ class Doctor(Part, frozen=True, kw_only=True, tag_field="kind", tag="doctor"):
     """Which path is best at which size."""
 
 
-Record = Head | StepRecord | Entry | Wires | Evidence | Failure | Doctor | End
+Record = Head | StepRecord | Entry | Health | Wires | Evidence | Failure | Doctor | End
 Event = Record | Message
 """A record, or what is of interest at the moment alone: progress, notes, the start of a step."""
 KINDS: dict[str, type[Record]] = {str(one.__struct_config__.tag): one for one in get_args(Record)}

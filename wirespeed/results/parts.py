@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct, field
 
+MUCH_WAITED, SOME_WAITED = 0.2, 0.02
+"""Shares of the timed seconds without a CPU. A few waits change no median. Ranks that take turns wait for
+half of the time or more; those that sleep until their GPU has done the work do not wait."""
 LARGEST = (1 << 63) - 1
 """No count and no time is larger."""
 
@@ -97,6 +100,8 @@ class Rank(Part, frozen=True, kw_only=True):
     pid: int = 0
     cpus: str = ""
     """Where it may run, as in 0-7,16."""
+    cpu_quota: Amount | None = None
+    """CPUs' worth of time that its control group may use; null: no limit."""
     device: Device | None = None
     """null: the host's own memory only."""
 
@@ -202,6 +207,27 @@ class Checked(Part, frozen=True, kw_only=True):
     bytes: Whole = 0
 
 
+class Cores(Part, frozen=True, kw_only=True):
+    """Whether each rank had a CPU while a figure was timed, by the kernel's scheduler."""
+
+    waited: Amount | None = None
+    """Share of the timed seconds in which a rank was ready to run and had no CPU, of the one that waited
+    most; null: the kernel does not count."""
+    rank: Whole | None = None
+    """That rank."""
+    preempted: Whole = 0
+    """How often the kernel took its CPU away from it (involuntary context switches)."""
+    shared: str | None = None
+    """Ranks that have fewer CPUs than they are, and so take turns; null: each can have one of its own."""
+
+    @property
+    def contended(self) -> bool:
+        """Is the figure the scheduler's as much as the path's?"""
+        if self.waited is None:
+            return self.shared is not None
+        return self.waited >= (SOME_WAITED if self.shared else MUCH_WAITED)
+
+
 class Stack(Part, frozen=True, kw_only=True):
     """Where a rank was."""
 
@@ -289,3 +315,41 @@ class Copies(Sparse, frozen=True, kw_only=True):
     device_to_host: Copied = NO_COPIES
     on_device: Copied = NO_COPIES
     peer: Copied = NO_COPIES
+
+
+class NewErrors(Part, frozen=True, kw_only=True):
+    """Errors of one kind that a counter rose by."""
+
+    host: str = ""
+    place: str
+    """GPU 0 link 3, mlx5_0 port 1, eth0, ..."""
+    what: str
+    """NVLink replay errors, PCIe replays, ..."""
+    count: Fact
+
+
+class Throttled(Sparse, frozen=True, kw_only=True):
+    """Clocks that something held back. Settings and idling do not count."""
+
+    host: str = ""
+    place: str
+    """GPU 0, CPU."""
+    reason: str
+    """its power cap, its temperature limit, ..."""
+    seconds: Amount | None = None
+    """For how long; missing: nobody counts."""
+    times: Whole | None = None
+    """How often; missing: nobody counts."""
+    before: bool = False
+    """Were they held back when the path began?"""
+    after: bool = False
+    """Were they when it ended?"""
+
+
+class ClockRates(Part, frozen=True, kw_only=True):
+    """Clocks of one GPU, in megahertz: sm, memory, most_sm, most_memory."""
+
+    host: str = ""
+    place: str
+    before: dict[str, Whole] = {}
+    after: dict[str, Whole] = {}

@@ -23,6 +23,7 @@ from wirespeed.results.model import (
     Evidence,
     Failure,
     Head,
+    Health,
     Record,
     StepRecord,
     Wires,
@@ -66,6 +67,7 @@ class Results:
     entries = _All(Entry)
     failures = _All(Failure)
     evidence = _All(Evidence)
+    health = _All(Health)
     wires = _All(Wires)
     doctors = _All(Doctor)
     ends = _All(End)

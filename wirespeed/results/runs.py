@@ -12,8 +12,19 @@ from wirespeed.job.messages import Message
 from wirespeed.limits import Ceiling, Used, ceiling
 from wirespeed.paths import all_paths
 from wirespeed.patterns import Pattern, all_patterns
-from wirespeed.results.launches import combined
-from wirespeed.results.model import End, Entry, Evidence, Failure, Head, Record, RunRecord, StepRecord, Wires
+from wirespeed.results.launches import combined, with_earlier
+from wirespeed.results.model import (
+    End,
+    Entry,
+    Evidence,
+    Failure,
+    Head,
+    Health,
+    Record,
+    RunRecord,
+    StepRecord,
+    Wires,
+)
 from wirespeed.results.parts import Wire
 from wirespeed.statistics.stopping import Stopping
 
@@ -36,6 +47,8 @@ class Run:
     steps: list[StepRecord] = field(default_factory=list)
     end: End | None = None
     evidence: dict[tuple[str, int], Evidence] = field(default_factory=dict)
+    health: dict[tuple[str, str], Health] = field(default_factory=dict)
+    """By run and path: a resumed run has several runs' records."""
     wires: list[Wires] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
@@ -99,7 +112,7 @@ class Run:
             pattern=self.head.plan.pattern,
             step=to_builtins(self.step(path)),
             width=int(self.options.get("group") or 1),
-            wires=to_builtins(self.wires_of(path)),
+            wires=to_builtins([*self.wires_of(path), *self._memory_beside(path)]),
             evidence=to_builtins(told[-1]) if told else {},
         )
         return ceiling(used)
@@ -108,6 +121,17 @@ class Run:
         """The most that a way through host memory could carry between the path's GPUs; None between hosts."""
         step = {**to_builtins(self.step(path)), "transport": "pipelined"}
         return ceiling(Used("pingpong", step, wires=to_builtins(self.wires_of(path))))
+
+    def _memory_beside(self, path: str) -> list[Wire]:
+        """How fast the memory of the path's hosts was whenever other paths were measured."""
+        hosts = {rank.host for rank in self.step(path).ranks}
+        others = {one.path: one.wires for one in self.wires if one.path != path}
+        return [
+            wire
+            for wires in others.values()
+            for wire in wires
+            if wire.kind == "memory" and wire.host in hosts
+        ]
 
     def wires_of(self, path: str) -> list[Wire]:
         """What the drivers of all hosts say of the wires that the path's ranks can use."""
@@ -135,6 +159,9 @@ class Run:
                 # A launch whose wires deny what the path promises must not be hidden by a later one.
                 if not (before and before.run == record.run and before.suspicious):
                     self.evidence[record.path, record.bytes] = record
+            case Health():
+                key_of_path = (record.run, record.path)
+                self.health[key_of_path] = with_earlier(self.health.get(key_of_path), record)
             case Wires():
                 self.wires.append(record)
             case Failure():

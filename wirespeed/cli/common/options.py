@@ -85,7 +85,7 @@ _sampling = together(
     ),
     flag(
         "--no-evidence",
-        "Do not count the bytes on the links after measuring.",
+        "Do not count the bytes on the links after measuring, and do not read the hosts' health.",
         envvar="WIRESPEED_NO_EVIDENCE",
         show_envvar=True,
     ),

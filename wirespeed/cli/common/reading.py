@@ -62,6 +62,10 @@ def files_of(side: str) -> list[str]:
     if not side.strip() or "\0" in side:
         raise WirespeedError(f"{shown(side)}: this is no name of a file")
     path = Path(side)
+    try:
+        path.exists()
+    except OSError as error:  # a name too long, a loop of links
+        raise _none(f"cannot read {shown(side)}: {error.strerror}") from None
     if path.is_dir():
         found, why = path.glob("*.jsonl"), "no file in this folder ends in .jsonl"
     elif any(letter in side for letter in "*?[") and not path.exists():

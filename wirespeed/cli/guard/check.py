@@ -127,7 +127,8 @@ def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
         pattern = find_pattern(one.pattern)
         own = {option.key: option.default for option in pattern.options} | one.options
         job = _Job(one.pattern, one.ranks or pattern.ranks or 0, tuple(own.items()), one.oversubscribe)
-        sizes[job, one.path].add(one.bytes)
+        if one.bytes is not None:
+            sizes[job, one.path].add(one.bytes)
     paths: dict[tuple[_Job, tuple[int, ...]], list[str]] = defaultdict(list)
     for (job, path), wanted in sizes.items():
         paths[job, tuple(sorted(wanted))].append(path)

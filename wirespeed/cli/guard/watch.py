@@ -6,6 +6,7 @@ than chance is named. All are in one result file, as launches for 'wirespeed com
 
 from __future__ import annotations
 
+import math
 import re
 import tempfile
 import time
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 SIZES = "8,64K,16M"
 """A latency, a message in the middle, a bandwidth."""
+EVERY = 60.0
+"""Seconds from the start of a repetition to the start of the next."""
 _TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|h)?")
 _UNITS = {None: 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -41,17 +44,23 @@ def interval(text: str) -> float:
 
 @click.command(help=__doc__)
 @option(
-    "--every", words.Word("TIME", interval), "Start a repetition every 30s, 5m, 1h; 0 means at once.", "60s"
+    "--every",
+    words.Word("TIME", interval),
+    "Start a repetition every 30s, 5m, 1h; 0 means at once. Default: 60s, with --for 0.",
 )
 @option("--count", words.count(1), "Number of repetitions. Default: until Ctrl-C.")
+@option("--for", words.Word("TIME", interval), "Start no repetition after this time: 30m, 12h.", key="lasts")
 @option("--first", words.count(1, 1000), "The first N define what is usual.", "5")
-@flag("--fail", "Exit with code 6 if anything became slower or failed.")
+@flag("--fail", "Exit with code 6 if anything became slower, failed, was throttled or had new errors.")
 @measuring(SIZES)
 @where
-def command(every: float, count: int | None, first: int, fail: bool, **given: Any) -> ExitCode:
+def command(
+    every: float | None, count: int | None, lasts: float | None, first: int, fail: bool, **given: Any
+) -> ExitCode:
     """Measures, compares and prints until it is stopped."""
     from wirespeed.launch import launched_rank
     from wirespeed.report.drift.detection import Drift
+    from wirespeed.report.drift.summary import print_summary
     from wirespeed.report.drift.terminal import Watching
     from wirespeed.report.terminal.run_summary import make_console
     from wirespeed.results.store import Store
@@ -64,20 +73,27 @@ def command(every: float, count: int | None, first: int, fail: bool, **given: An
     plan = plan_of(given)
     drift = Drift(first)
     code = ExitCode.OK
-    with Store(plan.out) as store, Watching(make_console(), drift) as watching:
+    began = time.monotonic()
+    over = math.inf if lasts is None else began + lasts
+    each = every if every is not None else EVERY if lasts is None else 0.0
+    console = make_console()
+    with Store(plan.out) as store, Watching(console, drift, over=over) as watching:
         try:
-            while code != ExitCode.INTERRUPTED and (count is None or len(drift.runs) < count):
-                began = time.monotonic()
+            while True:
+                started = time.monotonic()
                 code = _once(plan, store, drift, watching)
-                if code == ExitCode.INTERRUPTED or len(drift.runs) == count:
+                drift.lasted = time.monotonic() - began
+                again = max(started + each, time.monotonic())
+                if code == ExitCode.INTERRUPTED or len(drift.runs) == count or again >= over:
                     break
-                watching.waits(began + every)
-                time.sleep(max(0.0, began + every - time.monotonic()))
+                watching.waits(again)
+                time.sleep(max(0.0, again - time.monotonic()))
                 watching.waits(None)
         except KeyboardInterrupt:
             code = ExitCode.INTERRUPTED
+    print_summary(console, drift)
     note(f"results: {store.path}")
-    return ExitCode.WORSE if drift.ever and fail else code
+    return ExitCode.WORSE if drift.harmed and fail else code
 
 
 def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:

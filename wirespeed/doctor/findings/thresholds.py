@@ -8,11 +8,10 @@ from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Conditions, Cost, Finding, Trial
 from wirespeed.doctor.shell import exports
 from wirespeed.doctor.tables import TableRow, table
+from wirespeed.results.findings import NOTABLE
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_seconds, format_size
 
-NOTABLE = 1.25
-"""Time relative to a larger message: a smaller ratio is noise of the machine."""
 FEW = 4
 """Sizes of a run: with more, a single one that stands out is noise of the machine, not a threshold."""
 WORTH_TRYING = 1.5

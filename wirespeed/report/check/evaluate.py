@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from wirespeed.limits import Ceiling
 from wirespeed.patterns import find_pattern
+from wirespeed.report.check import health
 from wirespeed.report.check.requirements import Requirement
 from wirespeed.report.export.labels import conditions, pattern
 from wirespeed.report.facts import figures, shares
@@ -35,7 +36,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Rule:
-    """What came of one [[require]] of the file, with all its sizes."""
+    """What came of one [[require]] of the file, with all its sizes; its rules on health are their own."""
 
     findings: Sequence[Finding]
 
@@ -61,7 +62,11 @@ class Rule:
 
 def rules(findings: Sequence[Finding]) -> list[Rule]:
     """Findings by the [[require]] that they belong to."""
-    return [Rule(one) for one in grouped((found.requirement.rule, found) for found in findings).values()]
+    return [Rule(one) for one in grouped((_rule(found.requirement), found) for found in findings).values()]
+
+
+def _rule(one: Requirement) -> tuple[int, str]:
+    return one.rule, one.bound.kind if one.bytes is None else ""
 
 
 def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[Finding]:
@@ -71,10 +76,14 @@ def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[Find
 
 def _check(one: Requirement, runs: Sequence[Run]) -> list[Finding]:
     fitting = [run for run in runs if _fits(one, run)]
+    if one.bytes is None:
+        kept = {conditions(run): run for run in fitting if one.path in run.paths}
+        return [_judge_health(one, run) for run in kept.values()] or [_missing(one, fitting)]
     last = {conditions(run): run for run in fitting if (one.path, one.bytes) in run.entries}
     if not last:
-        return [Finding(one, MISSING, f"no figure{_why(one, fitting)}")]
-    return [_judge(one, run, run.entries[one.path, one.bytes]) for run in last.values()]
+        return [_missing(one, fitting)]
+    size = one.bytes
+    return [_judge(one, run, run.entries[one.path, size]) for run in last.values()]
 
 
 def _fits(one: Requirement, run: Run) -> bool:
@@ -104,6 +113,20 @@ def _why(one: Requirement, runs: Sequence[Run]) -> str:
     return f": {one.path} was not measured"
 
 
+def _missing(one: Requirement, runs: Sequence[Run]) -> Finding:
+    return Finding(one, MISSING, f"no figure{_why(one, runs)}")
+
+
+def _judge_health(one: Requirement, run: Run) -> Finding:
+    holds, text = health.judge(one.bound.kind, int(one.bound.value), run, one.path)
+    where = conditions(run)
+    return Finding(
+        one,
+        UNKNOWN if holds is None else KEPT if holds else FAILED,
+        f"{one.bound.text}: {text}{f' ({where})' if where else ''}",
+    )
+
+
 def _judge(one: Requirement, run: Run, entry: Entry) -> Finding:
     bound, where = one.bound, conditions(run)
     suffix = f" ({where})" if where else ""
@@ -125,9 +148,14 @@ def _judge(one: Requirement, run: Run, entry: Entry) -> Finding:
     slow_is_bad = bound.least == (bound.kind != "time")
     surely = _beyond(entry.low if slow_is_bad else entry.high, _seconds(one, entry, easy), slow_is_bad)
     beyond = _beyond(entry.seconds, _seconds(one, entry, hard), slow_is_bad)
+    if entry.contended:
+        # A rank that waits for a CPU is slower than it would be: what is too fast all the same surely is.
+        beyond, surely = beyond or not slow_is_bad, surely and not slow_is_bad
     what = FAILED if surely else DOUBTFUL if beyond else KEPT
+    waited = ", but ranks waited for CPUs" if entry.contended and what == DOUBTFUL else ""
     ratio = entry.seconds / _seconds(one, entry, easy)
-    return Finding(one, what, f"{figure}, {bound.text} wanted{suffix}", ratio if slow_is_bad else 1 / ratio)
+    text = f"{figure}, {bound.text} wanted{waited}{suffix}"
+    return Finding(one, what, text, ratio if slow_is_bad else 1 / ratio)
 
 
 def _seconds(one: Requirement, entry: Entry, whole: float) -> float:

@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from wirespeed._version import __version__
 from wirespeed.paths import all_paths
 from wirespeed.patterns import all_patterns
+from wirespeed.report.check import health
 from wirespeed.report.check.evaluate import interval
 from wirespeed.report.export import labels
 from wirespeed.report.export.labels import host, pattern
@@ -71,6 +72,7 @@ def _entries(runs: Sequence[Run]) -> Iterator[str]:
             keys = {"pattern": written(name), "path": written(path), "ranks": ranks, "options": options}
             if any(run.head.plan.oversubscribe for run, _ in found):
                 keys["oversubscribe"] = "true"
+            keys |= health.learnt(found)
             yield "[[require]]"
             yield from (f"{key} = {value}" for key, value in keys.items() if value)
             yield "[require.sizes]"
@@ -79,6 +81,8 @@ def _entries(runs: Sequence[Run]) -> Iterator[str]:
 
 def _line(size: int, found: Sequence[tuple[Run, Entry]]) -> str:
     """'"1G" = "at least 387 GB/s"  # 394 GB/s (393 to 395), 1 launch, 88 % of limit'."""
+    sure = [one for one in found if not one[1].contended]
+    found = sure or found
     run, worst = max(found, key=lambda one: one[1].seconds)
     in_time = size <= READ_AS_TIME or not worst.amount
     seen = f"{interval(worst, in_time=in_time)}, "
@@ -86,9 +90,11 @@ def _line(size: int, found: Sequence[tuple[Run, Entry]]) -> str:
     limit = run.ceiling(worst.path)
     if (part := share(worst, limit)) is not None:
         seen += f", {figures.percent(round(part, 2))} of limit"
-    ends = comparison.next_launch([launch(entry) for _, entry in found], CONFIDENCE)
+    ends = comparison.next_launch([launch(entry) for _, entry in sure], CONFIDENCE) if sure else None
     if ends is None:
-        return f'# "{figures.size_word(size)}": {seen}: too few samples to derive a bound'
+        why = "ranks waited for CPUs, which makes no bound"
+        why = why if worst.contended else "too few samples to derive a bound"
+        return f'# "{figures.size_word(size)}": {seen}: {why}'
     longest = max(ends[1], worst.seconds)
     if in_time:
         bound = f"at most {_rounded(longest * 1e6, ROUND_CEILING)} us"

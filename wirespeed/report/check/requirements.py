@@ -12,11 +12,12 @@ from typing import Any
 
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns import Pattern, find_pattern
+from wirespeed.report.check import health
 from wirespeed.results.reading import cannot, why
 from wirespeed.toml import parse
 from wirespeed.units import parse_sizes
 
-KEYS = ("pattern", "path", "ranks", "oversubscribe", "options", "sizes")
+KEYS = ("pattern", "path", "ranks", "oversubscribe", "options", *health.KEYS, "sizes")
 EXAMPLE = "'at least 380 GB/s', 'at most 12 us' or 'at least 80 % of limit'"
 _NUMBER = r"(?=[.]?[0-9])[0-9]*[.]?[0-9]*(?:[eE][+-]?[0-9]+)?"
 _BOUND = re.compile(rf"at (least|most)\s+({_NUMBER})\s*(\S+?)(\s+of(?:\s+the)?\s+limit)?")
@@ -33,19 +34,20 @@ class Bound:
     least: bool
     value: float
     kind: str
-    """rate, time or share."""
+    """rate, time, share, or one of health.KEYS."""
     text: str
     """As the file has it."""
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """What one path must reach at one size."""
+    """What one path must reach at one size, or keep at all of them."""
 
     line: int
     pattern: str
     path: str
-    bytes: int
+    bytes: int | None
+    """None: the rule holds for the path as a whole."""
     bound: Bound
     ranks: int | None = None
     options: dict[str, Any] = field(default_factory=dict, hash=False)
@@ -123,6 +125,11 @@ class _Reader:
         with self._at(number, "sizes"):
             if not isinstance(sizes, dict) or not sizes:
                 raise WirespeedError(f"sizes: write a table of bounds, as in 1G = {EXAMPLE[:21]}")
+        for key in (one for one in health.KEYS if one in entry):
+            with self._at(number, key):
+                most = health.limit(key, entry[key])
+                bound = Bound(False, most, key, f"{key} = {str(entry[key]).lower()}")
+            yield Requirement(self._line(number, key), pattern.name, path, None, bound, ranks, options)
         for word, text in sizes.items():
             with self._at(number, word):
                 bounds, line = _bounds(word, text), self._line(number, word)

@@ -62,7 +62,7 @@ def print_findings(
 def _say(console: Console, name: str, one: Finding, text: str, *, several: bool = False) -> None:
     asked, word = one.requirement, f"{WORD.get(one.what, one.what):<8} "
     where = f"{name}:{asked.line}: {asked.pattern} {asked.path}"
-    where += "" if several else f" at {format_size(asked.bytes)}"
+    where += "" if several or asked.bytes is None else f" at {format_size(asked.bytes)}"
     line = Text.assemble((word, STYLE.get(one.what, "red")), f"{where}: {text}")
     console.print(line, soft_wrap=True)
 
@@ -76,15 +76,11 @@ def _summary(rule: Rule) -> str:
     alike, worst = _alike(rule), rule.worst
     text = worst.text
     if len(alike) > 1:
-        sizes = sorted({one.requirement.bytes for one in alike})
-        span = (
-            f"{format_size(sizes[0])} to {format_size(sizes[-1])}"
-            if len(sizes) > 1
-            else format_size(sizes[0])
-        )
-        text = f"{len(alike)} of {len(rule.findings)} bounds, {span}"
+        sizes = sorted({size for one in alike if (size := one.requirement.bytes) is not None})
+        ends = " to ".join(dict.fromkeys(format_size(size) for size in (*sizes[:1], *sizes[-1:])))
+        text = f"{len(alike)} of {len(rule.findings)} bounds" + (f", {ends}" if ends else "")
         if rule.what != KEPT:
-            where = "the worst at" if worst.far else "at"
-            text += f"; {where} {format_size(worst.requirement.bytes)}: {worst.text}"
+            at = f"{'the worst ' if worst.far else ''}at {ends and format_size(worst.requirement.bytes or 0)}"
+            text += f"; {at if ends else 'one'}: {worst.text}"
     others = {what: sum(one.what == what for one in rule.findings) for what in COUNTED if what != rule.what}
     return "; ".join([text, *(f"{count} {COUNTED[what]}" for what, count in others.items() if count)])

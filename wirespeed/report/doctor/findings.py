@@ -18,6 +18,8 @@ from wirespeed.units import format_seconds, format_size
 STYLES = {Cost.BREAKS: "bold red", Cost.HIGH: "red", Cost.SOME: "yellow", Cost.SMALL: "dim"}
 WORSE = "worse, not better: leave it as it is"
 MOST_POINTS = 4
+MOST_RATIO = 100
+"""A larger end of an interval says only that it is wide."""
 COMMENT = "#"
 """Label of a line that explains the command above it."""
 Line = tuple[str, str, str]
@@ -89,6 +91,10 @@ def _gain(worth: Improvement) -> Iterator[Line]:
         yield "worth", _ratios(worth), "green"
         if worth.verdict == "worse":
             yield "", WORSE, "yellow"
+        elif worth.verdict == "same" and not worth.useless:
+            known = worth.most is not None and worth.most < MOST_RATIO
+            most = f"up to {ratio_text(worth.most or 0)}x faster is" if known else "a gain is"
+            yield "", f"{most} not excluded: measure again when the machine is quiet", "yellow"
     for point in points:
         yield "", f"{format_size(point.bytes)}: {_side(point.before)} before, {_side(point.after)} after", ""
     if worth.before and not any(point.before for point in points):

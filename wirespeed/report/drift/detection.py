@@ -14,6 +14,7 @@ from wirespeed.report.compare.verdicts import (
     FigureVerdict,
     figure_verdicts,
 )
+from wirespeed.results.model import Health
 from wirespeed.results.runs import Entry, Run
 
 FIRST = 5
@@ -32,6 +33,8 @@ class Drift:
     runs: list[Run] = field(default_factory=list)
     ever: set[Key] = field(default_factory=set)
     """Figures that were named as worse or lost at some time."""
+    lasted: float = 0.0
+    """Seconds from the first repetition to now."""
 
     def add(self, run: Run) -> list[FigureVerdict]:
         """Takes a repetition; verdicts on the latest ones, the most harmful first; none at the start."""
@@ -39,6 +42,16 @@ class Drift:
         found = self.verdicts
         self.ever |= {one.key for one in found if one.harmful}
         return found
+
+    @property
+    def health(self) -> list[Health]:
+        """What was read around every path of every repetition."""
+        return [one for run in self.runs for one in run.health.values()]
+
+    @property
+    def harmed(self) -> bool:
+        """Was a figure worse or lost at some time, or were there new errors or throttled clocks?"""
+        return bool(self.ever) or not all(one.good for one in self.health)
 
     @property
     def verdicts(self) -> list[FigureVerdict]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 
@@ -30,8 +31,11 @@ Key = tuple[str, int]
 class Watching:
     """Takes each repetition; used as a context."""
 
-    def __init__(self, console: Console, drift: Drift, clock: Clock = time.monotonic) -> None:
-        self._console, self._drift, self._clock = console, drift, clock
+    def __init__(
+        self, console: Console, drift: Drift, clock: Clock = time.monotonic, over: float = math.inf
+    ) -> None:
+        """`over`: when, by the clock, no further repetition starts."""
+        self._console, self._drift, self._clock, self._over = console, drift, clock, over
         self._next: float | None = None
         self._live: Live | None = None
         if console.is_terminal and not console.is_dumb_terminal:
@@ -63,8 +67,12 @@ class Watching:
         text = f"{count} repetition{'s' if count != 1 else ''}"
         if count < first:
             text += f"; the first {first} show what is usual"
+        if sick := sum(any(not one.good for one in run.health.values()) for run in self._drift.runs):
+            text += f"; {sick} throttled or with new errors"
         if self._next is not None:
             text += f"; next in {figures.duration(max(0.0, self._next - self._clock()))}"
+        if self._over < math.inf:
+            text += f"; {figures.duration(self._over - self._clock())} left"
         shown = _table(self._drift, self._console).fit(self._console.width)
         return Group(shown, Text(f"{text}; Ctrl-C ends it", style="dim"))
 
@@ -77,6 +85,8 @@ def line(drift: Drift, verdicts: Sequence[FigureVerdict]) -> str:
     start = f"{time.strftime('%H:%M:%S')} repetition {count}: {len(run.entries)} {many}"
     if lacking := sum(1 for _ in labels.failures([run])):
         start += f", {lacking} without one"
+    if sick := [one.path for one in run.health.values() if not one.good]:
+        start += f", throttled or with new errors: {' '.join(sick)}"
     if count <= drift.first:
         return f"{start}, one of the first {drift.first} that show what is usual"
     named = drifted(list(verdicts))

@@ -63,8 +63,27 @@ def to_prometheus(runs: Sequence[Run]) -> str:
         (*_labels(run, "", failure.path, "", failure.bytes), ("what", failure.what)): 1.0
         for run, failure in failures(runs)
     }
+    lines += _health(runs)
     lines += _family("failed", "A path, or one size of it, that gave no figure.", failed)
     return "".join(f"{line}\n" for line in lines)
+
+
+def _health(runs: Sequence[Run]) -> list[str]:
+    """What hosts counted around each path: 0 where they count and there was nothing."""
+    errors: dict[Labels, float | None] = {}
+    held: dict[Labels, float | None] = {}
+    for run in runs:
+        for record in run.health.values():
+            labels = _labels(run, "", record.path, "", None)
+            for what in record.counted:
+                count = sum(one.count for one in record.errors if one.what == what)
+                errors |= {(*labels, ("what", what)): count}
+            if record.watched:
+                held[labels] = float(bool(record.throttled))
+    return [
+        *_family("new_errors", "Errors that the hosts' counters rose by around a path's figures.", errors),
+        *_family("throttled", "1: something held clocks back around a path's figures.", held),
+    ]
 
 
 def _labels(run: Run, pattern: str, path: str, memory: str, size: int | None) -> Labels:

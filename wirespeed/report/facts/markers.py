@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from wirespeed.results.runs import Entry, Run
 
+CONTENDED = "&"
 NOT_REACHED = "~"
 FAR_OFF = "!"
 FAR = 0.1
@@ -18,10 +19,13 @@ TIMES = "x"
 
 
 def mark(entry: Entry) -> str:
-    """'~': the time was over before the precision asked for was reached; '?': too few batches to tell.
+    """'~': the time was over before the precision asked for was reached; '?': too few batches to tell; '&':
+    ranks waited for CPUs.
 
     Of several launches '?' means that there are fewer than three: their interval says how launches differ.
     """
+    if entry.contended:
+        return CONTENDED
     if entry.stopped == "fixed":
         return ""
     if entry.precision is None:
@@ -29,15 +33,15 @@ def mark(entry: Entry) -> str:
     return NOT_REACHED if entry.stopped == "max-time" else ""
 
 
-def needs_time(entry: Entry) -> bool:
-    """Is it marked, and would more time for each size make its interval narrower?"""
-    return mark(entry) != "" and entry.launches == 1
-
-
 def grade(entry: Entry) -> str:
     """The mark where the table has no intervals: '!' tells a wide one from one that just missed."""
     far = entry.precision is not None and entry.precision > FAR
-    return FAR_OFF if far and mark(entry) else mark(entry)
+    return FAR_OFF if far and unsettled(entry) else mark(entry)
+
+
+def unsettled(entry: Entry) -> bool:
+    """Would more time make its interval narrower? That of several launches needs more of them instead."""
+    return entry.launches == 1 and mark(entry) in (NOT_REACHED, NO_INTERVAL)
 
 
 def widest(entries: Iterable[Entry]) -> float | None:

@@ -9,9 +9,10 @@ from importlib.resources import files
 from typing import Any
 
 from wirespeed._version import __version__
+from wirespeed.report.facts import best
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.machine import machine_line, machine_names
-from wirespeed.report.page import best, evidence
+from wirespeed.report.page import evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.bars import bars
 from wirespeed.report.page.curves import charts, prices

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from wirespeed.limits import Ceiling
-from wirespeed.report.facts import figures
+from wirespeed.report.facts import figures, health
+from wirespeed.report.facts.best import Span, by_domain
+from wirespeed.report.facts.cpu_contention import contended
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.machine import machine_names, mpi_title
-from wirespeed.report.facts.markers import needs_time
+from wirespeed.report.facts.markers import unsettled
 from wirespeed.report.facts.shares import exceeds, share, unlimited
 from wirespeed.report.facts.speedup import UNKNOWN, pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
-from wirespeed.report.page.best import Span, by_domain
 from wirespeed.report.page.findings import findings
 from wirespeed.report.page.sources import Measured, Source
 from wirespeed.report.terminal.slowest_teams import FAR, NEAR, behind, describe
@@ -83,6 +84,7 @@ def _doubtful(run: Run) -> Iterator[Sentence]:
     """Impossible figures, and what a path declares and its wires deny."""
     yield from ((BAD, line) for line in beyond(run))
     yield from ((BAD if largest else WARNING, line) for line, largest in suspicions(run))
+    yield from ((WARNING, line) for line in [*health.notes(run), *health.standing(run)])
 
 
 def _aware(run: Run) -> Iterator[Sentence]:
@@ -181,7 +183,8 @@ def _failed(run: Run) -> Iterator[Sentence]:
 
 
 def _unsure(run: Run) -> Iterator[Sentence]:
-    wide = sum(needs_time(entry) for entry in run.entries.values())
+    yield from ((WARNING, text) for text in contended(run))
+    wide = sum(map(unsettled, run.entries.values()))
     if wide and run.stopping:
         within = f"within the ±{figures.percent(run.stopping.precision)} asked for"
         remedy = "a longer --max-time makes them more precise"

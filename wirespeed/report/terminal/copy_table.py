@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from wirespeed.limits import Ceiling
+from wirespeed.report.facts import health
 from wirespeed.report.facts.markers import grade, share_style
 from wirespeed.report.facts.shares import percent
 from wirespeed.report.terminal.columns import Column, Table, table
@@ -29,6 +30,7 @@ class _CopyRow:
     first: bool
     """The first of its path."""
     limit: Ceiling | None
+    sign: str
     alone: float
     with_all: float
 
@@ -45,7 +47,8 @@ def build(run: Run) -> Table[_CopyRow]:
         limit = run.ceiling(path)
         for number, entry in enumerate(run.of_path(path)):
             rates = [entry.amount / (slowest(entry, how) or math.inf) for how in (ALONE, TOGETHER)]
-            rows.append(_CopyRow(entry, not number, limit, *rates))
+            sign = health.mark(run, entry) or grade(entry)
+            rows.append(_CopyRow(entry, not number, limit, sign, *rates))
     columns: list[Column[_CopyRow]] = [
         Column("path", lambda row: row.entry.path if row.first else "", left=True),
         Column("size", lambda row: format_size(row.entry.bytes)),
@@ -61,7 +64,7 @@ def build(run: Run) -> Table[_CopyRow]:
 
 def _with_all(row: _CopyRow) -> Text | None:
     rate = row.with_all
-    return Text.assemble((grade(row.entry), "yellow"), format_rate(rate)) if rate else None
+    return Text.assemble((row.sign, "yellow"), format_rate(rate)) if rate else None
 
 
 def _all(row: _CopyRow) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from wirespeed.report.facts import figures, markers
+from wirespeed.report.facts import figures, health, markers
 from wirespeed.report.facts.speedup import Pair, incomparable, pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal import launches_legend
@@ -19,6 +19,7 @@ _COLUMN = "95 % = half width of the 95 % interval of the median"
 def legend(run: Run, layout: Layout) -> list[str]:
     """Definition, unit, interval, marks: a line each."""
     entries = list(run.entries.values())
+    sick = [health.LEGEND] if health.marked(run) else []
     what = "; ".join(_definitions(entries)) or "one way: half of a round trip"
     plain = all(entry.amount == entry.bytes for entry in entries)
     rate = f", GB/s = bytes / {run.way}" if layout.compact and plain else ""
@@ -36,12 +37,14 @@ def legend(run: Run, layout: Layout) -> list[str]:
             "no interval: the clock was read before and after all iterations, as --loops asks",
             *_fastest(run, layout),
             *_speedups(run),
+            *sick,
         ]
     counts = sorted(entry.samples for entry in entries)
     samples = f"{counts[0]}" if counts[0] == counts[-1] else f"{counts[0]} to {counts[-1]}"
     return [
         f"{what}, median of {samples} samples per size; GB = 1e9 bytes{rate}",
         *_intervals(run, entries, layout),
+        *sick,
         *_fastest(run, layout),
         *_speedups(run),
         *_limits(run),
@@ -59,6 +62,7 @@ def brief(run: Run, layout: Layout) -> list[str]:
     marks = launches_legend.brief(run) if several else [] if fixed else _marks(run, entries, layout)
     return [
         *marks,
+        *([health.LEGEND] if health.marked(run) else []),
         *_fastest(run, layout),
         *_unknown(run),
         *(f"{what}: times longer without it: {ratios}" for what, ratios in _ratios(run)),
@@ -83,7 +87,7 @@ def _same(run: Run, alike: list[Pair]) -> str:
 
 
 def _marks(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
-    signs = {markers.mark(entry) for entry in entries}
+    signs = {health.mark(run, entry) or markers.mark(entry) for entry in entries}
     wanted = figures.percent(run.stopping.precision) if run.stopping else ""
     told = []
     if markers.NOT_REACHED in signs and run.stopping:
@@ -139,8 +143,9 @@ def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     """How wide the intervals are; what is said of unmarked figures is true of each of them."""
     interval = _COLUMN if layout.spread else "95 % interval of the median"
     wanted = run.stopping.precision if run.stopping else None
-    signs = {markers.mark(entry) for entry in entries}
-    most = markers.widest(entry for entry in entries if not markers.mark(entry))
+    marks = {entry: health.mark(run, entry) or markers.mark(entry) for entry in entries}
+    signs = set(marks.values())
+    most = markers.widest(entry for entry, sign in marks.items() if not sign)
     lines = []
     if wanted is None:
         lines.append(f"{interval}, widest {figures.spread(markers.widest(entries))}")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 
 from rich.text import Text
 
-from wirespeed.report.facts import figures, shares
+from wirespeed.report.facts import figures, health, shares
 from wirespeed.report.facts.markers import AS_FAST, NO_INTERVAL, TIMES, grade, share_style, winners
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.terminal.columns import Cell, Column, Row, Table, fold, table
@@ -44,15 +43,12 @@ def lay_out(width: int, run: Run) -> list[Table[_SizeRow]]:
         return Table([size, *(_column(run, path, best) for path in part)], sections)
 
     tables = fold(paths, build, width)
-    further = [[*speedup_columns(run, _size_with_speedup, grouped=True)], _fastest(run)]
-    last = Table([*tables[-1].columns, *chain(*further)], sections).fit(width)
+    speedups = [*speedup_columns(run, _size_with_speedup, grouped=True)]
+    last = Table([*tables[-1].columns, *speedups, *_fastest(run)], sections).fit(width)
     if last.width <= width:
         return [*tables[:-1], last]
-    unique = list({row.size: row for row in rows if row.shows != SHARE}.values())
-    both = table([size, *chain(*further)], unique).fit(width)
-    if both.width <= width:
-        return [*tables, both]
-    return [*tables, *(table([size, *part], unique).fit(width) for part in further if part)]
+    unique = {row.size: row for row in rows if row.shows != SHARE}
+    return [*tables, table([size, *speedups], list(unique.values())).fit(width)] if speedups else tables
 
 
 def _size_with_speedup(row: _SizeRow) -> int | None:
@@ -90,7 +86,11 @@ def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRo
             return none if part is None else Text(f"{100 * part:.0f} ", style)
         wins = entry in best[row.size]
         figure = format_rate(entry.rate) if row.shows == RATE else figures.microseconds(entry.seconds)
-        return Text.assemble((grade(entry) or " ", "yellow"), (figure, "bold green" if wins else ""), " ")
+        return Text.assemble(
+            (health.mark(run, entry) or grade(entry) or " ", "yellow"),
+            (figure, "bold green" if wins else ""),
+            " ",
+        )
 
     group = f"{_domain(run, path)} data" if several else ""
     return Column(_broken(path, " "), cell, group=group)
@@ -109,7 +109,7 @@ def _fastest(run: Run) -> list[Column[_SizeRow]]:
         return "" if row.shows == SHARE else fastest(run, domain, row.size)
 
     return [
-        Column(f"{domain} data", partial(cell, domain), group="fastest", left=True)
+        Column(f"{domain} data", partial(cell, domain), group="fastest", left=True, drop=2)
         for domain in run.competing
     ]
 

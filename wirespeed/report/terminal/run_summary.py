@@ -11,9 +11,12 @@ from typing import IO, cast
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.facts import outcome
+from wirespeed.report.facts import health, outcome
+from wirespeed.report.facts.best import by_domain
+from wirespeed.report.facts.cpu_contention import contended
 from wirespeed.report.facts.failures import print_failures
 from wirespeed.report.facts.machine import placement, title
+from wirespeed.report.facts.markers import AS_FAST
 from wirespeed.report.facts.shares import unlimited
 from wirespeed.report.facts.transport_choices import choices
 from wirespeed.report.facts.wire_verdicts import beyond, misnamed, print_suspicions, print_wires
@@ -74,6 +77,8 @@ def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
     for one in layout.tables:
         console.print(one, crop=False)
         console.print()
+    for line in [*contended(run), *health.notes(run), *health.standing(run)]:
+        say(console, line, "yellow")
     _print_outcome(console, run)
     _print_doubts(console, run)
     if run.view == "matrix":
@@ -117,6 +122,10 @@ def _print_outcome(console: Console, run: Run) -> None:
         columns.insert(1, Column("GB/s by size, log", curve, style="cyan", gap=2, left=True, drop=1))
     if paths:
         console.print(table(columns, paths, ruled=False).fit(console.width), crop=False)
+    for domain, spans in by_domain(run):
+        names = [f" {AS_FAST} ".join([span.path, *span.equals]) for span in spans]
+        parts = [f"{name} for {span.sizes}" for name, span in zip(names, spans, strict=True)]
+        say(console, Text.assemble((f"fastest for {domain} data: ", "bold"), "; ".join(parts)))
 
 
 def _print_doubts(console: Console, run: Run) -> None:

@@ -14,7 +14,7 @@ from rich.text import Text
 from wirespeed.job.plan import Plan
 from wirespeed.report.facts.figures import size_word
 from wirespeed.report.facts.machine import cpu_line, devices_lines, mpi_lines
-from wirespeed.report.facts.markers import needs_time
+from wirespeed.report.facts.markers import unsettled
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say, say_all
@@ -146,11 +146,11 @@ def _same(run: Run, *names: str) -> str:
 
 
 def _longer(run: Run) -> Iterator[tuple[bool, str, str]]:
-    unsettled = [entry for entry in run.entries.values() if needs_time(entry)]
-    if not unsettled:
+    found = list(filter(unsettled, run.entries.values()))
+    if not found:
         return
-    paths = ",".join(dict.fromkeys(entry.path for entry in unsettled))
-    sizes = ",".join(size_word(size) for size in sorted({entry.bytes for entry in unsettled}))
+    paths = ",".join(dict.fromkeys(entry.path for entry in found))
+    sizes = ",".join(size_word(size) for size in sorted({entry.bytes for entry in found}))
     limit = 5 * (run.stopping.max_time if run.stopping else 0.4)
     options = [f"--paths {paths}", f"--sizes {sizes}", f"--max-time {limit:g}"]
     while len(" ".join(options)) > LONGEST:

@@ -1,0 +1,293 @@
+"""Health of a host: what counts as an error, what as throttling, and where each number comes from."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pynvml
+import pytest
+from support.fake_machine import write
+from support.stand_ins import nvml as nvml_library
+
+from wirespeed.evidence.health import (
+    Health,
+    HealthSource,
+    amd,
+    changes,
+    cpu,
+    find_health_sources,
+    infiniband,
+    network,
+    nvidia,
+    read,
+)
+
+GPUS = [{"kind": "cuda", "index": n, "id": f"GPU-{n}", "pci": f"0000:0{n}:00.0"} for n in (0, 1)]
+Opened = Callable[..., HealthSource]
+
+
+def taken(source: HealthSource) -> Health:
+    health = Health()
+    source.read(health)
+    return health
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("name", "held"),
+        [
+            ("GpuIdle", []),
+            ("ApplicationsClocksSetting", []),
+            ("SyncBoost", []),
+            ("DisplayClockSetting", []),
+            ("SwPowerCap", ["its power cap"]),
+            ("HwSlowdown", ["its hardware"]),
+            ("SwThermalSlowdown", ["its temperature limit"]),
+            ("HwThermalSlowdown", ["its hardware, because of heat"]),
+            ("HwPowerBrakeSlowdown", ["the power brake of its host"]),
+        ],
+    )
+    def test_which_reasons_are_throttling(self, name: str, held: list[str]) -> None:
+        """Protects idle GPUs, and those whose clocks somebody set, from being called throttled."""
+        assert nvidia.held_by(getattr(pynvml, f"nvmlClocksThrottleReason{name}")) == held
+
+    def test_a_slowdown_has_its_cause(self) -> None:
+        """Protects from two statements about one thing: the hardware sets both bits."""
+        both = pynvml.nvmlClocksThrottleReasonHwSlowdown | pynvml.nvmlClocksThrottleReasonHwPowerBrakeSlowdown
+        assert nvidia.held_by(both) == ["the power brake of its host"]
+        assert nvidia.held_by(pynvml.nvmlClocksThrottleReasonSwPowerCap | both) == [
+            "its power cap",
+            "the power brake of its host",
+        ]
+
+    def test_numbers_are_those_of_the_header(self) -> None:
+        """Protects every number that NVML is asked with: nvidia-ml-py is made from nvml.h."""
+        links = ("REPLAY", "RECOVERY", "CRC_FLIT", "CRC_DATA", "ECC_DATA")
+        assert [*nvidia.LINK_ERRORS] == [getattr(pynvml, f"NVML_NVLINK_ERROR_DL_{one}") for one in links]
+        fields = [f"ERROR_DL_{one}" for one in ("REPLAY", "RECOVERY", "CRC")]
+        fields += [f"COUNT_{one}" for one in ("RCV_ERRORS", "LINK_RECOVERY_EVENTS", "SYMBOL_ERRORS")]
+        assert [*nvidia.LINK_FIELDS] == [getattr(pynvml, f"NVML_FI_DEV_NVLINK_{one}") for one in fields]
+        policies = ("POWER", "THERMAL", "BOARD_LIMIT")
+        assert [*nvidia.HELD_FIELDS] == [
+            getattr(pynvml, f"NVML_FI_DEV_PERF_POLICY_{one}") for one in policies
+        ]
+        assert [*nvidia.CLOCKS] == [pynvml.NVML_CLOCK_SM, pynvml.NVML_CLOCK_MEM]
+        assert [*nvidia.MEMORY_ERRORS] == [
+            pynvml.NVML_MEMORY_ERROR_TYPE_CORRECTED,
+            pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
+        ]
+        assert nvidia._VOLATILE == pynvml.NVML_VOLATILE_ECC
+
+
+@pytest.fixture
+def opened(builds: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """The source over the real pynvml and a fake library (tests/support/fake_nvml.cpp) in this state."""
+
+    def find(**state: str) -> HealthSource:
+        for name, value in state.items():
+            monkeypatch.setenv(f"FAKE_NVML_{name.upper()}", value)
+        monkeypatch.setattr(pynvml, "nvmlLib", ctypes.CDLL(str(nvml_library(builds))))
+        monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})
+        source = nvidia.find(GPUS, False)
+        assert source
+        return source
+
+    return find
+
+
+class TestNvidia:
+    @pytest.mark.parametrize(
+        ("rises", "place", "what"),
+        [
+            ("link-0 0:2", "GPU 0 link 2", "NVLink replay errors"),
+            ("link-1 1:0", "GPU 1 link 0", "NVLink recovery errors"),
+            ("link-2 0:0", "GPU 0 link 0", "NVLink CRC errors of flits"),
+            ("link-3 0:0", "GPU 0 link 0", "NVLink CRC errors of data"),
+            ("link-4 0:0", "GPU 0 link 0", "NVLink ECC errors"),
+            ("field-208 1:2", "GPU 1 link 2", "NVLink receive errors"),
+            ("field-215 0:0", "GPU 0 link 0", "NVLink link recoveries"),
+            ("field-221 0:2", "GPU 0 link 2", "NVLink symbol errors"),
+            ("replays 1", "GPU 1", "PCIe replays"),
+            ("ecc-0 0", "GPU 0", "corrected ECC errors"),
+            ("ecc-1 0", "GPU 0", "uncorrected ECC errors"),
+            ("rows 1", "GPU 1", "remapped rows of memory"),
+        ],
+    )
+    def test_each_counter(self, opened: Opened, rises: str, place: str, what: str) -> None:
+        """Protects each name from another one's counter, and 5 old errors from being called new."""
+        source = opened(rises=f"{rises}=7")
+        found = changes("n1", taken(source), taken(source))
+        assert found["errors"] == [{"host": "n1", "place": place, "what": what, "count": 7}]
+        assert what in found["counted"] and found["throttled"] == []
+
+    def test_a_link_that_is_down_is_not_asked(self, opened: Opened) -> None:
+        assert {place for place, _ in taken(opened()).errors if "link" in place} == {
+            f"GPU {gpu} link {link}" for gpu in (0, 1) for link in (0, 2)
+        }
+
+    def test_time_held_back(self, opened: Opened) -> None:
+        """Protects short throttling between two readings, and its unit: the driver counts nanoseconds."""
+        source = opened(rises="field-74 1:0=300000000")
+        (held,) = changes("n1", taken(source), taken(source))["throttled"]
+        assert held.pop("seconds") == pytest.approx(0.3)
+        assert held == {"host": "n1", "place": "GPU 1", "reason": "its power cap"}
+
+    def test_held_back_at_one_end(self, opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+        source = opened(reasons="0x1")
+        before = taken(source)
+        monkeypatch.setenv("FAKE_NVML_REASONS", "0x40")
+        found = changes("n1", before, taken(source))
+        assert found["throttled"] == [
+            {"host": "n1", "place": "GPU 0", "reason": "its hardware, because of heat", "after": True}
+        ]
+        assert found["watched"] == ["n1 GPU 0", "n1 GPU 1"]
+
+    def test_clocks(self, opened: Opened) -> None:
+        source = opened()
+        found = changes("n1", taken(source), taken(source))
+        assert found["notes"] == found["lacks"] == []
+        clocks = found["clocks"]
+        known = {"sm": 1755, "memory": 3201, "most_sm": 1980, "most_memory": 3201}
+        assert [(one["place"], one["before"], one["after"]) for one in clocks] == [
+            ("GPU 0", known, known),
+            ("GPU 1", known, known),
+        ]
+
+    def test_newer_gpus_count_in_fields(self, opened: Opened) -> None:
+        """Protects GPUs whose driver refuses the older call, as those with NVLink 5 do."""
+        source = opened(lacks="nvmlDeviceGetNvLinkErrorCounter", rises="field-161 0:2=1,field-163 1:0=2")
+        found = changes("n1", taken(source), taken(source))
+        assert [(one["place"], one["what"], one["count"]) for one in found["errors"]] == [
+            ("GPU 0 link 2", "NVLink replay errors", 1),
+            ("GPU 1 link 0", "NVLink CRC errors", 2),
+        ]
+        assert found["lacks"] == []
+
+    def test_no_error_is_counted_twice(self, opened: Opened) -> None:
+        """Protects the sum: where flits and data have CRC counters of their own, their total is not asked."""
+        assert "NVLink CRC errors" not in {what for _, what in taken(opened()).errors}
+
+    def test_what_is_not_supported_is_said_once(self, opened: Opened) -> None:
+        """Protects from taking 'not supported' for zero, and from a line for each GPU."""
+        calls = ["NvLinkErrorCounter", "FieldValues", "TotalEccErrors", "RemappedRows", "PcieReplayCounter"]
+        calls += ["CurrentClocksThrottleReasons", "ClockInfo"]
+        source = opened(lacks=",".join(f"nvmlDeviceGet{call}" for call in calls))
+        found = changes("n1", taken(source), taken(source))
+        assert found["errors"] == found["throttled"] == found["counted"] == found["watched"] == []
+        assert sorted(found["lacks"]) == [
+            "NVLink CRC errors: not supported",
+            "NVLink recovery errors: not supported",
+            "NVLink replay errors: not supported",
+            "PCIe replays: Not Supported",
+            "corrected ECC errors: Not Supported",
+            "memory clock: Not Supported",
+            "remapped rows: Not Supported",
+            "sm clock: Not Supported",
+            "uncorrected ECC errors: Not Supported",
+            "what holds clocks back: Not Supported",
+        ]
+
+    def test_rows_that_wait(self, opened: Opened) -> None:
+        """Protects from blaming a run for what was wrong before, and from hiding it."""
+        source = opened(pending="1")
+        found = changes("n1", taken(source), taken(source))
+        assert found["errors"] == []
+        assert found["notes"][0] == "n1 GPU 0: memory rows wait to be remapped, by a reset of the GPU"
+
+    def test_none_without_gpus(self) -> None:
+        assert nvidia.find([{"kind": "host"}], False) is None
+
+
+class TestChanges:
+    def test_only_rises_are_errors(self) -> None:
+        """Protects from a driver that was loaded anew meanwhile, and from counters that appear."""
+        before = Health(errors={("a", "x"): 9, ("b", "x"): 1}, held_s={("a", "r"): 2.0})
+        after = Health(
+            errors={("a", "x"): 3, ("b", "x"): 4, ("c", "x"): 8}, held_s={("a", "r"): 0.1, ("b", "r"): 1}
+        )
+        found = changes("n1", before, after)
+        assert found["errors"] == [{"host": "n1", "place": "b", "what": "x", "count": 3}]
+        assert found["throttled"] == []
+
+    def test_a_source_that_breaks(self) -> None:
+        """Protects the run: other ranks wait for the one that reads."""
+
+        class Broken(HealthSource):
+            def read(self, into: Health) -> None:
+                raise RuntimeError("gone")
+
+        assert read([Broken()]).lacks == ["gone"]
+
+    def test_a_source_that_cannot_be_opened(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def broken(devices: Any, several_hosts: bool) -> None:
+            raise RuntimeError("no")
+
+        monkeypatch.setattr(nvidia, "find", broken)
+        assert "nvidia: no" in find_health_sources([], False)[1]
+
+
+class TestSysfs:
+    def test_events_of_a_core_count_once(self, tmp_path: Path) -> None:
+        """Protects the number: both threads of a core count its events, all CPUs the package's."""
+        for number, core in enumerate((0, 0, 1)):
+            one = tmp_path / f"cpu{number}"
+            write(one / "topology", {"physical_package_id": "0", "core_id": str(core)})
+            counts = {"core_throttle_count": str(3 + core), "package_throttle_count": "10"}
+            write(one / "thermal_throttle", counts)
+        source = cpu.find([], False, tmp_path)
+        assert source
+        before = taken(source)
+        assert before.held_times == {("CPU", "the heat of a core"): 7, ("CPU", "the heat of a package"): 10}
+        for number in (0, 1):
+            write(tmp_path / f"cpu{number}/thermal_throttle", {"core_throttle_count": "5"})
+        assert changes("n1", before, taken(source))["throttled"] == [
+            {"host": "n1", "place": "CPU", "reason": "the heat of a core", "times": 2}
+        ]
+
+    def test_a_cpu_that_does_not_count(self, tmp_path: Path) -> None:
+        assert cpu.find([], False, tmp_path) is None
+
+    def test_ports_between_hosts_alone(self, tmp_path: Path) -> None:
+        """Protects jobs of one host from errors that others' traffic makes."""
+        port = tmp_path / "mlx5_0/ports/1"
+        write(port, {"counters/symbol_error": "4", "counters/link_downed": "no number"})
+        assert infiniband.find([], False, tmp_path) is None
+        source = infiniband.find([], True, tmp_path)
+        assert source
+        assert taken(source).errors == {("mlx5_0 port 1", "symbol errors"): 4}
+
+    def test_interfaces_of_hardware_alone(self, tmp_path: Path) -> None:
+        """Protects from counting a packet once more on a bridge; drops of unknown protocols are no errors."""
+        statistics = {
+            "statistics/rx_errors": "1",
+            "statistics/rx_dropped": "99",
+            "statistics/tx_dropped": "0",
+        }
+        write(tmp_path / "eth0", {**statistics, "device/vendor": "0x15b3"})
+        write(tmp_path / "br0", statistics)
+        assert network.find([], False, tmp_path) is None
+        source = network.find([], True, tmp_path)
+        assert source
+        assert taken(source).errors == {
+            ("eth0", "receive errors"): 1,
+            ("eth0", "packets dropped before they were sent"): 0,
+        }
+
+    def test_amd(self, tmp_path: Path) -> None:
+        gpu = tmp_path / "0000:03:00.0"
+        ras = {"ras/umc_err_count": "ue: 1\nce: 20", "ras/xgmi_wafl_err_count": "ue: 0\nce: 2"}
+        write(gpu, {"pcie_replay_count": "3", **ras})
+        devices: list[dict[str, Any]] = [{"kind": "hip", "index": 0, "pci": "0000:03:00.0"}, {"kind": "host"}]
+        source = amd.find(devices, False, tmp_path)
+        assert source
+        assert taken(source).errors == {
+            ("GPU 0", "PCIe replays"): 3,
+            ("GPU 0", "uncorrected ECC errors"): 1,
+            ("GPU 0", "corrected ECC errors"): 20,
+            ("GPU 0", "uncorrected xGMI errors"): 0,
+            ("GPU 0", "corrected xGMI errors"): 2,
+        }
+        assert amd.find([{"kind": "cuda", "index": 0, "pci": "0000:03:00.0"}], False, tmp_path) is None

@@ -1,0 +1,82 @@
+"""Which rank reads a host's health, and what rank 0 makes of all hosts' readings."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from wirespeed.evidence.health import Health, HealthSource
+from wirespeed.rank import host_health
+from wirespeed.rank.host_health import HostHealth
+
+
+class Rising(HealthSource):
+    """A counter that one error is added to before each reading."""
+
+    def __init__(self) -> None:
+        self.read_times = self.closed = 0
+
+    def read(self, into: Health) -> None:
+        self.read_times += 1
+        into.errors["eth0", "receive errors"] = self.read_times
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class World:
+    """Two ranks on each of two hosts, as one of them sees them; the others gathered the same."""
+
+    size = 4
+
+    def __init__(self, rank: int) -> None:
+        self.rank, self.barriers = rank, 0
+
+    def everyone(self, mine: Any) -> list[Any]:
+        _, identity = mine
+        return [(f"n{rank // 2}", identity) for rank in range(4)]
+
+    def gather(self, mine: Any) -> list[Any] | None:
+        other = (
+            None if mine is None else {**mine, "errors": [{**one, "host": "n1"} for one in mine["errors"]]}
+        )
+        return [mine, None, other, None] if self.rank == 0 else None
+
+    def barrier(self) -> None:
+        self.barriers += 1
+
+
+def around(monkeypatch: pytest.MonkeyPatch, rank: int) -> tuple[Any, list[Any], Rising, World]:
+    source, asked, world = Rising(), [], World(rank)
+
+    def find(devices: Any, several_hosts: bool) -> Any:
+        asked.append((devices, several_hosts))
+        return [source], ["amd: broken"]
+
+    monkeypatch.setattr(host_health, "find_health_sources", find)
+    monkeypatch.setattr("os.uname", lambda: SimpleNamespace(nodename=f"n{rank // 2}"))
+    identity = {"kind": "cuda", "id": "GPU-0", "index": 0, "pci": "0000:00:00.0"}
+    context: Any = SimpleNamespace(
+        comm=world, device=None, core=SimpleNamespace(identity=lambda device: identity)
+    )
+    found = HostHealth(context).end("aware")
+    return found, asked, source, world
+
+
+def test_rank_0_joins_all_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, asked, source, world = around(monkeypatch, 0)
+    assert [(one["host"], one["count"]) for one in found["errors"]] == [("n0", 1), ("n1", 1)]
+    assert found["counted"] == ["receive errors"] and found["lacks"] == ["amd: broken"]
+    assert found["kind"] == "health" and found["path"] == "aware"
+    ((devices, several),) = asked
+    assert several and [one["id"] for one in devices] == ["GPU-0"], "a GPU that ranks share is read once"
+    assert (source.read_times, source.closed, world.barriers) == (2, 1, 4)
+
+
+@pytest.mark.parametrize(("rank", "reads"), [(1, 0), (2, 2), (3, 0)])
+def test_the_first_rank_of_each_host_reads(monkeypatch: pytest.MonkeyPatch, rank: int, reads: int) -> None:
+    """Protects the other ranks' time; all of them wait while one reads, so that nothing is disturbed."""
+    found, _, source, world = around(monkeypatch, rank)
+    assert found is None and source.read_times == reads and world.barriers == 4

@@ -1,0 +1,61 @@
+"""Health of the hosts around a path's measurement; never read while anything is timed."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from wirespeed.evidence.health import Health, HealthSource, changes, find_health_sources, read
+from wirespeed.job.messages import Message
+from wirespeed.rank.context import RankContext
+
+
+class HostHealth:
+    """The first rank of each host reads its host. Both methods and the constructor are collective."""
+
+    def __init__(self, context: RankContext) -> None:
+        """Takes the first reading."""
+        self._comm, self._host = context.comm, os.uname().nodename
+        identity = context.core.identity(context.device)
+        everyone = self._comm.everyone((self._host, None if identity["kind"] == "host" else identity))
+        here = [rank for rank, (host, _) in enumerate(everyone) if host == self._host]
+        self._reads = self._comm.rank == here[0]
+        self._sources: list[HealthSource] = []
+        self._broken: list[str] = []
+        if self._reads:
+            devices = {str(one["id"]): one for _, one in (everyone[rank] for rank in here) if one}
+            several = len({host for host, _ in everyone}) > 1
+            self._sources, self._broken = find_health_sources(list(devices.values()), several)
+        self._took = 0.0
+        self._before = self._read()
+        self._began = time.monotonic()
+
+    def end(self, path: str) -> Message | None:
+        """Takes the second reading; on rank 0 what came between, of all hosts."""
+        lasted = time.monotonic() - self._began
+        after = self._read()
+        for source in self._sources:
+            source.close()
+        mine = None
+        if self._reads:
+            mine = changes(self._host, self._before, after) | {"reading_s": self._took}
+            mine["lacks"] += self._broken
+        hosts = [one for one in self._comm.gather(mine) or () if one]
+        if not hosts:
+            return None
+        lists = ("errors", "throttled", "clocks", "counted", "watched", "notes", "lacks")
+        joined: dict[str, list[Any]] = {name: [item for one in hosts for item in one[name]] for name in lists}
+        for name in ("counted", "lacks"):
+            joined[name] = [*dict.fromkeys(joined[name])]
+        slowest = max(one["reading_s"] for one in hosts)
+        return {"kind": "health", "path": path, "seconds": lasted, "reading_s": slowest, **joined}
+
+    def _read(self) -> Health:
+        """While no rank moves bytes; the longest time that a reading took is kept."""
+        self._comm.barrier()
+        began = time.monotonic()
+        health = read(self._sources)
+        self._took = max(self._took, time.monotonic() - began)
+        self._comm.barrier()
+        return health

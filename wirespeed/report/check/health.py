@@ -1,0 +1,58 @@
+"""Rules on health: no new errors on the hosts, and no clock held back, while a path was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wirespeed.errors import WirespeedError
+from wirespeed.report.facts import health
+from wirespeed.results.model import Entry
+from wirespeed.results.runs import Run
+
+NEW_ERRORS, THROTTLED = "new_errors", "throttled"
+KEYS = (NEW_ERRORS, THROTTLED)
+
+
+def limit(key: str, value: Any) -> int:
+    """The most that the rule allows. Raises WirespeedError."""
+    if key == THROTTLED and value is False:
+        return 0
+    if key == NEW_ERRORS and type(value) is int and value >= 0:
+        return value
+    allowed = "false" if key == THROTTLED else "the most that may come, as in new_errors = 0"
+    raise WirespeedError(
+        f"{key} = {str(value).lower()}: write {allowed}; without the line nothing is asked for"
+    )
+
+
+def judge(key: str, most: int, run: Run, path: str) -> tuple[bool | None, str]:
+    """Whether the rule holds for the path's figures, and in words why; None: nobody counted."""
+    found = [health.of(run, entry) for entry in run.of_path(path)]
+    records = list({id(one): one for one in found if one}.values())
+    if not records:
+        return None, "the file does not say: measured with --no-evidence, or by an older wirespeed"
+    if key == THROTTLED:
+        if not any(one.watched for one in records):
+            return None, "nothing here tells whether clocks are held back"
+        said = [line for one in records for line in health.held(one)]
+        return not said, "; ".join(said) or "no clock was held back"
+    if not any(one.counted for one in records):
+        return None, "nothing here counts errors"
+    said = [line for one in records for line in health.errors(one)]
+    many = sum(error.count for one in records for error in one.errors)
+    return many <= most, f"{'; '.join(said) or 'no new errors'}{f', at most {most} wanted' if most else ''}"
+
+
+def learnt(found: Sequence[tuple[Run, Entry]]) -> dict[str, str]:
+    """The rules that these figures keep, as TOML; none that they break, and none on what nobody counted."""
+    records = [health.of(run, entry) for run, entry in found]
+    known = [one for one in records if one]
+    if len(known) < len(records):
+        return {}
+    rules = {}
+    if all(one.counted and not one.errors for one in known):
+        rules[NEW_ERRORS] = "0"
+    if all(one.watched and not one.throttled for one in known):
+        rules[THROTTLED] = "false"
+    return rules

@@ -1,0 +1,94 @@
+"""What went wrong on the hosts while a path was measured: a mark at its figures, and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from wirespeed.report.facts import figures
+from wirespeed.report.grouping import grouped
+from wirespeed.results.model import Entry, Health
+from wirespeed.results.parts import Throttled
+from wirespeed.results.runs import Run
+
+MARK = "#"
+LEGEND = f"{MARK} measured with a clock held back, or with new errors: the notes say what happened"
+MOST_PLACES = 3
+"""Places that a note names."""
+
+
+class _Placed(Protocol):
+    @property
+    def host(self) -> str: ...
+    @property
+    def place(self) -> str: ...
+
+
+def of(run: Run, entry: Entry) -> Health | None:
+    """What was read around the figure's path; None where nothing was."""
+    return run.health.get((entry.run, entry.path))
+
+
+def mark(run: Run, entry: Entry) -> str:
+    """MARK for a figure taken while clocks were held back, or with new errors; else empty."""
+    found = of(run, entry)
+    return MARK if found and not found.good else ""
+
+
+def marked(run: Run) -> bool:
+    """Does any figure of the run carry the mark?"""
+    return any(mark(run, entry) for entry in run.entries.values())
+
+
+def notes(run: Run) -> list[str]:
+    """'aware: new NVLink replay errors: 12 on GPU 0 link 3', a line for each path and kind."""
+    lines = grouped(
+        (text, record.path) for record in run.health.values() for text in (*errors(record), *held(record))
+    )
+    return [f"{', '.join(dict.fromkeys(paths))}: {text}" for text, paths in lines.items()]
+
+
+def standing(run: Run) -> list[str]:
+    """What was wrong already, each once: 'n1 GPU 0: memory rows wait to be remapped, ...'."""
+    return [*dict.fromkeys(note for record in run.health.values() for note in record.notes)]
+
+
+def errors(record: Health) -> Iterator[str]:
+    """'new NVLink replay errors: 12 on GPU 0 link 3, 4 on GPU 1 link 7'; a line for each kind."""
+    several = _several(record)
+    for what, found in grouped((one.what, one) for one in record.errors).items():
+        ranked = sorted(found, key=lambda one: -one.count)
+        named = [f"{one.count} on {_place(one, several)}" for one in ranked[:MOST_PLACES]]
+        if len(ranked) > MOST_PLACES:
+            rest = ranked[MOST_PLACES:]
+            named.append(f"{sum(one.count for one in rest)} on {len(rest)} more")
+        yield f"new {what}: {', '.join(named)}"
+
+
+def held(record: Health) -> Iterator[str]:
+    """'the clocks of GPU 0 were held back by its power cap, for 0.31 s'."""
+    several = _several(record)
+    alike = grouped(((one.reason, _when(one)), one) for one in record.throttled)
+    for (reason, when), found in alike.items():
+        places = ", ".join(_place(one, several) for one in found[:MOST_PLACES])
+        if len(found) > MOST_PLACES:
+            places += f" and {len(found) - MOST_PLACES} more"
+        yield f"the clocks of {places} were held back by {reason}, {when}"
+
+
+def _when(one: Throttled) -> str:
+    if one.seconds is not None:
+        return f"for {figures.ratio(one.seconds)} s"
+    if one.times is not None:
+        return f"{one.times} time{'s' if one.times > 1 else ''}"
+    ends = [word for word, was in (("began", one.before), ("ended", one.after)) if was]
+    return f"when the path {' and when it '.join(ends)}" if ends else "for an unknown time"
+
+
+def _several(record: Health) -> bool:
+    names: Iterable[_Placed] = (*record.errors, *record.throttled, *record.clocks)
+    return len({one.host for one in names}) > 1
+
+
+def _place(one: _Placed, several: bool) -> str:
+    return f"{one.host} {one.place}" if several else one.place
