@@ -11,10 +11,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.records import as_read, console, end, entry, failure, head, make_run, text_of
+from support.records import as_read, console, end, entry, failure, figure, head, make_run, text_of
 
 from wirespeed.errors import WirespeedError
-from wirespeed.paths import TransferPath, all_paths
+from wirespeed.frontend import run_steps
+from wirespeed.paths import TransferPath, all_paths, find_path
 from wirespeed.report.export import tutorial
 from wirespeed.report.export.formats import FORMATS
 from wirespeed.report.systems import published_curves
@@ -104,24 +105,84 @@ class TestReference:
         )
 
 
+def step_start(path: str, done: int, total: int, *launches: int) -> Event:
+    return run_steps.step_start(find_path(path), done, total, *launches)
+
+
+def size(path: str, index: int, of: int = 2) -> Event:
+    return {"kind": "progress", "path": path, "bytes": 8, "index": index, "of": of}
+
+
 class TestProgress:
     def test_plain_lines(self) -> None:
         stream = io.StringIO()
         lacking = failure("aware", None, "unavailable", "no GPU", "buy one")
         with progress.make_progress((), 2, stream) as view:
             assert stream.getvalue() == ""
-            view({"kind": "step-start", "path": "host", "steps_done": 0, "steps_total": 1})
+            view(step_start("host", 0, 1))
             view({"kind": "progress", "path": "host", "bytes": 65536, "index": 0, "of": 2})
             for event in as_read([entry("host", 65536, 8.52e-6), lacking]):
                 view(event)
             view({"kind": "note", "text": "a word"})
         assert stream.getvalue().splitlines() == [
-            "host      64 KiB   8.52 us    7.69 GB/s   ±0.4 %  120 samples",
+            "host      64 KiB   8.52 us    7.69 GB/s   ±0.4 %  120 samples  "
+            "[path 1 of 1, 0:00 so far, about 0:00 left]",
             "aware: not available: no GPU; buy one",
             "a word",
         ]
 
-    def live(self, width: int, events: Sequence[Event]) -> tuple[str, float | None, str]:
+    def plain(self, sizes: int, events: Sequence[tuple[float, Event]]) -> list[str]:
+        """What a pipe shows in brackets, after (seconds that pass, event)."""
+        now, screen = [0.0], console(200)
+        view = progress.Progress(screen, sizes, clock=lambda: now[0])
+        for seconds, event in events:
+            now[0] += seconds
+            view(event)
+        return re.findall(r"\[(.*)\]", text_of(screen))
+
+    def test_a_pipe_shows_the_time_that_is_left(self) -> None:
+        """Protects from a number without a basis: sizes and starts of ranks to come last as those before did.
+
+        Two paths, two sizes each. The first step took 10 s to start its ranks, and 1 s for each size.
+        """
+        assert self.plain(
+            2,
+            [
+                (0, step_start("host", 0, 2)),
+                (10, size("host", 0)),
+                (1, figure("host", 8, 1e-6)),
+                (0, size("host", 1)),
+                (1, figure("host", 16, 1e-6)),
+                (0, step_start("staged", 1, 2)),
+                (10, size("staged", 0)),
+                (1, figure("staged", 8, 1e-6)),
+            ],
+        ) == [
+            "path 1 of 2, 0:11 so far, about 0:13 left",
+            "path 1 of 2, 0:12 so far, about 0:12 left",
+            "path 2 of 2, 0:23 so far, about 0:01 left",
+        ]
+
+    def test_a_pipe_names_the_launch(self) -> None:
+        assert self.plain(1, [(0, step_start("host", 4, 9, 2, 3)), (0, figure("host", 8, 1e-6))]) == [
+            "launch 2 of 3, step 5 of 9, 0:00 so far"
+        ]
+
+    def test_sizes_of_a_path_that_failed_take_no_time(self) -> None:
+        lost = as_read([failure("host", None, "crash", "gone")])
+        shown = self.plain(
+            9,
+            [
+                (0, step_start("host", 0, 1)),
+                (0, size("host", 0, 9)),
+                (1, figure("host", 8, 1e-6)),
+                *((0, event) for event in lost),
+                (0, figure("host", 8, 1e-6)),
+            ],
+        )
+        assert shown[-1] == "path 1 of 1, 0:01 so far, about 0:00 left"
+
+    def live(self, width: int, events: Sequence[Event]) -> tuple[str, str]:
         now = [0.0]
         screen = console(width, force_terminal=True)
         view = progress.LiveProgress(screen, ("host", "aware"), 10, clock=lambda: now[0])
@@ -130,16 +191,16 @@ class TestProgress:
             now[0] += 1
         picture = console(width)
         picture.print(view.render())
-        left = view.remaining()
         view.close()
-        return text_of(picture), left, text_of(screen)
+        return text_of(picture), text_of(screen)
 
     @pytest.mark.parametrize("width", [40, 60, 80, 120])
     def test_live_view(self, width: int) -> None:
-        picture, left, _ = self.live(
+        picture, _ = self.live(
             width,
             [
-                {"kind": "step-start", "path": "host", "steps_done": 0, "steps_total": 2},
+                step_start("host", 0, 2),
+                size("host", 0, 10),
                 *as_read([entry("host", 65536, 8.52e-6)]),
                 {
                     "kind": "progress",
@@ -157,27 +218,31 @@ class TestProgress:
         assert "waiting" in picture
         if width >= 80:
             assert "7.69 GB/s  now 128 KiB, 300 samples ±2.5 %" in picture
-        # A twentieth of the work took three seconds.
-        assert left == pytest.approx(57)
-        assert "0:03 so far, about 0:57 left" in picture
+        # A size took one second of four: 9 more here, 10 for the other path, and 3 s for its start.
+        assert "path 1 of 2, 0:04 so far, about 0:22 left" in " ".join(picture.split())
 
     def test_a_failed_path_is_done(self) -> None:
-        picture, left, _ = self.live(
+        picture, _ = self.live(
             80,
             [
-                {"kind": "step-start", "path": "aware", "steps_done": 0, "steps_total": 2},
-                *as_read([failure("aware", None, "unavailable", "crashed")]),
-                {"kind": "progress", "path": "host", "bytes": 8, "index": 10, "of": 10},
+                step_start("aware", 0, 1),
+                size("aware", 0, 10),
+                *as_read([entry("aware", 8, 1e-6), failure("aware", None, "unavailable", "crashed")]),
             ],
         )
-        assert "not available" in picture
-        assert left == 0
+        assert "not available" in picture and "10/10" in picture
+        assert "about 0:00 left" in picture
+
+    def test_a_path_is_drawn_anew_in_each_launch(self) -> None:
+        once = [size("host", 9, 10), figure("host", 8, 1e-6)]
+        picture, _ = self.live(80, [step_start("host", 0, 2, 1, 2), *once, step_start("host", 1, 2, 2, 2)])
+        assert "0/10" in picture and "launch 2 of 2, step 2 of 2" in picture
 
     def test_strange_events_do_no_harm(self) -> None:
         self.live(80, [{"kind": "progress"}, {"kind": "step-start"}, {"kind": "what"}, {}])
 
     def test_nothing_is_drawn_before_the_first_event(self) -> None:
-        assert self.live(80, [])[2] == ""
+        assert self.live(80, [])[1] == ""
 
 
 class TestNextSteps:

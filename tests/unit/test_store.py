@@ -310,6 +310,7 @@ def test_going_on_does_not_touch_what_is_no_result_file(tmp_path: Path) -> None:
     [
         (Plan(), True),
         (Plan(paths=("host",), sizes=(8, 64), out="other.jsonl", resume=True, timeout=3.0, debug=True), True),
+        (Plan(launches=5), True),
         (Plan(stopping=Stopping(precision=0.001)), False),
         (Plan(device="emulated"), False),
         (Plan(mpi="/opt/mpich"), False),
@@ -319,7 +320,7 @@ def test_going_on_does_not_touch_what_is_no_result_file(tmp_path: Path) -> None:
 def test_what_is_done_need_not_be_done_again(tmp_path: Path, now: Plan, same: bool) -> None:
     written(tmp_path / "r.jsonl", Plan())
     with Store(tmp_path / "r.jsonl", resume=True) as store:
-        wanted = {("pingpong", "host", 8), ("pingpong", "host", 1024)}
+        wanted = {("pingpong", "host", 8, 1), ("pingpong", "host", 1024, 1)}
         assert store.done(now) == (wanted if same else set())
 
 

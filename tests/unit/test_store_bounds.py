@@ -267,5 +267,5 @@ def test_only_runs_of_such_a_plan_are_done(tmp_path: Path) -> None:
         ):
             store.append(line)
     with Store(file, resume=True) as store:
-        assert store.done(Plan()) == {("pingpong", "host", 8)}
-        assert store.done(Plan(mpi="/opt/mpich")) == {("pingpong", "host", 64)}
+        assert store.done(Plan()) == {("pingpong", "host", 8, 1)}
+        assert store.done(Plan(mpi="/opt/mpich")) == {("pingpong", "host", 64, 1)}

@@ -14,6 +14,7 @@ from wirespeed.cli.common.options import (
     Decorator,
     Reporting,
     flag,
+    launches,
     measuring,
     option,
     plan_of,
@@ -52,7 +53,7 @@ def command_of(pattern: Pattern) -> click.Command:
         ]
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
     measured = measuring(pattern.sizes or DEFAULT_SIZES)
-    options = together(*own, measured, background, reporting(pattern.published), where)
+    options = together(*own, measured, launches, background, reporting(pattern.published), where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
     made = click.command(pattern.name, help=text)(options(command))
     return unlisted(made, "sizes") if pattern.own_sizes else made

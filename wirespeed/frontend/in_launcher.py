@@ -120,6 +120,12 @@ class _Voice:
 def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     from wirespeed.rank.path_run import PathRunner
 
+    if plan.launches > 1:
+        raise WirespeedError(
+            f"--launches {plan.launches} starts new processes, and a launcher's job cannot; leave it out, "
+            "start the job several times, each with its own --out, and keep the files in a folder: "
+            "'wirespeed compare' takes each as a launch"
+        )
     if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks is None:
         raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
     plan = completed(plan, place.size)

@@ -55,9 +55,10 @@ def begin(recorder: Recorder, devices: Iterable[Message]) -> None:
     recorder.begin(sys.argv, devices, clock)
 
 
-def step_start(path: TransferPath, done: int, total: int) -> Message:
+def step_start(path: TransferPath, done: int, total: int, launch: int = 1, launches: int = 1) -> Message:
     """What observers are told as a path begins."""
-    return {"kind": "step-start", "path": path.name, "steps_done": done, "steps_total": total}
+    steps = {"steps_done": done, "steps_total": total, "launch": launch, "launches": launches}
+    return {"kind": "step-start", "path": path.name, **steps}
 
 
 @dataclass
@@ -70,6 +71,7 @@ class StepRecorder:
     observe: Observer
     job: Message
     """What its record says of the ranks and of what they loaded."""
+    launch: int = 1
     accepted: bool = False
     """The ranks have met, and the path moves bytes at all."""
     counting: bool = False
@@ -83,12 +85,12 @@ class StepRecorder:
                 self.job["mpi"] |= message["mpi"]
             case "accepted":
                 self.accepted = True
-                self.recorder.started(self.number, self.path, {**self.job, "details": message["details"]})
+                self.recorder.started(self.number, self.path, self._described(message))
             case "entry" | "health" | "evidence" | "wires" as kind:
                 self.counting = kind != "entry"
                 if not self.counting:
                     message["cores"]["shared"] = sharing(self.job["ranks"])
-                self.recorder.take(message, self.number)
+                self.recorder.take({**message, "launch": self.launch}, self.number)
             case "failure":
                 outcome = Outcome(message["what"], message["text"], message["rank"], bytes=message["bytes"])
                 if message["fatal"]:
@@ -98,6 +100,10 @@ class StepRecorder:
                 self.observe(message)
         return None
 
+    def _described(self, message: Message) -> Message:
+        return {**self.job, "launch": self.launch, "details": message["details"]}
+
     def fail(self, outcome: Outcome, remedy: str | None = None) -> None:
         """Records what gave no figure, under this step if the path was measured at all."""
+        outcome.launch = self.launch
         self.recorder.fail(self.path, outcome, self.number if self.accepted else None, remedy)

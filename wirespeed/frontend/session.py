@@ -1,4 +1,4 @@
-"""Runs a plan: one job step per path, every message recorded. Read it from top to bottom."""
+"""Runs a plan: one job step per path and launch, every message recorded. Read it from top to bottom."""
 
 from __future__ import annotations
 
@@ -102,17 +102,29 @@ class Run:
         launch.check_installed(launch.choose(plan.launcher, self._mpi))
         self._recorder = Recorder(plan, observe)
         self._steps = 0
+        self._works: dict[str, mpi.Mpi] = {}
+        """The MPI under which each path has moved bytes."""
         if self._recorder.resumed:
             self._same_as_before()
 
     def all_steps(self, paths: list[TransferPath]) -> ExitCode:
-        """Measures path after path; whatever breaks costs its own path only."""
+        """Measures path after path, launch after launch; whatever breaks costs its own path and launch only.
+
+        All paths take their turn before any is launched again, so that a drift of the machine hits all alike.
+        """
         begin(self._recorder, self._found.devices)
-        status = "interrupted"
+        status, launches = "interrupted", self._plan.launches
         try:
-            for index, path in enumerate(paths):
-                self._observe(step_start(path, index, len(paths)))
-                self._one_path(path)
+            found = self._available(paths)
+            every = [(number, path) for number in range(1, launches + 1) for path in found]
+            turns = [turn for turn in every if self._recorder.missing_sizes(turn[1], turn[0])]
+            done = 0
+            while turns:
+                number, path = turns.pop(0)
+                self._observe(step_start(path, done, done + 1 + len(turns), number, launches))
+                if not self._one_path(path, number):
+                    turns = [turn for turn in turns if turn[1] != path]
+                done += 1
             status = "complete"
         except KeyboardInterrupt:
             pass
@@ -136,24 +148,31 @@ class Run:
                     f"{here[2]} with {self._mpi.title}; use the same (--mpi) or name another file (--out)"
                 )
 
-    def _one_path(self, path: TransferPath) -> None:
-        if why := self._found.availability(path) or unsuited(path, find_pattern(self._plan.pattern)):
-            self._recorder.fail(path, Outcome("unavailable", why), None)
-            return
-        sizes = self._recorder.missing_sizes(path)
-        if not sizes:
-            return
-        candidates = self._candidates(path)
+    def _available(self, paths: list[TransferPath]) -> list[TransferPath]:
+        """The paths that can be tried here; why the others cannot goes into the file."""
+        pattern = find_pattern(self._plan.pattern)
+        reasons = [(path, self._found.availability(path) or unsuited(path, pattern)) for path in paths]
+        for path, why in reasons:
+            if why:
+                self._recorder.fail(path, Outcome("unavailable", why), None)
+        return [path for path, why in reasons if not why]
+
+    def _one_path(self, path: TransferPath, number: int) -> bool:
+        """Measures launch `number` of a path. Returns whether another launch may give figures."""
+        sizes = self._recorder.missing_sizes(path, number)
+        candidates = [self._works[path.name]] if path.name in self._works else self._candidates(path)
         for library, following in zip(candidates, [*candidates[1:], None], strict=True):
-            step, outcome = self._started(path, library, sizes)
+            step, outcome = self._started(path, library, sizes, number)
+            if step.accepted:
+                self._works[path.name] = library
             if outcome.what == "ok":
-                return
+                return True
             if step.counting:
                 outcome.text = f"after all figures, while bytes were counted: {outcome.text}"
                 outcome.bytes = None
-            if step.accepted or not path.gpu_aware_mpi:
+            if step.accepted or path.name in self._works or not path.gpu_aware_mpi:
                 step.fail(outcome)
-                return
+                return outcome.what != "unavailable" or path.name in self._works
             remedy = None
             if outcome.what == "unavailable":
                 # A rank found something lacking before any device pointer was tried.
@@ -164,15 +183,16 @@ class Run:
             if following:
                 remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
             step.fail(outcome, remedy)
+        return path.name in self._works
 
     def _started(
-        self, path: TransferPath, library: mpi.Mpi, sizes: tuple[int, ...]
+        self, path: TransferPath, library: mpi.Mpi, sizes: tuple[int, ...], number: int
     ) -> tuple[StepRecorder, Outcome]:
         """A job step; once more where its launcher failed in a way that passes."""
-        step, outcome = self._job_step(path, library, sizes)
+        step, outcome = self._job_step(path, library, sizes, number)
         if outcome.passing:
             self._observe({"kind": "note", "text": f"{path.name}: {outcome.text}; starting them once more"})
-            step, outcome = self._job_step(path, library, sizes)
+            step, outcome = self._job_step(path, library, sizes, number)
         return step, outcome
 
     def _candidates(self, path: TransferPath) -> list[mpi.Mpi]:
@@ -183,7 +203,7 @@ class Run:
         return list(dict.fromkeys([self._mpi, *aware]))
 
     def _job_step(
-        self, path: TransferPath, library: mpi.Mpi, sizes: tuple[int, ...]
+        self, path: TransferPath, library: mpi.Mpi, sizes: tuple[int, ...], number: int
     ) -> tuple[StepRecorder, Outcome]:
         launcher = launch.choose(self._plan.launcher, library)
         variables = library.environment() | path.variables
@@ -192,7 +212,7 @@ class Run:
         if path.gpu_aware_mpi:
             variables |= gpu_aware_mpi.aware_environment(library)
         job_said = {"mpi": {"source": library.source}, "launcher": launcher.name, "variables": variables}
-        step = StepRecorder(self._steps, path, self._recorder, self._observe, job_said)
+        step = StepRecorder(self._steps, path, self._recorder, self._observe, job_said, number)
         self._steps += 1
         spec = StepSpec(
             plan=self._plan,

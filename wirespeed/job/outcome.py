@@ -21,6 +21,7 @@ class Outcome:
     call: str | None = None
     bytes: int | None = None
     iteration: int | None = None
+    launch: int = 1
     fault: str = ""
     code: int = 0
     """Exit code that the failing rank asks for."""

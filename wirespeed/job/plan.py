@@ -25,6 +25,8 @@ class Plan:
     sizes: tuple[int, ...] = parse_sizes(DEFAULT_SIZES)
     """Bytes of one message, in the order measured."""
     stopping: Stopping = field(default_factory=Stopping)
+    launches: int = 1
+    """How many times every path is measured, with new processes each time."""
     device: str = "auto"
     """auto, cpu, cuda, hip or emulated."""
     between: tuple[int, ...] = ()

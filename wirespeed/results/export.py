@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _PLACE = ("run", "step", "pattern", "path", "memory", "bytes", "bandwidth_bytes")
 _TIMES = ("median", "low", "high", "min", "max", "p99", "mean")
 _SAMPLES = (
+    "launches",
     "confidence",
     "precision",
     "samples",
@@ -38,7 +39,7 @@ COLUMNS = {
 }
 """Column: the entry's attribute. _s: seconds, _Bps: bytes per second."""
 _TEXTS = {"run", "pattern", "path", "memory", "stopped", "at", "definition"}
-_WHOLE = {"step", "bytes", "bandwidth_bytes", "samples", "batches", "iterations"}
+_WHOLE = {"step", "launches", "bytes", "bandwidth_bytes", "samples", "batches", "iterations"}
 _WHOLE |= {"iterations_per_sample", "checked_iterations", "checked_bytes"}
 
 

@@ -24,6 +24,7 @@ from wirespeed.results.parts import (
     CountedWire,
     Derived,
     Environment,
+    Fact,
     Histogram,
     LoadedMpi,
     NewErrors,
@@ -94,6 +95,7 @@ class StepRecord(RunRecord, frozen=True, kw_only=True, tag="step"):
 
     step: Whole
     """Counts from 0 within the run."""
+    launch: Fact = 1
     path: str
     transport: str = ""
     memory: str = ""
@@ -117,6 +119,8 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     """One figure: a path at a size."""
 
     step: Whole = 0
+    launch: Fact = 1
+    """Counts from 1: with --launches every path is measured several times, with new processes each time."""
     pattern: str
     path: str
     memory: str = ""
@@ -156,6 +160,15 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
         return hash((self.run, self.path, self.bytes, self.at))
 
     @property
+    def each(self) -> tuple[Entry, ...]:
+        """The figure of every launch."""
+        return (self,)
+
+    @property
+    def launches(self) -> int:
+        return len(self.each)
+
+    @property
     def possible(self) -> bool:
         """Is this a time that can be reckoned with?"""
         return self.low > SHORTEST and self.high > SHORTEST and self.seconds > SHORTEST
@@ -191,6 +204,7 @@ class Failure(RunRecord, frozen=True, kw_only=True, tag="failure"):
 
     step: Whole | None = None
     """null: there was none."""
+    launch: Fact = 1
     path: str
     bytes: Whole | None = None
     """null: the whole path."""

@@ -145,6 +145,19 @@ class Derived(Part, frozen=True, kw_only=True):
     """In the unit."""
 
 
+def rate(amount: float, seconds: float | None) -> float | None:
+    """Bytes or messages per second; None where no time is known."""
+    return amount / seconds if seconds else None
+
+
+def in_unit(unit: str, amount: float, seconds: float | None) -> float | None:
+    """A derived figure: its amount over the time in GB/s or messages/s, or a factor of the time in s."""
+    if unit == "s":
+        return None if seconds is None else seconds * amount
+    found = rate(amount, seconds)
+    return found / 1e9 if found is not None and unit == "GB/s" else found
+
+
 class Timed:
     """What has a median time with an interval; without one the interval's ends are the median."""
 

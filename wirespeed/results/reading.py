@@ -73,16 +73,18 @@ class Results:
     ends = _All(End)
 
     def table(self) -> dict[str, ndarray[Any, Any]]:
-        """The entries as numpy arrays, one a column, units in the names; docs/results.md lists them."""
+        """The figures as numpy arrays, one a column, units in the names; docs/results.md lists them."""
         from wirespeed.results.export import to_arrays
+        from wirespeed.results.runs import figures
 
-        return to_arrays(self.entries)
+        return to_arrays(figures(self.records))
 
     def frame(self) -> Any:
         """The same as a pandas DataFrame. Raises WirespeedError where pandas is not installed."""
         from wirespeed.results.export import to_frame
+        from wirespeed.results.runs import figures
 
-        return to_frame(self.entries)
+        return to_frame(figures(self.records))
 
     def add_line(self, line: bytes, number: int) -> None:
         """Takes one line of the file. Raises WirespeedError for one of an older version."""

@@ -18,6 +18,7 @@ from wirespeed.paths import TransferPath
 from wirespeed.results.environment import environment, shareable
 from wirespeed.results.lenient import fitted
 from wirespeed.results.model import KINDS, End, Entry, Event, Failure, Head, Record, StepRecord
+from wirespeed.results.parts import in_unit, rate
 from wirespeed.results.store import Store
 
 Observer = Callable[[Event], None]
@@ -41,10 +42,10 @@ class Recorder:
         """Does the file hold figures of this very plan?"""
         return bool(self._done)
 
-    def missing_sizes(self, path: TransferPath) -> tuple[int, ...]:
-        """Those of the plan that the file has no figure of."""
-        pattern = self._plan.pattern
-        return tuple(size for size in self._plan.sizes if (pattern, path.name, size) not in self._done)
+    def missing_sizes(self, path: TransferPath, launch: int = 1) -> tuple[int, ...]:
+        """Those of the plan that the file has no figure of, from this launch."""
+        pattern, sizes = self._plan.pattern, self._plan.sizes
+        return tuple(size for size in sizes if (pattern, path.name, size, launch) not in self._done)
 
     def begin(self, command: Sequence[str], devices: Iterable[Message], clock: Mapping[str, float]) -> None:
         """The run's first record."""
@@ -153,23 +154,14 @@ def entry(run: str, number: int, message: Message) -> Entry:
         "step": number,
         "at": now(),
         "bytes_per_second": {
-            "median": _rate(counted, seconds["median"]),
-            "low": _rate(counted, seconds["high"]),
-            "high": _rate(counted, seconds["low"]),
+            "median": rate(counted, seconds["median"]),
+            "low": rate(counted, seconds["high"]),
+            "high": rate(counted, seconds["low"]),
         },
-        "derived": [{**one, "median": _value(one, seconds["median"])} for one in message["derived"]],
+        "derived": [
+            {**one, "median": in_unit(one["unit"], one["amount"], seconds["median"])}
+            for one in message["derived"]
+        ],
         "iterations": message["samples"] * message["iterations_per_sample"],
     }
     return fitted(Entry, members)
-
-
-def _rate(amount: float, seconds: float | None) -> float | None:
-    return amount / seconds if seconds else None
-
-
-def _value(one: Mapping[str, Any], seconds: float | None) -> float | None:
-    """In its unit: GB/s, messages/s or s."""
-    if one["unit"] == "s":
-        return None if seconds is None else seconds * float(one["amount"])
-    rate = _rate(one["amount"], seconds)
-    return rate / 1e9 if rate is not None and one["unit"] == "GB/s" else rate

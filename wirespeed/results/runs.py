@@ -12,6 +12,7 @@ from wirespeed.job.messages import Message
 from wirespeed.limits import Ceiling, Used, ceiling
 from wirespeed.paths import all_paths
 from wirespeed.patterns import Pattern, all_patterns
+from wirespeed.results.launches import combined, with_earlier
 from wirespeed.results.model import (
     End,
     Entry,
@@ -45,13 +46,16 @@ class Run:
     head: Head = field(default_factory=lambda: Head(run=""))
     steps: list[StepRecord] = field(default_factory=list)
     end: End | None = None
-    entries: dict[tuple[str, int], Entry] = field(default_factory=dict)
     evidence: dict[tuple[str, int], Evidence] = field(default_factory=dict)
     health: dict[tuple[str, str], Health] = field(default_factory=dict)
     """By run and path: a resumed run has several runs' records."""
     wires: list[Wires] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
+    _figures: dict[tuple[str, int], Entry] = field(default_factory=dict)
+    _launches: dict[tuple[str, int], dict[int, Entry]] = field(default_factory=dict)
+    _changed: dict[tuple[str, int], None] = field(default_factory=dict)
+    """Figures whose launches have changed, in the order measured."""
 
     @property
     def way(self) -> str:
@@ -134,7 +138,10 @@ class Run:
         return next((one.wires for one in reversed(self.wires) if one.path == path), [])
 
     def add(self, record: Record) -> None:
-        """Takes one record; the last entry of a path and size counts. The doctor's are no part of a run."""
+        """Takes one record; of a path, size and launch the last entry counts.
+
+        The doctor's records are no part of a run.
+        """
         match record:
             case Head():
                 self.head = record
@@ -144,16 +151,47 @@ class Run:
                 self.end = record
             case Entry():
                 if record.possible:
-                    self.entries[record.path, record.bytes] = record
+                    key = (record.path, record.bytes)
+                    self._launches.setdefault(key, {})[record.launch] = record
+                    self._changed[key] = None
             case Evidence():
-                self.evidence[record.path, record.bytes] = record
+                before = self.evidence.get((record.path, record.bytes))
+                # A launch whose wires deny what the path promises must not be hidden by a later one.
+                if not (before and before.run == record.run and before.suspicious):
+                    self.evidence[record.path, record.bytes] = record
             case Health():
-                self.health[record.run, record.path] = record
+                key_of_path = (record.run, record.path)
+                self.health[key_of_path] = with_earlier(self.health.get(key_of_path), record)
             case Wires():
                 self.wires.append(record)
             case Failure():
                 self.failures.append(record)
         self.records.append(record)
+
+    @property
+    def entries(self) -> dict[tuple[str, int], Entry]:
+        """The figures by path and bytes; several launches are combined (wirespeed/results/launches.py)."""
+        for key in self._changed:
+            self._figures[key] = combined(list(self._launches[key].values()))
+        self._changed.clear()
+        return self._figures
+
+    @property
+    def launches(self) -> int:
+        """The most launches behind a figure; 1 where there is none."""
+        return max((entry.launches for entry in self.entries.values()), default=1)
+
+    def has(self, path: str, size: int, launch: int) -> bool:
+        """Is there a figure of this launch?"""
+        entry = self.entries.get((path, size))
+        return entry is not None and any(one.launch == launch for one in entry.each)
+
+    @property
+    def measured(self) -> set[tuple[str, int, int]]:
+        """(path, bytes, launch) of every figure."""
+        return {
+            (path, size, one.launch) for (path, size), entry in self.entries.items() for one in entry.each
+        }
 
     @property
     def paths(self) -> list[str]:
@@ -220,6 +258,25 @@ def collect(records: Iterable[Record | Message]) -> list[Run]:
         if isinstance(record, RunRecord):
             runs.setdefault(record.run, Run(record.run)).add(record)
     return list(runs.values())
+
+
+def figures(records: Iterable[Record]) -> list[Entry]:
+    """Every figure of a file once, in the order measured, several launches of it combined."""
+    return [entry for run in resumed(collect(records)) for entry in run.entries.values()]
+
+
+def resumed(runs: Iterable[Run]) -> list[Run]:
+    """The runs, each together with those that went on with it (--resume)."""
+    groups: list[list[Run]] = []
+    for run in runs:
+        for group in reversed(groups if run.head.plan.resume else []):
+            same = group[-1].conditions == run.conditions
+            if same and not any(part.measured & run.measured for part in group):
+                group.append(run)
+                break
+        else:
+            groups.append([run])
+    return [joined(group) if len(group) > 1 else group[0] for group in groups]
 
 
 def joined(runs: list[Run]) -> Run:

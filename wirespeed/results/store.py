@@ -25,7 +25,7 @@ from wirespeed.results.reading import Results, cannot, read, shown, why
 SYNC_S = 1.0
 """Data is forced to the disk at most this often, and at the end."""
 
-_NO_FIGURE = ("out", "resume", "timeout", "debug", "paths", "sizes", "oversubscribe")
+_NO_FIGURE = ("out", "resume", "timeout", "debug", "paths", "sizes", "oversubscribe", "launches")
 """Parts of a plan that change no figure; entries of plans that agree in the rest are not measured again."""
 
 
@@ -145,11 +145,12 @@ class Store:
                 raise
         self._synced = time.monotonic()
 
-    def done(self, plan: Plan) -> set[tuple[str, str, int]]:
-        """(pattern, path, bytes) of the entries that the file already held for such a plan."""
+    def done(self, plan: Plan) -> set[tuple[str, str, int, int]]:
+        """(pattern, path, bytes, launch) of the entries that the file already held for such a plan."""
         wanted = _figures(plan)
         same = {run.run for run in self.before.runs if _figures(run.plan) == wanted}
-        return {(one.pattern, one.path, one.bytes) for one in self.before.entries if one.run in same}
+        entries = (one for one in self.before.entries if one.run in same)
+        return {(one.pattern, one.path, one.bytes, one.launch) for one in entries}
 
     def close(self) -> None:
         """Forces everything to the disk. A new file that got no line goes away."""

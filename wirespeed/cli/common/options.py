@@ -100,6 +100,16 @@ def measuring(sizes: str = DEFAULT_SIZES) -> Decorator:
     )
 
 
+launches = option(
+    "--launches",
+    words.count(1, 1000),
+    "Measure everything N times with new processes: the median of the launches, their range, and from 3 on "
+    "an interval that includes how launches differ.",
+    "1",
+)
+"""For commands that measure once."""
+
+
 def reporting(published: bool = True) -> Decorator:
     """How a result is printed: Reporting. `published`: as published ping-pongs, too."""
     text = "How to print the result."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wirespeed.cli.common.streams import warn, warn_of
 from wirespeed.cli.common.words import shown
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.results.runs import Run, collect
+from wirespeed.results.runs import Run, collect, resumed
 
 if TYPE_CHECKING:
     from wirespeed.report.page import Source
@@ -31,7 +31,7 @@ def read_results(name: str) -> Results:
 
 def runs_of(results: Results) -> list[Run]:
     """The runs among a file's records. Raises WirespeedError if there is none."""
-    runs = collect(results.records)
+    runs = resumed(collect(results.records))
     if not runs:
         readers = "'wirespeed show' and 'wirespeed report' read it"
         found = f"what 'wirespeed doctor' found, and no figures; {readers}"
@@ -97,7 +97,7 @@ def read_side(side: str) -> list[Run]:
             warn(f"{error}; left out")
     if not records:
         raise _none(f"{shown(side)}: none of these {len(files)} files is a result file of wirespeed")
-    return collect(records)
+    return resumed(collect(records))
 
 
 def _none(text: str) -> WirespeedError:

@@ -194,6 +194,8 @@ def _measurement(pattern: Pattern, words: Sequence[str]) -> Plan:
         del given[reporting]
     if given.pop("background"):
         raise WirespeedError("--with starts a job of its own: it does not go into a script")
+    if given["launches"] > 1:
+        raise WirespeedError("--launches: the ranks of a job cannot be started anew; submit the script again")
     plan, *further = plans(pattern, given)
     if further:
         several = [one.name for one in pattern.options if one.many and len(given[one.key]) > 1]

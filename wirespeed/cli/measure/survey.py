@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirespeed.cli.common.options import Reporting, measuring, plan_of, reporting, where
+from wirespeed.cli.common.options import Reporting, launches, measuring, plan_of, reporting, where
 from wirespeed.cli.common.streams import distrust_terminals, note
 from wirespeed.errors import ExitCode
 from wirespeed.host.memory import free_memory
@@ -31,6 +31,7 @@ MEMORY_PER_BYTE = 12
 
 @click.command(help=__doc__)
 @measuring(SIZES)
+@launches
 @reporting()
 @where
 def command(style: str, against: str | None, explain: bool, **given: Any) -> ExitCode:

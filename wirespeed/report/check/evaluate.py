@@ -189,4 +189,5 @@ def interval(entry: Entry, *, in_time: bool) -> str:
         one, *ends = map(figures.microseconds, (entry.seconds, entry.low, entry.high))
     else:
         one, *ends = (format_rate(entry.amount / time) for time in (entry.seconds, entry.high, entry.low))
-    return f"{one} {'us' if in_time else 'GB/s'} ({' to '.join(ends)})"
+    launches = f", {count}" if (count := figures.launches(entry.launches)) else ""
+    return f"{one} {'us' if in_time else 'GB/s'} ({' to '.join(ends)}{launches})"

@@ -10,7 +10,6 @@ from wirespeed.paths import all_paths
 from wirespeed.patterns import all_patterns
 from wirespeed.report.check import health
 from wirespeed.report.check.evaluate import interval
-from wirespeed.report.compare.verdicts import launch
 from wirespeed.report.export import labels
 from wirespeed.report.export.labels import host, pattern
 from wirespeed.report.facts import figures
@@ -18,6 +17,7 @@ from wirespeed.report.facts.machine import title
 from wirespeed.report.facts.shares import share
 from wirespeed.report.grouping import grouped
 from wirespeed.results.coerce import text
+from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics import comparison
 from wirespeed.toml import written
@@ -55,8 +55,9 @@ def _head(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
 def _entries(runs: Sequence[Run]) -> Iterator[str]:
     varied = _varied(runs)
     curves = grouped(
-        ((pattern(run, entry), run.head.plan.ranks, _options(run, varied), entry.path), (run, entry))
+        ((pattern(run, entry), run.head.plan.ranks, _options(run, varied), entry.path), (run, one))
         for run, entry in labels.figures(runs)
+        for one in entry.each
     )
     for (name, ranks, options, path), found in curves.items():
         sizes = grouped((entry.bytes, (run, entry)) for run, entry in found)

@@ -95,12 +95,12 @@ def _figures(runs: Iterable[Run]) -> dict[Key, dict[str, LaunchFigures]]:
         words = _words(run)
         for entry in run.entries.values():
             pattern = entry.pattern or run.head.plan.pattern
-            found[Key(pattern, entry.path, entry.bytes, what, words)][how].entries.append(entry)
+            found[Key(pattern, entry.path, entry.bytes, what, words)][how].entries.extend(entry.each)
         for failure in run.failures:
             # Sizes that it leaves without a figure: one, or all that were asked for.
             sizes = run.head.plan.sizes if failure.whole_path else (failure.bytes or 0,)
             for size in sizes:
-                if failure.what not in NO_FAILURE and (failure.path, size) not in run.entries:
+                if failure.what not in NO_FAILURE and not run.has(failure.path, size, failure.launch):
                     key = Key(run.head.plan.pattern, failure.path, size, what, words)
                     found[key][how].failures.append(failure)
     return found

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from wirespeed.report.compare.matching import FigurePair, Key, Matched
 from wirespeed.report.grouping import grouped
+from wirespeed.results.launches import launch
 from wirespeed.results.runs import Entry, Failure
 from wirespeed.statistics import comparison
 from wirespeed.statistics.comparison import SPREAD, Change, Launch
@@ -49,12 +50,6 @@ class FigureVerdict:
     def harm(self) -> tuple[int, float, Key]:
         """A key to sort by, the most harmful first."""
         return list(SAYS).index(self.what), -(self.change.log_ratio if self.change else 0.0), self.key
-
-
-def launch(entry: Entry) -> Launch:
-    """The figure of one launch, as comparisons need it."""
-    ends = (None, None) if entry.precision is None else (entry.low, entry.high)
-    return Launch(entry.seconds, *ends)
 
 
 def figure_verdicts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
@@ -11,7 +11,8 @@ from wirespeed.report.export.osu import to_osu
 from wirespeed.report.export.prometheus import to_prometheus
 from wirespeed.report.export.reframe import to_reframe
 from wirespeed.report.export.tutorial import tutorial
-from wirespeed.results.runs import Entry, Run
+from wirespeed.results.launches import Combined
+from wirespeed.results.runs import Run
 
 Writer = Callable[..., None]
 """Takes runs, a stream, the system to compare with, and for a table whether to explain it."""
@@ -35,7 +36,11 @@ def _table(runs: Sequence[Run], stream: IO[str], against: str | None, explain: b
 
 
 def _json(runs: Sequence[Run]) -> str:
-    records = [record for run in runs for record in run.records]
+    """Every record; behind those of a run its figures of several launches."""
+    records: list[Any] = []
+    for run in runs:
+        records += run.records
+        records += [entry.to_builtins() for entry in run.entries.values() if isinstance(entry, Combined)]
     lines = ",\n".join(msgspec.json.encode(record).decode() for record in records)
     return f"[\n{lines}\n]\n" if lines else "[]\n"
 
@@ -43,7 +48,7 @@ def _json(runs: Sequence[Run]) -> str:
 def _csv(runs: Sequence[Run]) -> str:
     from wirespeed.results.export import to_csv
 
-    return to_csv([record for run in runs for record in run.records if isinstance(record, Entry)])
+    return to_csv(entry for run in runs for entry in run.entries.values())
 
 
 def _text(text_of: Callable[[Sequence[Run]], str]) -> Writer:

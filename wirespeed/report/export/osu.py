@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from wirespeed.report.export import labels
+from wirespeed.report.facts import figures
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.results.runs import Entry, Run
 
@@ -33,7 +34,7 @@ def _title(run: Run, entry: Entry) -> str:
     """'# wirespeed pingpong, path host (pageable memory), Open MPI 5.0.11: one way: half of a round trip'."""
     mpi, pattern = run.step(entry.path).mpi, labels.pattern(run, entry)
     parts = [f"wirespeed {pattern}", f"path {entry.path} ({entry.memory} memory)"]
-    parts += [mpi_title(mpi) if mpi else "", labels.conditions(run)]
+    parts += [mpi_title(mpi) if mpi else "", labels.conditions(run), figures.launches(entry.launches)]
     return f"# {', '.join(filter(None, parts))}: {entry.definition}"
 
 

@@ -40,6 +40,10 @@ METRICS: dict[str, tuple[str, Callable[[Run, Entry], float | None]]] = {
     "time_high_seconds": ("Upper end of the median's 95 % interval.", _end("high")),
     "bandwidth_bytes_per_second": ("Bytes over the median time.", lambda _, entry: entry.rate or None),
     "limit_bytes_per_second": ("What the wires under this path can carry.", _limit),
+    "launches": (
+        "Launches, with new processes each, behind a median of several.",
+        lambda _, entry: entry.launches if entry.launches > 1 else None,
+    ),
     "samples": ("Samples behind the median.", lambda _, entry: entry.samples),
     "measured_timestamp_seconds": ("When it was measured, as Unix time.", _when),
 }

@@ -29,6 +29,8 @@ def _lines(runs: Sequence[Run]) -> Iterator[str]:
         ]
         if entry.amount:
             words.append(f"bandwidth_GBps={entry.rate / 1e9:.{DIGITS}g}")
+        if entry.launches > 1:
+            words.append(f"launches={entry.launches}")
         yield _joined(run, words)
     for run, failure in labels.failures(runs):
         size = [] if failure.bytes is None else [f"bytes={failure.bytes}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from wirespeed.report.facts import figures
 from wirespeed.results.runs import Run
 
 
@@ -16,10 +17,14 @@ def line(size: int, seconds: float) -> str:
     )
 
 
+def _head(run: Run, path: str) -> str:
+    return f"# {path}" + (f", median of {launches}" if (launches := figures.launches(run.launches)) else "")
+
+
 def tutorial(runs: Iterable[Run]) -> str:
     """A block for every path of every run."""
     blocks = [
-        "\n".join([f"# {path}", *(line(entry.bytes, entry.seconds) for entry in run.of_path(path))])
+        "\n".join([_head(run, path), *(line(entry.bytes, entry.seconds) for entry in run.of_path(path))])
         for run in runs
         for path in run.paths
     ]

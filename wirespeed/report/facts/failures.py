@@ -33,21 +33,30 @@ def failure_lines(run: Run, *, lacking: bool = False) -> list[tuple[str, str, st
     for one in run.failures:
         whole = figures.failure_text(one) if _leaves_nothing(run, one) else ""
         left_out = lacking and one.whole_path and one.path in run.paths
-        if not left_out and (whole or (one.path, one.bytes) not in run.entries):
+        if not left_out and (whole or not run.has(one.path, one.bytes or 0, one.launch)):
             kinds.setdefault((one.path, one.what, whole), []).append(one)
     lines = grouped(
-        ((figures.failure_text(alike[0]), _style(run, alike[0]), "" if whole else _sizes(alike)), path)
+        ((figures.failure_text(alike[0]), _style(run, alike[0]), _where(run, alike, whole=bool(whole))), path)
         for (path, _, whole), alike in kinds.items()
     )
     return [
-        (f"{', '.join(dict.fromkeys(paths))}{sizes}", text, style)
-        for (text, style, sizes), paths in lines.items()
+        (f"{', '.join(dict.fromkeys(paths))}{where}", text, style)
+        for (text, style, where), paths in lines.items()
     ]
 
 
 def _leaves_nothing(run: Run, failure: Failure) -> bool:
     """Whether nothing of the path was measured."""
     return failure.bytes is None or (failure.what == "unavailable" and failure.path not in run.paths)
+
+
+def _where(run: Run, failures: list[Failure], *, whole: bool) -> str:
+    """' at 8 B, launch 2 of 3': sizes, unless the whole path failed, and launches, unless all did."""
+    sizes, several = "" if whole else _sizes(failures), run.head.plan.launches
+    launches = sorted({failure.launch for failure in failures})
+    if several < 2 or len(launches) == several or failures[0].what == "unavailable":
+        return sizes
+    return f"{sizes}, launch {', '.join(map(str, launches))} of {several}"
 
 
 def _sizes(failures: list[Failure]) -> str:

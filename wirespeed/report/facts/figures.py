@@ -64,6 +64,11 @@ def duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def launches(count: int) -> str:
+    """'3 launches'; nothing for a single one."""
+    return f"{count} launches" if count > 1 else ""
+
+
 def failure_head(failure: Failure) -> str:
     """'aware at 64 KiB'; a path that is not available is so at every size."""
     if failure.whole_path or failure.bytes is None:

@@ -7,19 +7,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from wirespeed.host.mpi import NAMES, Mpi
+from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped
 from wirespeed.results.parts import Cpu, Device, Environment, LoadedMpi, Rank
 from wirespeed.results.runs import Run
 
 
 def title(run: Run) -> str:
-    """'pingpong on n1, Open MPI 5.0.11, 2026-01-01 12:00'."""
+    """'pingpong on n1, Open MPI 5.0.11, 3 launches, 2026-01-01 12:00'."""
     pattern, host = run.head.plan.pattern or "run", run.head.environment.host
     parts = [
         f"{pattern} on {host}" if host else pattern,
         *dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi),
         *run.given_options,
         f"while running {run.background}" if run.background else "",
+        figures.launches(run.launches),
         _when(run.head.started),
     ]
     return ", ".join(filter(None, parts))

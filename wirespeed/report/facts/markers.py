@@ -12,6 +12,7 @@ FAR_OFF = "!"
 FAR = 0.1
 """An interval wider than ± this share of its median is marked as such where it is not printed."""
 NO_INTERVAL = "?"
+"""Too few samples, or too few launches, for one."""
 FASTEST = "*"
 AS_FAST = "≈"
 TIMES = "x"
@@ -21,7 +22,7 @@ def mark(entry: Entry) -> str:
     """'~': the time was over before the precision asked for was reached; '?': too few batches to tell; '&':
     ranks waited for CPUs.
 
-    Of a figure marked with one of the first two more time would make the interval narrower.
+    Of several launches '?' means that there are fewer than three: their interval says how launches differ.
     """
     if entry.contended:
         return CONTENDED
@@ -39,8 +40,8 @@ def grade(entry: Entry) -> str:
 
 
 def unsettled(entry: Entry) -> bool:
-    """Would more time make its interval narrower?"""
-    return mark(entry) in (NOT_REACHED, NO_INTERVAL)
+    """Would more time make its interval narrower? That of several launches needs more of them instead."""
+    return entry.launches == 1 and mark(entry) in (NOT_REACHED, NO_INTERVAL)
 
 
 def widest(entries: Iterable[Entry]) -> float | None:

@@ -47,6 +47,8 @@ def _curve(one: Measured, path: str) -> dict[str, Any]:
         curve[name] = [number(getattr(entry, name)) for entry in entries]
     if any(entry.amount != entry.bytes for entry in entries):
         curve["moved"] = [entry.amount for entry in entries]
+    if one.run.launches > 1:
+        curve["launches"] = [entry.launches for entry in entries]
     if any(marks := [health.mark(one.run, entry) or mark(entry) for entry in entries]):
         curve["marks"] = marks
     if limit := one.run.ceiling(path):

@@ -78,7 +78,7 @@ def _resumed(runs: Iterable[Run]) -> list[Run]:
     for run in runs:
         key = (host_of(run), run.conditions, "" if run.head.plan.pattern else run.name)
         for other, group in parts:
-            if other == key and not any(part.entries.keys() & run.entries.keys() for part in group):
+            if other == key and not any(part.measured & run.measured for part in group):
                 group.append(run)
                 break
         else:

@@ -7,6 +7,7 @@ import re
 from wirespeed.report.facts import figures, health, markers
 from wirespeed.report.facts.speedup import Pair, incomparable, pairs
 from wirespeed.report.grouping import grouped
+from wirespeed.report.terminal import launches_legend
 from wirespeed.report.terminal.size_table import Layout
 from wirespeed.results.runs import Entry, Run
 
@@ -22,6 +23,14 @@ def legend(run: Run, layout: Layout) -> list[str]:
     what = "; ".join(_definitions(entries)) or "one way: half of a round trip"
     plain = all(entry.amount == entry.bytes for entry in entries)
     rate = f", GB/s = bytes / {run.way}" if layout.compact and plain else ""
+    if several := figures.launches(run.launches):
+        return [
+            f"{what}, median of {several}, each with new processes; GB = 1e9 bytes{rate}",
+            *launches_legend.explained(run, layout),
+            *_fastest(run, layout),
+            *_speedups(run),
+            *_limits(run),
+        ]
     if all(entry.stopped == "fixed" for entry in entries):
         return [
             f"{what}, mean over a fixed count of iterations; GB = 1e9 bytes{rate}",
@@ -48,9 +57,11 @@ def brief(run: Run, layout: Layout) -> list[str]:
     entries = list(run.entries.values())
     what = "; ".join(_definitions(entries)) or "one way: half of a round trip"
     fixed = all(entry.stopped == "fixed" for entry in entries)
-    middle = "mean of a fixed count" if fixed else "median"
+    several = figures.launches(run.launches)
+    middle = f"median of {several}" if several else "mean of a fixed count" if fixed else "median"
+    marks = launches_legend.brief(run) if several else [] if fixed else _marks(run, entries, layout)
     return [
-        *([] if fixed else _marks(run, entries, layout)),
+        *marks,
         *([health.LEGEND] if health.marked(run) else []),
         *_fastest(run, layout),
         *_unknown(run),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -19,11 +18,11 @@ from wirespeed.job.messages import Message
 from wirespeed.report.facts import figures
 from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.run_summary import make_console
+from wirespeed.report.terminal.time_left import Clock, TimeLeft
 from wirespeed.results.model import Event
 from wirespeed.results.runs import Entry, Failure
 from wirespeed.units import format_rate, format_seconds, format_size
 
-Clock = Callable[[], float]
 BAR = 20
 """Letters of a whole bar."""
 REFRESHES = 4
@@ -36,34 +35,44 @@ class Progress:
     Used as a context: what it draws is gone when it ends.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, sizes: int = 1, clock: Clock = time.monotonic) -> None:
         self._console = console
         self._width = 6
+        self._time = TimeLeft(sizes, clock)
 
     def __call__(self, event: Event) -> None:
+        self._time.begin()
         try:
             match event:
                 case Entry():
+                    self._time.size_done()
                     self.entry(event)
                 case Failure():
+                    if event.whole_path:
+                        self._time.step_failed()
+                    else:
+                        self._time.size_done()
                     self.failure(event)
                 case {"kind": "note", "text": text}:
                     self.note(str(text))
-                case {"kind": "step-start", "path": path, "steps_total": steps}:
-                    self.step(str(path), int(steps))
+                case dict() if event.get("kind") == "step-start":
+                    path = event["path"]
+                    self._time.step(event)
+                    self.step(str(path))
                 case dict() if event.get("kind") == "progress":
+                    self._time.size(event)
                     self.progress(str(event["path"]), event)
         except (KeyError, TypeError, ValueError):
             self.note("(an event that this version cannot show)")
 
     def entry(self, entry: Entry) -> None:
-        """'host    64 KiB   8.52 us   7.69 GB/s  ±0.4 %  120 samples'."""
+        """'host  64 KiB  8.52 us  7.69 GB/s  ±0.4 %  120 samples  [path 1 of 3, ..., about 0:40 left]'."""
         self._width = max(self._width, len(entry.path))
         over = "  (--max-time over)" if entry.stopped == "max-time" else ""
         over += "  (ranks waited for CPUs)" if entry.contended else ""
         self.note(
             f"{entry.path:<{self._width}}  {_figure(entry, 8)}  {figures.spread(entry.precision):>7}  "
-            f"{entry.samples} samples{over}"
+            f"{entry.samples} samples{over}  [{self._time}]"
         )
 
     def failure(self, failure: Failure) -> None:
@@ -74,8 +83,8 @@ class Progress:
         """A line of its own."""
         print(text, file=self._console.file, flush=True)
 
-    def step(self, path: str, steps: int) -> None:
-        """A path begins, one of so many."""
+    def step(self, path: str) -> None:
+        """A path begins."""
 
     def progress(self, path: str, event: Message) -> None:
         """A path goes on."""
@@ -100,7 +109,7 @@ def make_progress(paths: tuple[str, ...], sizes: int, stream: IO[str] | None = N
     console = make_console(sys.stderr if stream is None else stream)
     if console.is_terminal and not console.is_dumb_terminal:
         return LiveProgress(console, paths, sizes)
-    return Progress(console)
+    return Progress(console, sizes)
 
 
 @dataclass
@@ -126,11 +135,9 @@ class LiveProgress(Progress):
     def __init__(
         self, console: Console, paths: tuple[str, ...], sizes: int, clock: Clock = time.monotonic
     ) -> None:
-        super().__init__(console)
+        super().__init__(console, sizes, clock)
         self._sizes = max(1, sizes)
-        self._clock = clock
-        self._started: float | None = None
-        self._steps = max(1, len(paths))
+        self._drawn = False
         self._rows = {path: _PathProgress(path, self._sizes) for path in paths}
         self._live = Live(
             get_renderable=self.render,
@@ -141,8 +148,8 @@ class LiveProgress(Progress):
         )
 
     def __call__(self, event: Event) -> None:
-        if self._started is None:
-            self._started = self._clock()
+        if not self._drawn:
+            self._drawn = True
             self._live.start()
         super().__call__(event)
 
@@ -153,12 +160,12 @@ class LiveProgress(Progress):
     def _row(self, path: str) -> _PathProgress:
         return self._rows.setdefault(path, _PathProgress(path, self._sizes))
 
-    def step(self, path: str, steps: int) -> None:
+    def step(self, path: str) -> None:
         """Marks the path as the active one."""
-        self._steps = max(1, steps)
         for row in self._rows.values():
             row.active = False
-        self._row(path).active, self._row(path).latest = True, Text("starting", style="dim")
+        row = self._row(path)
+        row.active, row.done, row.latest = True, 0, Text("starting", style="dim")
 
     def progress(self, path: str, event: Message) -> None:
         """Shows the size that is being measured, its samples, and how precise they are."""
@@ -187,24 +194,14 @@ class LiveProgress(Progress):
         """A line above the view."""
         self._console.print(Text(text, style="dim"))
 
-    def remaining(self) -> float | None:
-        """Seconds left, if the sizes to come take as long as those done did; None before there is a basis."""
-        done = sum(row.done / row.of for row in self._rows.values())
-        if self._started is None or done <= 0:
-            return None
-        total = max(self._steps, len(self._rows))
-        return (self._clock() - self._started) / done * max(0.0, total - done)
-
     def render(self) -> Group:
         """The view as it stands."""
-        width, left = self._console.width, self.remaining()
+        width = self._console.width
         for tight in (False, True):
             view = _view(list(self._rows.values()), tight=tight).fit(width)
             if view.width <= width:
                 break
-        elapsed = 0.0 if self._started is None else self._clock() - self._started
-        about = "" if left is None else f", about {figures.duration(left)} left"
-        return Group(view, Text(f"{figures.duration(elapsed)} so far{about}", style="dim"))
+        return Group(view, Text(str(self._time), style="dim"))
 
 
 def _view(rows: list[_PathProgress], *, tight: bool) -> Table[_PathProgress]:

@@ -32,7 +32,7 @@ class Layout:
     spread: bool = False
     """Whether intervals have a column."""
     extremes: bool = False
-    """Whether the fastest sample and the 99th percentile have columns."""
+    """Whether the fastest sample and the 99th percentile, or the launches' range, have columns."""
     stars: bool = False
     """Whether the fastest paths are starred, rather than named in columns of their own."""
     compact: bool = False
@@ -54,6 +54,7 @@ def build(run: Run, paths: Sequence[str], *, alone: bool) -> Table[int]:
     """A table of these paths; one of all paths also has the speedups and the names of the fastest.
 
     `alone`: every path has a table of its own, with room for its fastest sample and 99th percentile.
+    Those of several launches are shown wherever they fit.
     """
     best = {size: winners(run, size) for size in run.sizes}
     whole = len(paths) == len(run.paths)
@@ -111,8 +112,9 @@ def _path_columns(
         drop=alone or whole,
     )
     # One elapsed time over a fixed count of iterations has no extremes.
-    if alone and any(entry.stopped != "fixed" for entry in entries.values()):
-        for name in ("min", "p99"):
+    several = run.launches > 1
+    if (alone or several) and any(entry.stopped != "fixed" for entry in entries.values()):
+        for name in ("min", "max" if several else "p99"):
             yield column(name, _seconds(name), style="dim", gap=3, drop=2)
     yield column("GB/s", rate, gap=3)
     if any(shares.share(entry, limit) is not None for entry in entries.values()):

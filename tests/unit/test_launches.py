@@ -1,0 +1,328 @@
+"""Several launches of a figure: combined when read, named where some are lacking, counted by every output."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.records import as_read, end, entry, failure, figure, head, make_run, shown
+
+from wirespeed.report.check import evaluate
+from wirespeed.report.check.learn import learn
+from wirespeed.report.check.requirements import Requirement, parse_bound
+from wirespeed.report.compare.comparison import compare
+from wirespeed.report.compare.verdicts import FAILING
+from wirespeed.report.export.formats import FORMATS
+from wirespeed.report.facts.failures import failure_lines
+from wirespeed.report.page.curves import charts
+from wirespeed.report.page.sources import Source, measured
+from wirespeed.report.terminal.legend import legend
+from wirespeed.report.terminal.size_table import Layout
+from wirespeed.results.export import to_arrays
+from wirespeed.results.launches import Combined, combined
+from wirespeed.results.runs import Run, collect, figures, joined, resumed
+from wirespeed.statistics.samples import median_interval
+
+TIMES = st.lists(st.floats(1e-9, 1e3), min_size=2, max_size=30)
+RUNS = 2000
+
+
+def launches(*seconds: float, path: str = "host", size: int = 8, **more: Any) -> list[dict[str, Any]]:
+    return [entry(path, size, one, launch=number, **more) for number, one in enumerate(seconds, 1)]
+
+
+def run_of(*records: dict[str, Any], count: int = 3) -> Run:
+    begin = head()
+    begin["plan"]["launches"] = count
+    (run,) = collect(as_read([begin, *records, end()]))
+    return run
+
+
+# ---- the combined figure --------------------------------------------------------------------------------
+
+
+@given(TIMES)
+def test_the_combined_figure(seconds: list[float]) -> None:
+    """Protects what a table says of several launches: median, range and interval of their medians."""
+    each = [figure("host", 64, one, launch=number) for number, one in enumerate(seconds, 1)]
+    whole = combined(each)
+    assert isinstance(whole, Combined) and whole.launches == len(seconds) and whole.each == tuple(each)
+    assert whole.seconds == pytest.approx(statistics.median(seconds))
+    assert (whole.times.min, whole.times.max) == (min(seconds), max(seconds))
+    assert whole.samples == 120 * len(seconds) and whole.rate == pytest.approx(64 / whole.seconds)
+    if len(seconds) < 3:
+        assert (whole.times.low, whole.times.high, whole.precision, whole.confidence) == (None,) * 4
+    else:
+        assert whole.low <= whole.seconds <= whole.high and whole.confidence == 0.95
+        assert whole.precision == pytest.approx((whole.high - whole.low) / 2 / whole.seconds)
+        assert whole.bytes_per_second.low == pytest.approx(64 / whole.high)
+
+
+@given(TIMES, st.randoms())
+def test_the_order_of_the_lines_does_not_matter(seconds: list[float], chance: random.Random) -> None:
+    """Protects a file whose lacking launches came later (--resume)."""
+    each = [figure("host", 8, one, launch=number) for number, one in enumerate(seconds, 1)]
+    shuffled = chance.sample(each, len(each))
+    assert combined(shuffled) == combined(each)
+
+
+def test_one_launch_is_what_it_was() -> None:
+    one = figure("host", 8, 1e-6)
+    assert combined([one]) is one and (one.launch, one.launches, one.each) == (1, 1, (one,))
+
+
+def test_teams_and_derived_figures_follow() -> None:
+    """Protects matrices and message rates: each team's median, each rate from the combined time."""
+
+    def teams(*seconds: float) -> list[dict[str, Any]]:
+        return [{"name": f"0-{n}", "seconds": {"median": one}} for n, one in enumerate(seconds, 1)]
+
+    rates = [{"name": "messages", "unit": "messages/s", "amount": 64, "median": 1.0}]
+    run = make_run(
+        *(
+            entry("host", 8, time, launch=number, teams=teams(*pair), derived=rates)
+            for number, (time, pair) in enumerate([(1e-6, (1, 5)), (4e-6, (3, 4)), (2e-6, (2, 9))], 1)
+        )
+    )
+    whole = run.entries["host", 8]
+    assert [(team.name, team.seconds) for team in whole.teams] == [("0-1", 2), ("0-2", 5)]
+    assert whole.derived[0].median == pytest.approx(64 / 2e-6)
+
+
+# ---- does the interval hold? ----------------------------------------------------------------------------
+
+ALIKE: dict[str, Callable[[random.Random], float]] = {
+    "launches differ by 0.2 %": lambda r: r.gauss(0, 0.002),
+    "by 5 %": lambda r: r.gauss(0, 0.05),
+    "by 5 %, and one of seven is late": (
+        lambda r: r.gauss(0, 0.05) + (r.random() < 1 / 7) * r.expovariate(1 / 0.25)
+    ),
+}
+
+
+def documented() -> dict[str, dict[int, float]]:
+    """The table of docs/measuring.md: by noise and number of launches."""
+    text = (Path(__file__).parents[2] / "docs" / "measuring.md").read_text()
+    heads = re.search(r"^\| launches, in percent \|([\d |]+)\|$", text, re.MULTILINE)
+    assert heads
+    counts = [int(word) for word in heads[1].split("|")]
+    rows = re.findall(r"^\| ([^|]*launch[^|]*|by [^|]*) \|((?: \d+ \|)+)$", text, re.MULTILINE)
+    return {
+        name: dict(zip(counts, (int(one) / 100 for one in shares.strip(" |").split("|")), strict=True))
+        for name, shares in rows
+        if name in ALIKE
+    }
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_the_documented_share_of_intervals_holds(name: str) -> None:
+    """Protects the word "95 %": of an interval made of a few launches, on a quiet and on a busy machine."""
+    draw, chance = ALIKE[name], random.Random(7)
+    middle = statistics.median(draw(chance) for _ in range(60_000))
+    for count, share in documented()[name].items():
+        held = 0
+        for _ in range(RUNS):
+            medians = [math.exp(draw(chance)) for _ in range(count)]
+            low, high = median_interval(medians, statistics.median(medians)) or (0.0, 0.0)
+            held += low <= math.exp(middle) <= high
+        assert held / RUNS == pytest.approx(share, abs=0.005 + 3 * math.sqrt(share * (1 - share) / RUNS)), (
+            count
+        )
+
+
+# ---- files ----------------------------------------------------------------------------------------------
+
+
+def test_files_without_the_number_are_of_one_launch() -> None:
+    """Protects older files: two entries of one figure were never two launches of it."""
+    run = make_run(entry("host", 8, 1e-6), entry("host", 8, 2e-6))
+    assert run.entries["host", 8].seconds == 2e-6 and run.launches == 1
+
+
+def _of(name: str, records: list[dict[str, Any]], **plan: Any) -> list[dict[str, Any]]:
+    begin = head()
+    begin["plan"].update(launches=3, **plan)
+    return [{**record, "run": name} for record in (begin, *records, end())]
+
+
+def test_a_resumed_run_completes_the_launches() -> None:
+    """Protects a file whose third launch was measured by --resume: it has one figure of three launches."""
+    first, second = launches(1e-6, 2e-6), [entry("host", 8, 3e-6, launch=3)]
+    lines = as_read([*_of("a", first), *_of("b", second, resume=True)])
+    (run,) = resumed(collect(lines))
+    assert run.entries["host", 8].launches == 3 and run.entries["host", 8].seconds == 2e-6
+    assert [one.launches for one in figures(lines)] == [3]
+    assert to_arrays(figures(lines))["launches"].tolist() == [3]
+
+
+def test_a_repeated_run_is_no_resumed_one() -> None:
+    """Protects the files of `watch`: each repetition stays a run of its own."""
+    lines = as_read([*_of("a", launches(1e-6)), *_of("b", launches(2e-6))])
+    assert len(resumed(collect(lines))) == 2
+    again = as_read([*_of("a", launches(1e-6)), *_of("b", launches(2e-6), resume=True)])
+    assert len(resumed(collect(again))) == 2
+
+
+def test_evidence_against_a_path_is_not_hidden_by_a_later_launch() -> None:
+    told = {
+        "kind": "evidence",
+        "run": "r",
+        "path": "aware",
+        "bytes": 8,
+        "verdict": "staged",
+        "text": "staged",
+    }
+    fine = {**told, "verdict": "direct", "text": "direct"}
+    bad = {**told, "suspicious": "aware declares direct"}
+    assert make_run(fine, bad, fine).evidence["aware", 8].suspicious
+
+
+# ---- what is shown --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def three() -> Run:
+    return run_of(*launches(1e-6, 2e-6, 4e-6), *launches(3e-6, 6e-6, path="staged"))
+
+
+def test_the_table(three: Run) -> None:
+    """Protects the answer: how many launches, how far apart, and which figure has fewer of them."""
+    text = " ".join(shown(three, 140).split())
+    assert "3 launches, 2026-01-01" in text and "one way: half of a round trip, median of 3 launches" in text
+    assert "2 launches only: staged at 8 B" in text and "? fewer than 3 launches: no interval" in text
+    assert "--max-time" not in text
+    table = shown(run_of(*launches(1e-6, 2e-6, 4e-6)), 100)
+    assert re.search(r"8 B +2.00 us .* 1.00 us +4.00 us", table)
+
+
+def test_the_legend(three: Run) -> None:
+    """Protects the words of --explain and of the page: what the interval and the range are made of."""
+    text = "\n".join(legend(three, Layout([], spread=True, extremes=True)))
+    assert "median of 3 launches, each with new processes" in text
+    assert "from the launches' medians, widest" in text and "min, max: the fastest and the slowest" in text
+
+
+def test_launches_that_are_alike_get_no_line() -> None:
+    assert "differ most" not in shown(
+        run_of(*launches(1e-6, 1.01e-6, 1e-6), *launches(1e-6, path="staged")), 60
+    )
+    apart = " ".join(shown(run_of(*launches(1e-6, 3e-6), *launches(1e-6, path="staged")), 60).split())
+    assert "launches differ most for host at 8 B: the slowest takes 3 times as long as the fastest" in apart
+
+
+def printed(name: str, run: Run, capsys: pytest.CaptureFixture[str]) -> str:
+    import sys
+
+    FORMATS[name]([run], sys.stdout, None)
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("osu", "MPI 5.0.11, 3 launches: one way"),
+        ("reframe", "latency_us=2 bandwidth_GBps=0.004 launches=3"),
+        ("prometheus", 'wirespeed_launches{pattern="pingpong",path="host",memory="pageable",bytes="8"'),
+        ("tutorial", "# host, median of 3 launches"),
+    ],
+)
+def test_exports_say_how_many(name: str, words: str, three: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    step = {
+        "kind": "step",
+        "run": "r",
+        "step": 0,
+        "path": "host",
+        "mpi": {"vendor": "openmpi", "version": "5.0.11"},
+    }
+    run = run_of(step, *launches(1e-6, 2e-6, 4e-6))
+    text = printed(name, run, capsys)
+    assert words in text and ("000002" in text or "e-06" in text or "2.00" in text or "us=2 " in text)
+
+
+def test_csv_has_each_figure_once(three: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    import csv
+
+    rows = list(csv.DictReader(printed("csv", three, capsys).splitlines()))
+    assert [(row["path"], row["launches"], float(row["median_s"])) for row in rows] == [
+        ("host", "3", 2e-6),
+        ("staged", "2", 4.5e-6),
+    ]
+
+
+def test_json_has_the_launches_and_the_figure(three: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    """Protects programs: each launch with its own interval, and the combined figure behind them."""
+    found = json.loads(printed("json", three, capsys))
+    assert [one["launch"] for one in found if one["kind"] == "entry"] == [1, 2, 3, 1, 2]
+    host, staged = (one for one in found if one["kind"] == "launches")
+    assert (host["launches"], host["seconds"]["median"], staged["launches"]) == (3, 2e-6, 2)
+    assert [(one["launch"], one["precision"]) for one in host["each"]] == [(1, 0.004), (2, 0.004), (3, 0.004)]
+
+
+def test_the_page_s_curves(three: Run) -> None:
+    (chart,) = charts(measured([Source("f.jsonl", [three], [], [])]))
+    assert [(one["path"], one["launches"]) for one in chart["series"]] == [("host", [3]), ("staged", [2])]
+
+
+def test_check_judges_the_combined_figure(three: Run) -> None:
+    """Protects acceptance tests: a bound inside the interval across launches is in doubt, not broken."""
+    bound = Requirement(1, "pingpong", "host", 8, parse_bound("at most 1.9 us"))
+    (found,) = evaluate.check([bound], [three])
+    assert found.what == evaluate.DOUBTFUL and "2.00 us (" in found.text and ", 3 launches)" in found.text
+
+
+def test_bounds_are_learnt_from_each_launch(three: Run) -> None:
+    assert "3 launches, the slowest" in learn([three], ["f.jsonl"])
+
+
+def test_compare_takes_each_launch_as_one(three: Run) -> None:
+    found = compare([three], [three])
+    assert {one.key.path: one.change.launches for one in found.verdicts if one.change} == {
+        "host": (3, 3),
+        "staged": (2, 2),
+    }
+
+
+def lost(number: int, size: int | None = 8, what: str = "crash") -> dict[str, Any]:
+    return {**failure("host", size, what, "rank 1 was killed"), "launch": number}
+
+
+def test_a_lost_launch_is_named() -> None:
+    """Protects from a figure of two launches that looks like one of three."""
+    good = [entry("host", 8, 1e-6, launch=number) for number in (1, 3)]
+    for size, place in ((8, " at 8 B"), (None, "")):
+        run = run_of(*good, lost(2, size))
+        assert [line[0] for line in failure_lines(run)] == [f"host{place}, launch 2 of 3"]
+    every = run_of(*(lost(number) for number in (1, 2, 3)))
+    assert [line[0] for line in failure_lines(every)] == ["host at 8 B"]
+    assert failure_lines(run_of(lost(2), *launches(1e-6, 1e-6, 1e-6))) == []
+
+
+def test_compare_says_that_a_launch_was_lost() -> None:
+    whole = run_of(*launches(1e-6, 1e-6, 1e-6))
+    broken = run_of(entry("host", 8, 1e-6, launch=1), lost(2), entry("host", 8, 1e-6, launch=3))
+    assert compare([whole], [broken]).verdicts[0].what == FAILING
+
+
+def test_joined_runs_keep_the_latest_of_each_launch() -> None:
+    lines = as_read([*_of("a", launches(1e-6, 1e-6)), *_of("b", [entry("host", 8, 9e-6, launch=2)])])
+    assert [one.seconds for one in joined(collect(lines)).entries["host", 8].each] == [1e-6, 9e-6]
+
+
+def test_what_went_wrong_in_any_launch_is_kept() -> None:
+    """Protects the marks: new errors, or ranks without a CPU, in one launch are not hidden by a good one."""
+    fine = {"kind": "health", "run": "r", "path": "host", "seconds": 1.0}
+    bad = {**fine, "errors": [{"host": "n1", "place": "GPU 0", "what": "CRC errors", "count": 3}]}
+    (kept,) = make_run(fine, bad, fine).health.values()
+    assert [error.count for error in kept.errors] == [3] and kept.seconds == 3.0 and not kept.good
+    waited = [{"waited": share, "rank": 0, "preempted": 1, "shared": None} for share in (0.0, 0.9, 0.0)]
+    run = make_run(*(entry("host", 8, 1e-6, launch=n, cores=one) for n, one in enumerate(waited, 1)))
+    assert run.entries["host", 8].contended

@@ -1,0 +1,111 @@
+"""Several launches of one figure combined: the median of their medians, with an interval across launches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from wirespeed.results.model import Entry, Health
+from wirespeed.results.parts import Checked, Cores, Interval, Rates, TeamFigure, Times, in_unit, rate
+from wirespeed.statistics.comparison import Launch
+from wirespeed.statistics.samples import CONFIDENCE, median_interval, middle
+
+
+class Combined(Entry, frozen=True, kw_only=True, tag="launches"):
+    """One figure of a path at a size from several launches; derived when read, never in a file.
+
+    `times`: the median of the launches' medians, the smallest and the largest of them, and from three
+    launches on the ends of a 95 % interval. It is made of the launches' medians as that of one launch is made
+    of its batches' medians, so it includes what launches differ by.
+    """
+
+    each: tuple[Entry, ...]
+    """The figure of every launch, in their order."""
+
+    def to_builtins(self) -> dict[str, Any]:
+        """As JSON shows it: of each launch what tells how it differs from the others."""
+        shown = {name: value for name, value in msgspec.to_builtins(self).items() if name not in _OF_ONE}
+        names = ("launch", "seconds", "precision", "samples", "stopped", "at")
+        each = ({name: one[name] for name in names} for one in msgspec.to_builtins(self.each))
+        return {**shown, "launches": self.launches, "each": [*each]}
+
+
+_OF_ONE = ("step", "launch", "stopped", "histogram", "iterations_per_sample")
+"""Members that mean nothing for several launches together."""
+
+
+def combined(entries: Sequence[Entry]) -> Entry:
+    """The launches of one path and size as one figure; a single launch as it is."""
+    if len(entries) == 1:
+        return entries[0]
+    each = tuple(sorted(entries, key=lambda entry: entry.launch))
+    last = each[-1]
+    medians = [entry.seconds for entry in each]
+    seconds = middle(sorted(medians))
+    ends = median_interval(medians, seconds)
+    low, high = ends or (None, None)
+    elapsed = [entry.elapsed_s for entry in each if entry.elapsed_s is not None]
+    own: dict[str, Any] = {name: getattr(last, name) for name in Entry.__struct_fields__}
+    return Combined(
+        **own
+        | {
+            "each": each,
+            "times": Times(median=seconds, low=low, high=high, min=min(medians), max=max(medians)),
+            "bytes_per_second": Rates(
+                median=rate(last.amount, seconds), low=rate(last.amount, high), high=rate(last.amount, low)
+            ),
+            "derived": [
+                structs.replace(one, median=in_unit(one.unit, one.amount, seconds)) for one in last.derived
+            ],
+            "confidence": CONFIDENCE if ends else None,
+            "precision": (ends[1] - ends[0]) / 2 / seconds if ends else None,
+            "samples": sum(entry.samples for entry in each),
+            "batches": sum(entry.batches for entry in each),
+            "iterations": sum(entry.iterations for entry in each),
+            "stopped": "",
+            "histogram": None,
+            "checked": Checked(
+                iterations=sum(entry.checked.iterations for entry in each),
+                bytes=sum(entry.checked.bytes for entry in each),
+            ),
+            "teams": _teams(each),
+            "cores": max((entry.cores for entry in each if entry.cores), key=_waiting, default=None),
+            "elapsed_s": sum(elapsed) if elapsed else None,
+        }
+    )
+
+
+def launch(entry: Entry) -> Launch:
+    """The figure of one launch, as statistics need it."""
+    ends = (None, None) if entry.precision is None else (entry.low, entry.high)
+    return Launch(entry.seconds, *ends)
+
+
+def with_earlier(before: Health | None, health: Health) -> Health:
+    """The health of a path's hosts in a further launch, with what went wrong in those before it."""
+    if before is None:
+        return health
+    return structs.replace(
+        health,
+        errors=[*before.errors, *health.errors],
+        throttled=[*before.throttled, *health.throttled],
+        seconds=before.seconds + health.seconds,
+    )
+
+
+def _waiting(cores: Cores) -> tuple[bool, float]:
+    """A key to sort by, of the launch whose ranks lacked CPUs most."""
+    return cores.contended, cores.waited or 0.0
+
+
+def _teams(each: Sequence[Entry]) -> list[TeamFigure]:
+    """The median over the launches for each team of the last one; teams have no interval across launches."""
+    found = []
+    for team in each[-1].teams:
+        seconds = sorted(one.seconds for entry in each for one in entry.teams if one.name == team.name)
+        times = Interval(median=middle(seconds), min=seconds[0])
+        found.append(structs.replace(team, times=times))
+    return found
