@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from wirespeed.limits import Ceiling
+from wirespeed.limits.ceilings import impossible
 from wirespeed.report.facts.markers import mark
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.grouping import grouped
@@ -18,10 +19,11 @@ SHOWN_AT_FIRST = 20
 """More curves would hide each other: then one run's are shown until others are asked for."""
 
 
-def charts(sets: Sequence[Measured]) -> list[dict[str, Any]]:
-    """One for each pattern, the runs with most figures first."""
+def charts(sets: Sequence[Measured], first: str) -> list[dict[str, Any]]:
+    """One for each pattern, `first` before the others, the runs with most figures first."""
     patterns = dict.fromkeys(one.pattern for one in sets if one.run.entries)
-    return [_chart(name, [one for one in sets if one.pattern == name]) for name in patterns]
+    order = sorted(patterns, key=lambda name: name != first)
+    return [_chart(name, [one for one in sets if one.pattern == name]) for name in order]
 
 
 def _chart(pattern: str, sets: Sequence[Measured]) -> dict[str, Any]:
@@ -72,6 +74,11 @@ def limits(runs: Iterable[Run]) -> list[dict[str, Any]]:
 def share(entry: Entry, limit: Ceiling | None) -> float | None:
     """A figure as a share of its limit; more than 1 is impossible."""
     return entry.rate / limit.rate if limit and entry.amount else None
+
+
+def part_of_limit(part: float | None) -> str:
+    """'88 %'; empty where there is no limit, or where it does not apply: a figure beyond it."""
+    return "" if part is None or impossible(part) else f"{100 * part:.0f} %"
 
 
 def _published(sets: Sequence[Measured]) -> list[dict[str, Any]]:

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from wirespeed.limits import Ceiling
-from wirespeed.limits.ceilings import impossible
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.failures import failure_lines
-from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.markers import mark
 from wirespeed.report.facts.speedup import UNKNOWN, pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
+from wirespeed.report.grouping import grouped
+from wirespeed.report.page.awareness import AWARE, STAGED, awareness, instead, reason
 from wirespeed.report.page.best import Span, by_domain
 from wirespeed.report.page.curves import share
-from wirespeed.report.page.findings import findings
-from wirespeed.report.page.sources import Measured, Source, host_of
+from wirespeed.report.page.machines import identity
+from wirespeed.report.page.sources import Measured, host_of
 from wirespeed.report.terminal.slowest_teams import FAR, NEAR, behind, describe
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Entry, Run
@@ -25,10 +25,6 @@ from wirespeed.units import format_rate, format_seconds, format_size
 GOOD, NOTE, WARNING, BAD = "good", "note", "warning", "bad"
 Sentence = tuple[str, str]
 """A level, and words without the full stop."""
-AWARE = "aware"
-STAGED = "staged"
-DIRECT = ("direct", "network", "loopback", "inside", "pcie")
-"""Verdicts that agree with an MPI that takes device pointers."""
 
 
 class Verdict(NamedTuple):
@@ -38,30 +34,51 @@ class Verdict(NamedTuple):
     text: str
 
 
-def verdicts(sets: Sequence[Measured], sources: Sequence[Source]) -> list[tuple[str, list[Verdict]]]:
-    """(heading, sentences): for each host and pattern those of the run with most figures."""
-    heads: dict[tuple[str, str], Measured] = {}
+class Notes(NamedTuple):
+    """What is to be said of one pattern on one machine."""
+
+    pattern: str
+    title: str
+    sentences: list[Verdict]
+
+
+def verdicts(sets: Sequence[Measured]) -> list[Notes]:
+    """For each machine and pattern the sentences about its run with most figures.
+
+    A sentence that holds for several patterns stands at the first one, which names the others.
+    """
+    heads: dict[object, Measured] = {}
     for one in sorted(sets, key=lambda one: (-len(one.run.entries), -_ranks(one.run))):
-        heads.setdefault((host_of(one.run), one.pattern), one)
-    groups = [
-        (f"{one.pattern} on {host_of(one.run)} ({one.label})", [*_of_run(one.run)]) for one in heads.values()
-    ]
-    if found := sum(bool(one.remedy) for one in findings(sources)):
-        things = f"{found} thing{'s' if found > 1 else ''} to change"
-        groups.append(("doctor", [(WARNING, f"The doctor found {things}: see Findings")]))
-    return [
-        (text(title), [Verdict(level, text(f"{sentence}.", 1000)) for level, sentence in sentences])
-        for title, sentences in groups
-        if sentences
-    ]
+        heads.setdefault((identity(one), one.pattern), one)
+    said = {number: of_run(one.run) for number, one in enumerate(heads.values())}
+    places = grouped((sentence, number) for number, sentences in said.items() for sentence in sentences)
+    patterns = [one.pattern for one in heads.values()]
+    notes = []
+    for number, one in enumerate(heads.values()):
+        sentences = []
+        for sentence in said[number]:
+            others = [patterns[place] for place in places[sentence] if place != number]
+            if places[sentence][0] == number:
+                also = f" (the same: {', '.join(dict.fromkeys(others))})" if others else ""
+                sentences.append(Verdict(sentence.level, text(f"{sentence.text}{also}.", 1000)))
+        if not number:
+            sentences += [Verdict(NOTE, text(f"{words}.")) for words in _unsure(sets)]
+        notes.append(
+            Notes(one.pattern, text(f"{one.pattern} on {host_of(one.run)} ({one.label})"), sentences)
+        )
+    return [one for one in notes if one.sentences]
 
 
 def _ranks(run: Run) -> int:
     return max((len(run.step(path).ranks) for path in run.paths), default=0)
 
 
-def _of_run(run: Run) -> Iterator[Sentence]:
-    """The sentences about one run, the most important first."""
+def of_run(run: Run) -> list[Verdict]:
+    """The sentences about one run, each once, the most important first; without their full stops."""
+    return [Verdict(*one) for one in dict.fromkeys(_sentences(run))]
+
+
+def _sentences(run: Run) -> Iterator[Sentence]:
     yield from _doubtful(run)
     if run.view == "sizes" and run.entries:
         yield from _aware(run)
@@ -72,7 +89,6 @@ def _of_run(run: Run) -> Iterator[Sentence]:
         yield from _each(run)
     yield from _worth(run)
     yield from _failed(run)
-    yield from _unsure(run)
 
 
 def _doubtful(run: Run) -> Iterator[Sentence]:
@@ -83,31 +99,15 @@ def _doubtful(run: Run) -> Iterator[Sentence]:
 
 def _aware(run: Run) -> Iterator[Sentence]:
     """Whether the MPI copies directly between GPUs, or stages unnoticed."""
-    last = next((entry for entry in reversed(run.of_path(AWARE)) if entry.amount), None)
-    if last is None:
+    known = awareness(run)
+    if known is None:
         return
-    mpi, limit = run.step(AWARE).mpi, run.ceiling(AWARE)
-    name = mpi_title(mpi) if mpi else "MPI"
-    sentence = f"{name} takes device pointers: {_figure(last, limit)}"
-    level = GOOD
-    seen = run.evidence.get((AWARE, last.bytes))
-    through = run.ceiling_through_host(AWARE)
-    if impossible(share(last, limit) or 0):
-        level = NOTE
-    elif seen is not None and seen.verdict != "unknown":
-        sentence += f"; {seen.text}"
-        level = GOOD if seen.verdict in DIRECT else WARNING
-    elif through and last.rate > through.rate:
-        most = f"{format_rate(through.rate)} GB/s"
-        sentence += f". Staging through host memory gives at most {most}: the copies are direct"
-    elif through:
-        most = f"{format_rate(through.rate)} GB/s"
-        sentence += f". Staging through host memory could give as much ({most}): this MPI may stage unnoticed"
-        level = WARNING
-    yield level, sentence
-    if staged := run.entries.get((STAGED, last.bytes)):
-        times = figures.ratio(staged.seconds / last.seconds)
-        yield NOTE, f"At {format_size(last.bytes)} aware is {times} times as fast as staged"
+    how = f"; {known.how}" if known.how else ""
+    level = {True: GOOD, False: WARNING, None: NOTE}[known.good]
+    yield level, f"{known.mpi} takes device pointers: {_figure(known.last, run.ceiling(AWARE))}{how}"
+    if staged := run.entries.get((STAGED, known.last.bytes)):
+        times = figures.ratio(staged.seconds / known.last.seconds)
+        yield NOTE, f"At {format_size(known.last.bytes)} aware is {times} times as fast as staged"
 
 
 def _figure(entry: Entry, limit: Ceiling | None) -> str:
@@ -167,19 +167,24 @@ def _worth(run: Run) -> Iterator[Sentence]:
 
 
 def _failed(run: Run) -> Iterator[Sentence]:
-    lacking = failure_lines(run, lacking=True)
-    for line in failure_lines(run):
-        head, words, style = line
+    for head, words, style in failure_lines(run, lacking=True):
         if style != "dim":
-            level = NOTE if line not in lacking else BAD if style == "red" else WARNING
-            yield level, f"{head}: {words}"
+            yield BAD if style == "red" else WARNING, f"{head}: {words}"
+    took_over = [one for one in run.failures if one.whole_path and one.path in run.paths and instead(one)]
+    for words, paths in grouped(
+        (f"{reason(one)}, so {instead(one)} was used", one.path) for one in took_over
+    ).items():
+        yield NOTE, f"{', '.join(dict.fromkeys(paths))}: {words}"
     if run.interrupted:
         yield WARNING, "This run was ended before all was measured"
 
 
-def _unsure(run: Run) -> Iterator[Sentence]:
-    wide = sum(mark(entry) != "" for entry in run.entries.values())
-    if wide and run.stopping:
-        within = f"within the ±{figures.percent(run.stopping.precision)} asked for"
-        remedy = "a longer --max-time makes them more precise"
-        yield NOTE, f"{wide} of {len(run.entries)} figures are not {within}: {remedy}"
+def _unsure(sets: Sequence[Measured]) -> Iterator[str]:
+    """How many figures of the page are less precise than was asked for."""
+    runs = grouped((one.run.stopping.precision, one.run) for one in sets if one.run.stopping)
+    for precision, alike in runs.items():
+        entries = [entry for run in alike for entry in run.entries.values()]
+        if wide := sum(mark(entry) != "" for entry in entries):
+            within = f"within the ±{figures.percent(precision)} asked for"
+            remedy = "a longer --max-time makes them more precise"
+            yield f"{wide} of {len(entries)} figures are not {within}: {remedy}"
