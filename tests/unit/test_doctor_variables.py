@@ -13,6 +13,7 @@ from wirespeed.doctor.facts.model import Limits
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.look import Sources, look
+from wirespeed.doctor.shell import quoted
 from wirespeed.doctor.tables import table
 from wirespeed.frontend.machine import Machine
 
@@ -110,7 +111,7 @@ class TestVariables:
     )
     def test_ucx_tls(self, root: Path, value: str, lacks: list[str]) -> None:
         found = find_all(facts_of(root, variables={"UCX_TLS": value}))
-        titles = [f"UCX_TLS={value} leaves out {' and '.join(lacks)}"] if lacks else []
+        titles = [f"UCX_TLS={quoted(value)} leaves out {' and '.join(lacks)}"] if lacks else []
         assert [finding.title for finding in found] == titles
 
     @pytest.mark.parametrize(

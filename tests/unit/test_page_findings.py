@@ -17,6 +17,7 @@ def test_a_remedy_that_made_it_worse_is_nothing_to_do(tmp_path: Path) -> None:
         points = [{"bytes": 1 << 20, "ratio": ratio, "low": 0.9 * ratio, "high": 1.1 * ratio}]
         found |= {"remedy": ["export NCCL_MEMCPY=1"], "worth": {"what": "nccl", "points": points}}
         page = render(*read_sources([made.write(tmp_path / f"{ratio}.jsonl", tried)]))
+        assert ("Tried, and nothing gained" in page) == (ratio < 1)
         assert words in page and ("export NCCL_MEMCPY" in page) == (ratio > 1)
 
 

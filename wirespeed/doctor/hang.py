@@ -9,7 +9,8 @@ from msgspec import Struct, structs
 
 from wirespeed.doctor import job, trying
 from wirespeed.doctor.finding import Conditions, Cost, Finding
-from wirespeed.doctor.tables import TableRow, exports, table
+from wirespeed.doctor.shell import exports
+from wirespeed.doctor.tables import TableRow, table
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import find_pattern
 from wirespeed.results.findings import RemedyOption

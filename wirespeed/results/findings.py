@@ -144,6 +144,12 @@ class RecordedFinding(Struct, frozen=True):
         return not self.options and (better or not self.suggestion)
 
     @property
+    def refuted(self) -> bool:
+        """Whether measurements with and without the remedy showed no gain: it is then no finding."""
+        tried = self.worth is not None and self.worth.verdict in ("same", "worse")
+        return tried and self.cost != Cost.BREAKS
+
+    @property
     def measured_cost(self) -> str:
         """The class by the measured improvement; the rule's own where nothing was measured."""
         best = self.best

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import TRIAL_SIZES, Conditions, Cost, Finding, Trial
+from wirespeed.doctor.shell import assigned, exports, quoted
 from wirespeed.doctor.tables import TableRow, table
 
 _UCX = "UCX's ucp_context.c: ucp_tl_aliases; UCX FAQ, 'Working with GPU'"
@@ -47,10 +48,10 @@ def _from_table(facts: Facts, one: TableRow, value: str) -> Finding:
     after = Conditions({name: better}) if better else Conditions(unset=(name,))
     return Finding(
         f"variable-{name}",
-        f"{name}={value}: {one['says']}",
+        f"{assigned(name, value)}: {one['says']}",
         one["cost"],
-        (f"{name}={value} is set in the environment",),
-        (f"export {name}={better}" if better else f"unset {name}",),
+        (f"{assigned(name, value)} is set in the environment",),
+        exports({name: better}) if better else (f"unset {name}",),
         trial=Trial(path, TRIAL_SIZES, after) if path and facts.can_run(path) else None,
         source=one["source"],
     )
@@ -70,10 +71,10 @@ def _ucx_tls(facts: Facts) -> Iterator[Finding]:
     path = "aware" if ipc in lacks else "host"
     yield Finding(
         "variable-UCX_TLS",
-        f"UCX_TLS={value} leaves out {' and '.join(lacks)}",
+        f"{assigned('UCX_TLS', value)} leaves out {' and '.join(lacks)}",
         Cost.HIGH,
-        (f"UCX_TLS={value} is set in the environment", *lacks.values()),
-        ("unset UCX_TLS", f"# or, to keep the rest of the choice: export UCX_TLS={fitting}"),
+        (f"{assigned('UCX_TLS', value)} is set in the environment", *lacks.values()),
+        ("unset UCX_TLS", f"# or, to keep the rest of the choice: export UCX_TLS={quoted(fitting)}"),
         trial=Trial(path, TRIAL_SIZES, Conditions(unset=("UCX_TLS",))) if facts.can_run(path) else None,
         source=_UCX,
     )
@@ -99,9 +100,12 @@ def _one_of_several(facts: Facts) -> Iterator[Finding]:
         if value and len(ports) > 1 and len(meant(value, ports)) == 1:
             yield Finding(
                 f"variable-{name}",
-                f"{name}={value} names one of {len(ports)} network ports",
+                f"{assigned(name, value)} names one of {len(ports)} network ports",
                 Cost.HIGH,
-                (f"{name}={value}", f"ports that are up: {', '.join(ports)}"),
+                (
+                    f"{assigned(name, value)} is set in the environment",
+                    f"ports that are up: {', '.join(ports)}",
+                ),
                 (f"unset {name}",),
                 source=source,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from wirespeed.report.facts import figures
@@ -10,9 +10,6 @@ from wirespeed.report.page.sources import Source
 from wirespeed.results.coerce import text
 from wirespeed.results.findings import COSTS, Cost, Improvement, RecordedFinding
 from wirespeed.units import format_size
-
-_COSTS = [*COSTS]
-"""Most expensive first."""
 
 
 @dataclass(frozen=True)
@@ -30,41 +27,44 @@ class Found:
     """The same without the conditions: '77.4 times as fast at 16 MiB'."""
     severe: bool = False
     """Whether something breaks, or costs twice the time."""
-    refuted: bool = False
-    """Whether the remedy was tried and did not help: then it is nothing to change."""
 
 
 def findings(sources: Sequence[Source]) -> list[Found]:
     """Those of all files, each once, the most expensive first; without what a trial refuted."""
-    return [one for one in _all(sources) if not one.refuted]
+    return _found(one for one in _all(sources) if not one.refuted)
 
 
 def refuted(sources: Sequence[Source]) -> list[Found]:
-    """What the doctor suspected, until the trial of its remedy showed no improvement."""
-    return [one for one in _all(sources) if one.refuted]
+    """What was tried, and nothing gained."""
+    return _found(one for one in _all(sources) if one.refuted)
 
 
-def _all(sources: Sequence[Source]) -> list[Found]:
+def nothing_found(sources: Sequence[Source]) -> bool:
+    """Whether all that the files hold is that the doctor found nothing."""
+    return not any(source.runs for source in sources) and not findings(sources)
+
+
+def _all(sources: Sequence[Source]) -> list[RecordedFinding]:
     said = [one for source in sources for one in source.findings]
-    said.sort(key=lambda one: _COSTS.index(one.measured_cost) if one.measured_cost in _COSTS else len(_COSTS))
-    return [*{one.title: one for one in map(_found, reversed(said))}.values()][::-1]
+    return sorted(said, key=lambda one: [*COSTS, one.measured_cost].index(one.measured_cost))
 
 
-def _found(said: RecordedFinding) -> Found:
-    worth, cost = said.worth or Improvement(), text(said.measured_cost)
-    useless = worth.verdict in ("worse", "same")
-    gain = _gain(worth)
-    return Found(
-        title=text(said.title or "finding"),
-        cost=COSTS.get(cost, cost),
-        evidence=_lines(said.evidence),
-        remedy=[] if useless else [*_lines(said.remedy), *_options(said)],
-        worth=f"{text(worth.what)}: {gain}" if gain and worth.what else gain,
-        gain=gain if worth.verdict == "better" else "",
-        severe=cost in (Cost.BREAKS, Cost.HIGH),
-        # What breaks is so, whatever became of a remedy.
-        refuted=useless and said.cost != Cost.BREAKS,
-    )
+def _found(said: Iterable[RecordedFinding]) -> list[Found]:
+    found: dict[str, Found] = {}
+    for one in said:
+        worth, cost, title = one.worth or Improvement(), text(one.measured_cost), text(one.title or "finding")
+        gain = _gain(worth)
+        new = Found(
+            title=title,
+            cost=COSTS.get(cost, cost),
+            evidence=_lines(one.evidence),
+            remedy=[*_lines(one.remedy), *_options(one)],
+            worth=f"{text(worth.what)}: {gain}" if gain and worth.what else gain,
+            gain=gain if worth.verdict == "better" else "",
+            severe=cost in (Cost.BREAKS, Cost.HIGH),
+        )
+        found.setdefault(title, new)
+    return [*found.values()]
 
 
 def _options(said: RecordedFinding) -> Iterator[str]:

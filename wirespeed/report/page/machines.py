@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -12,6 +12,10 @@ from wirespeed.report.grouping import grouped
 from wirespeed.report.page.sources import Measured, host_of
 from wirespeed.results.coerce import text
 from wirespeed.results.parts import Device
+
+
+_Parts = tuple[str, str, str]
+"""Host, GPUs and CPU."""
 
 
 @dataclass(frozen=True)
@@ -34,22 +38,53 @@ class Machine:
 
 def machines(sets: Sequence[Measured]) -> list[Machine]:
     """In the order of their runs. Machines of one host name differ by their parts."""
-    found = grouped((identity(one), one) for one in sets)
-    hosts = [host for host, *_ in found]
+    found = _merged(grouped((_parts(one), one) for one in sets))
     return [
         Machine(
-            text(host if hosts.count(host) == 1 else f"{host} ({gpus or cpu})"),
-            text("; ".join(filter(None, (gpus, _cpu(runs[0]), _gpu_sets(runs))))),
+            text(_name(parts, found)),
+            text("; ".join(filter(None, (parts[1], _cpu(runs[0]), _gpu_sets(runs))))),
             tuple(runs),
         )
-        for (host, gpus, cpu), runs in found.items()
+        for parts, runs in found.items()
     ]
 
 
-def identity(one: Measured) -> tuple[str, str, str]:
-    """Host, GPUs and CPU: the same for each run of one machine."""
+def _name(parts: _Parts, among: Iterable[_Parts]) -> str:
+    """The host, and as few parts as tell it from others of its name."""
+    host, gpus, cpu = parts
+    alike = [other for other in among if other[0] == host]
+    if len(alike) == 1:
+        return host
+    few = gpus or cpu
+    unique = [one[1] for one in alike].count(gpus) == 1
+    return f"{host} ({few if unique else '; '.join(filter(None, (gpus, cpu)))})"
+
+
+def _parts(one: Measured) -> _Parts:
     environment = one.run.head.environment
     return host_of(one.run), _gpus(environment.devices), cpu_line(environment.cpu, environment.memory_bytes)
+
+
+def _merged(found: dict[_Parts, list[Measured]]) -> dict[_Parts, list[Measured]]:
+    """A run that saw only some of the GPUs of another one (CUDA_VISIBLE_DEVICES) is of the same machine."""
+    merged: dict[_Parts, list[Measured]] = {}
+    for parts, runs in sorted(found.items(), key=lambda one: -max(len(_ids(run)) for run in one[1])):
+        whole = next((other for other in merged if _within(parts, runs, other, merged[other])), parts)
+        merged.setdefault(whole, []).extend(runs)
+    for runs in merged.values():
+        runs.sort(key=lambda one: one.number)
+    return dict(sorted(merged.items(), key=lambda one: one[1][0].number))
+
+
+def _within(parts: _Parts, runs: Sequence[Measured], other: _Parts, others: Sequence[Measured]) -> bool:
+    seen = [_ids(one) for one in others]
+    alike = (parts[0], parts[2]) == (other[0], other[2])
+    return alike and all(any(_ids(one) <= ids for ids in seen) for one in runs)
+
+
+def _ids(one: Measured) -> frozenset[str]:
+    """The GPUs' own numbers (UUIDs), as far as drivers give them."""
+    return frozenset(device.id for device in one.run.head.environment.devices if device.id)
 
 
 def _cpu(one: Measured) -> str:
@@ -65,7 +100,7 @@ def _gpus(devices: Sequence[Device]) -> str:
 
 
 def _gpu_sets(runs: Sequence[Measured]) -> str:
-    """That runs of one host name used different GPUs, by the GPUs' own numbers (UUIDs)."""
-    ids = {frozenset(device.id for device in one.run.head.environment.devices if device.id) for one in runs}
+    """That runs of one host name used different GPUs."""
+    ids = {*map(_ids, runs)}
     apart = [one for one in ids if one and not any(one < other for other in ids)]
     return f"{len(apart)} different sets of such GPUs" if len(apart) > 1 else ""

@@ -15,7 +15,7 @@ from wirespeed.report.page import evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import Answers, answers
 from wirespeed.report.page.curves import charts, prices
-from wirespeed.report.page.findings import findings, refuted
+from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.matrix import matrices
 from wirespeed.report.page.sections import sections
 from wirespeed.report.page.sources import Measured, Source, measured
@@ -64,6 +64,7 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
         evidence=[(one, rows) for one in sets if (rows := evidence.rows(one.run))],
         findings=findings(sources),
         refuted=refuted(sources),
+        nothing=nothing_found(sources),
         failed=[(one, lines) for one in sets if (lines := failure_lines(one.run, lacking=True))],
         abouts=[*map(about, sets)],
         warnings=[*lost, *(f"{source.file}: {line}" for source in sources for line in source.warnings)],

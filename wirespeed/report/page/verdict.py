@@ -15,8 +15,8 @@ from wirespeed.report.grouping import grouped
 from wirespeed.report.page.awareness import AWARE, STAGED, awareness, instead, reason
 from wirespeed.report.page.best import Span, by_domain
 from wirespeed.report.page.curves import share
-from wirespeed.report.page.machines import identity
-from wirespeed.report.page.sources import Measured, host_of
+from wirespeed.report.page.machines import machines
+from wirespeed.report.page.sources import Measured
 from wirespeed.report.terminal.slowest_teams import FAR, NEAR, behind, describe
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Entry, Run
@@ -47,9 +47,10 @@ def verdicts(sets: Sequence[Measured]) -> list[Notes]:
 
     A sentence that holds for several patterns stands at the first one, which names the others.
     """
-    heads: dict[object, Measured] = {}
+    names = {one.number: machine.name for machine in machines(sets) for one in machine.sets}
+    heads: dict[tuple[str, str], Measured] = {}
     for one in sorted(sets, key=lambda one: (-len(one.run.entries), -_ranks(one.run))):
-        heads.setdefault((identity(one), one.pattern), one)
+        heads.setdefault((names[one.number], one.pattern), one)
     said = {number: of_run(one.run) for number, one in enumerate(heads.values())}
     places = grouped((sentence, number) for number, sentences in said.items() for sentence in sentences)
     patterns = [one.pattern for one in heads.values()]
@@ -63,9 +64,8 @@ def verdicts(sets: Sequence[Measured]) -> list[Notes]:
                 sentences.append(Verdict(sentence.level, text(f"{sentence.text}{also}.", 1000)))
         if not number:
             sentences += [Verdict(NOTE, text(f"{words}.")) for words in _unsure(sets)]
-        notes.append(
-            Notes(one.pattern, text(f"{one.pattern} on {host_of(one.run)} ({one.label})"), sentences)
-        )
+        title = text(f"{one.pattern} on {names[one.number]}")
+        notes.append(Notes(one.pattern, title if one.label in title else f"{title}: {one.label}", sentences))
     return [one for one in notes if one.sentences]
 
 
@@ -106,8 +106,9 @@ def _aware(run: Run) -> Iterator[Sentence]:
     level = {True: GOOD, False: WARNING, None: NOTE}[known.good]
     yield level, f"{known.mpi} takes device pointers: {_figure(known.last, run.ceiling(AWARE))}{how}"
     if staged := run.entries.get((STAGED, known.last.bytes)):
-        times = figures.ratio(staged.seconds / known.last.seconds)
-        yield NOTE, f"At {format_size(known.last.bytes)} aware is {times} times as fast as staged"
+        fast, slow = sorted((known.last, staged), key=lambda entry: entry.seconds)
+        times = figures.ratio(slow.seconds / fast.seconds)
+        yield NOTE, f"At {format_size(fast.bytes)} {fast.path} is {times} times as fast as {slow.path}"
 
 
 def _figure(entry: Entry, limit: Ceiling | None) -> str:
@@ -159,8 +160,8 @@ def _pairs(run: Run) -> Iterator[Sentence]:
 def _worth(run: Run) -> Iterator[Sentence]:
     for pair in pairs(run):
         worths = [(size, worth) for size in run.sizes if (worth := pair.worth(run, size)) and worth.certain]
-        if worths:
-            size, worth = max(worths, key=lambda one: one[1].ratio)
+        size, worth = max(worths, key=lambda one: one[1].ratio, default=(0, None))
+        if worth and worth.ratio >= 1 + NEAR:
             what = pair.what if pair.what != UNKNOWN else "it"
             longer = f"takes up to {figures.ratio(worth.ratio)} times as long (at {format_size(size)})"
             yield NOTE, f"{pair.path} without {what} ({pair.without}) {longer}"

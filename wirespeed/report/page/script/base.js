@@ -48,3 +48,9 @@ function spreadText(low, middle, high) {
   if (low === null || high === null || low === undefined || high === undefined || low === high) return "";
   return `±${(50 * (high - low) / middle).toPrecision(2)} %`;
 }
+
+// A figure as a share of its limit; nothing beyond it, where the limit does not apply.
+function limitText(moved, seconds, limit) {
+  const part = moved / seconds / limit;
+  return limit && moved && part <= 1.005 ? `${(100 * part).toPrecision(3)} %` : "";
+}
