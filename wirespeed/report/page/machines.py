@@ -13,7 +13,6 @@ from wirespeed.report.page.sources import Measured, host_of
 from wirespeed.results.coerce import text
 from wirespeed.results.parts import Device
 
-
 _Parts = tuple[str, str, str]
 """Host, GPUs and CPU."""
 

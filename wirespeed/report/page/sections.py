@@ -10,7 +10,7 @@ from wirespeed.report.page.answers import best_path
 from wirespeed.report.page.bars import Bars, bars
 from wirespeed.report.page.best import Span, by_domain
 from wirespeed.report.page.sources import Measured
-from wirespeed.report.page.verdict import BAD, WARNING, Notes, verdicts
+from wirespeed.report.page.verdict import BAD, WARNING, Notes, verdicts, weight
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ def sections(sets: Sequence[Measured], patterns: Sequence[str]) -> list[Section]
 
 
 def _section(sets: Sequence[Measured], notes: list[Notes]) -> Section:
-    main = max(sets, key=lambda one: len(one.run.entries))
+    main = max(sets, key=weight)
     comparable = main.run.view == "sizes" and main.run.entries
     headline = best_path(main.run) if comparable else notes[0].sentences[0].text if notes else ""
     bests = [(one, domains) for one in sets if (domains := by_domain(one.run))]
-    return Section(main.pattern, headline, notes, bests, bars(sets))
+    return Section(main.pattern, headline.rstrip("."), notes, bests, bars(sets))

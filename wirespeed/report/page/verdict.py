@@ -49,7 +49,7 @@ def verdicts(sets: Sequence[Measured]) -> list[Notes]:
     """
     names = {one.number: machine.name for machine in machines(sets) for one in machine.sets}
     heads: dict[tuple[str, str], Measured] = {}
-    for one in sorted(sets, key=lambda one: (-len(one.run.entries), -_ranks(one.run))):
+    for one in sorted(sets, key=weight, reverse=True):
         heads.setdefault((names[one.number], one.pattern), one)
     said = {number: of_run(one.run) for number, one in enumerate(heads.values())}
     places = grouped((sentence, number) for number, sentences in said.items() for sentence in sentences)
@@ -69,8 +69,10 @@ def verdicts(sets: Sequence[Measured]) -> list[Notes]:
     return [one for one in notes if one.sentences]
 
 
-def _ranks(run: Run) -> int:
-    return max((len(run.step(path).ranks) for path in run.paths), default=0)
+def weight(one: Measured) -> tuple[int, int]:
+    """(figures, ranks): the run with most speaks for its pattern."""
+    ranks = max((len(one.run.step(path).ranks) for path in one.run.paths), default=0)
+    return len(one.run.entries), ranks
 
 
 def of_run(run: Run) -> list[Verdict]:
