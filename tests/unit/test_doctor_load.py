@@ -45,6 +45,8 @@ def test_what_the_kernel_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(load.time, "sleep", sleep)
     write(0, 0)
     assert load.used_by_others(Tree(tmp_path)) == 1.0
+    write(-9 * hertz, 0)
+    assert load.used_by_others(Tree(tmp_path)) == 2.0, "ticks are coarse: never more than all of them"
     stat.write_text("cpu3 x\n")
     assert load._ticks(Tree(tmp_path)) is None
     assert load.used_by_others(Tree(tmp_path / "none")) is None

@@ -75,7 +75,7 @@ def _mpi(mpi: Mpi, *, chosen: bool) -> MpiFact:
 
 def _variables(variables: Mapping[str, str]) -> dict[str, str]:
     """Variables that can change a figure, except those that may be a secret."""
-    relevant = (*environment.PREFIXES, "HSA_", "OPAL_", "RCCL_", "ROC_", "PAMI_")
+    relevant = (*environment.PREFIXES, "HSA_", "OPAL_", "RCCL_", "ROC_", "PAMI_", "PSM2_", "PSM3_")
     found = {name: text for name, text in variables.items() if name.startswith(relevant)}
     return environment.shareable(found)
 

@@ -23,7 +23,8 @@ def used_by_others(tree: Tree | None = None) -> float | None:
     after, elapsed = _ticks(tree), time.monotonic() - began
     if before is None or after is None:
         return None
-    return max(0, after - before) / os.sysconf("SC_CLK_TCK") / elapsed
+    used = max(0, after - before) / os.sysconf("SC_CLK_TCK") / elapsed
+    return min(used, float(len(os.sched_getaffinity(0))))
 
 
 def _ticks(tree: Tree) -> int | None:

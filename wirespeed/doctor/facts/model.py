@@ -247,6 +247,13 @@ class Facts(Struct, frozen=True):
         return tuple(gpu for gpu in self.gpus if gpu.kind != "emulated")
 
     @property
+    def active_ports(self) -> list[str]:
+        """'mlx5_0:1' of each RDMA port that is up."""
+        return [
+            f"{nic.name}:{port.number}" for nic in self.nics for port in nic.ports if port.state == "ACTIVE"
+        ]
+
+    @property
     def chosen(self) -> MpiFact | None:
         return next((one for one in self.mpis if one.chosen), None)
 

@@ -11,9 +11,11 @@ from rich.text import Text
 from wirespeed.doctor.facts.model import Facts, MpiFact
 from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
+from wirespeed.doctor.set_variables import set_variables
 from wirespeed.doctor.shell import comment, own_shell, visible
 from wirespeed.report.doctor.findings import print_findings
 from wirespeed.report.doctor.machine_drawing import draw
+from wirespeed.report.doctor.variables import print_variables
 from wirespeed.report.facts.machine import cpu_line
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.findings import RecordedFinding
@@ -34,6 +36,8 @@ def print_result(console: Console, result: Result) -> None:
         say(console, visible(line), "yellow")
     console.print()
     print_findings(console, result.findings)
+    told = {one.key.removeprefix("variable-") for one in result.findings}
+    print_variables(console, set_variables(facts.variables, told))
     _fastest(console, facts, result.stretches)
 
 
