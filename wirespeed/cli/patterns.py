@@ -72,7 +72,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     from wirespeed.cli.common.measuring import measure_and_print
     from wirespeed.launch import launched_rank
 
-    how = Reporting(given.pop("style"), given.pop("against"))
+    how = Reporting(given.pop("style"), given.pop("against"), given.pop("explain"))
     background = given.pop("background")
     if not pattern.published and (how.against or how.format == "tutorial"):
         word = f"--against {how.against}" if how.against else "--format tutorial"

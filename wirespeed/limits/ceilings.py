@@ -242,12 +242,14 @@ def _in_memory(used: Used) -> Ceiling | None:
     measured = next((wire for wire in used.wires if wire.get("kind") == "memory"), {})
     if used.evidence.get("verdict") != "shared memory" or not measured.get("rate"):
         return None
+    cached = int(measured.get("caches") or rates.CPU_CACHES)
     if stated := used.stated("memory"):
-        return replace(stated, equation=f"copies in memory = {stated.equation}")
-    rate = float(measured["rate"])
+        return replace(stated, equation=f"copies in memory = {stated.equation}", cached=cached)
+    rate, low, high = (float(measured.get(name) or 0) for name in ("rate", "low", "high"))
     text = f"one core {measured.get('slower', 'copying from memory to memory')} = {rate / 1e9:.1f} GB/s"
+    text += f" ({low / 1e9:.1f} to {high / 1e9:.1f})" if low and high else ""
     source = "measured here before the counted iterations, with buffers beyond the caches"
-    return Ceiling(rate, text, source, "memory")
+    return Ceiling(rate, text, source, "memory", low=low, high=high, cached=cached)
 
 
 def _times(width: int, one: Ceiling, how: str) -> Ceiling:
@@ -259,4 +261,4 @@ def _times(width: int, one: Ceiling, how: str) -> Ceiling:
 
 def impossible(share: float) -> bool:
     """Whether it is above 1 by more than a rounding error."""
-    return share > 1.005
+    return share > rates.ROUNDING

@@ -10,6 +10,7 @@ from typing import Any
 
 from wirespeed.evidence.counters import CounterSource, Reading, Wire, find_counter_sources, reason
 from wirespeed.evidence.verdict import Claim, Counted, identify_wire, more_would_help
+from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import NativeError
 from wirespeed.job.messages import Message
 from wirespeed.limits.wires import NETWORKS
@@ -107,8 +108,10 @@ class WireCounting:
         ]
         if self._reads and self._path.memory in ("pageable", "pinned") and (rates := memory_rates()):
             slower = min(rates, key=rates.__getitem__)
-            memory = {"host": host, "kind": "memory", "name": "memory", "device": None}
-            mine.append(memory | {"rate": rates[slower], "slower": slower, "rates": rates})
+            rate, low, high = rates[slower]
+            memory = {"host": host, "kind": "memory", "name": "memory", "device": None, "rate": rate}
+            memory |= {"low": low, "high": high, "slower": slower, "caches": cache_bytes()}
+            mine.append(memory | {"rates": {name: one for name, (one, *_) in rates.items()}})
         for wire in mine:
             for name, rate in self._context.plan.links:
                 if name in (wire["name"], wire["kind"], str(wire["name"]).split(" port ")[0]):

@@ -231,6 +231,12 @@ class Wire(Sparse, frozen=True, kw_only=True):
     """Which of `rates` is `rate`."""
     rates: dict[str, Rate] = {}
     """Of memory: bytes per second by what one core does."""
+    low: Rate | None = None
+    """Of a measured rate: the lower end of its interval."""
+    high: Rate | None = None
+    """Its upper end."""
+    caches: Fact | None = None
+    """Of memory: bytes that the caches of one core hold."""
 
 
 class CountedWire(Part, frozen=True, kw_only=True):

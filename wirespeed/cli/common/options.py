@@ -96,6 +96,10 @@ _FORMAT = "How to print the result. Tutorial means as the ping-pong tutorial doe
 reporting = together(
     option("--format", words.choice(*FORMATS), _FORMAT, "table", "style"),
     click.option("--against", metavar="SYSTEM", help="Also print a system's published curves (summit)."),
+    flag(
+        "--explain",
+        "Also print what the columns and marks mean, each limit's equation, and what paths chose.",
+    ),
 )
 """How a result is printed: Reporting."""
 
@@ -125,8 +129,11 @@ class Reporting:
 
     format: str = "table"
     against: str | None = None
+    explain: bool = False
 
     def __post_init__(self) -> None:
+        if self.explain and self.format != "table":
+            raise WirespeedError(f"--explain explains a table; it does not go with --format {self.format}")
         if self.against is None:
             return
         if self.format != "table":
@@ -139,5 +146,5 @@ class Reporting:
         """The runs, on stdout."""
         from wirespeed.report.export.formats import FORMATS
 
-        FORMATS[self.format](runs, sys.stdout, self.against)
+        FORMATS[self.format](runs, sys.stdout, self.against, self.explain)
         sys.stdout.flush()

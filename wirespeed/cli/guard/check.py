@@ -1,7 +1,7 @@
 """Hold results against the bounds in a file, for acceptance tests.
 
-FILE has the results: a result file, a folder of them, or a quoted wildcard. Each bound that does not hold
-is one line; the exit code is then 6.
+FILE has the results: a result file, a folder of them, or a quoted wildcard. Each rule ([[require]]) that does
+not hold is one line; the exit code is then 6.
 
 \b
 Examples:
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 @flag("--measure", "Measure what --require asks for, instead of reading FILE.")
 @option("--out", words.FILE, "Result file of --measure.")
 @flag("--strict", "Doubtful figures fail as well.")
-@flag("--all", "Also print the bounds that hold.", "everything")
+@flag("--all", "Also print the rules that hold.", "everything")
+@flag("--explain", "Print a line for each size of each rule.")
+@flag("--json", "Print a JSON list with every size of each rule.", "as_json")
 @click.option("--learn", metavar="FILE", help="Write a first SITE.toml from these results.")
 @click.option("-o", "--output", metavar="SITE.toml", help="Where --learn writes to. Default: stdout.")
 @where
@@ -49,7 +51,8 @@ def command(
     **given: Any,
 ) -> ExitCode:
     """Checks, or learns."""
-    how = {name: given.pop(name) for name in ("strict", "everything")}
+    how = {name: given.pop(name) for name in ("strict", "everything", "explain")}
+    as_json = given.pop("as_json")
     if learn is not None:
         if require is not None or measure or file is not None:
             raise WirespeedError(
@@ -63,7 +66,8 @@ def command(
     if (file is None) != measure:
         raise WirespeedError("give either FILE or --measure")
     from wirespeed.cli.common.reading import read_side
-    from wirespeed.report.check.evaluate import check
+    from wirespeed.report.check.as_json import to_json
+    from wirespeed.report.check.evaluate import check, rules
     from wirespeed.report.check.requirements import read_requirements
     from wirespeed.report.check.terminal import print_findings
     from wirespeed.report.terminal.run_summary import make_console
@@ -74,10 +78,13 @@ def command(
     else:
         code, runs = _measure(plan_of(given), requirements)
     findings = check(requirements, runs)
-    print_findings(make_console(), require, findings, **how)
+    if as_json:
+        click.echo(to_json(findings))
+    else:
+        print_findings(make_console(), require, findings, **how)
     if code == ExitCode.INTERRUPTED:
         return code
-    return ExitCode.WORSE if any(one.bad(strict=how["strict"]) for one in findings) else ExitCode.OK
+    return ExitCode.WORSE if any(one.bad(strict=how["strict"]) for one in rules(findings)) else ExitCode.OK
 
 
 def _measure(base: Plan, requirements: Sequence[Requirement]) -> tuple[ExitCode, list[Run]]:

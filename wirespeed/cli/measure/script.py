@@ -164,7 +164,7 @@ def _measurement(pattern: Pattern, words: Sequence[str]) -> Plan:
     from wirespeed.cli.patterns import command_of, plans
 
     given = command_of(pattern).make_context(f"wirespeed {pattern.name}", list(words)).params
-    for reporting in ("style", "against"):
+    for reporting in ("style", "against", "explain"):
         del given[reporting]
     if given.pop("background"):
         raise WirespeedError("--with starts a job of its own: it does not go into a script")

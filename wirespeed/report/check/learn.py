@@ -13,6 +13,7 @@ from wirespeed.report.export import labels
 from wirespeed.report.export.labels import host, pattern
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.machine import title
+from wirespeed.report.facts.shares import share
 from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Entry, Run
 from wirespeed.statistics import comparison
@@ -74,8 +75,8 @@ def _line(size: int, found: Sequence[tuple[Run, Entry]]) -> str:
     seen = f"{interval(worst, in_time=in_time)}, "
     seen += f"{len(found)} launches, the slowest" if len(found) > 1 else "1 launch"
     limit = run.ceiling(worst.path)
-    if limit and worst.amount:
-        seen += f", {figures.percent(round(worst.rate / limit.rate, 2))} of limit"
+    if (part := share(worst, limit)) is not None:
+        seen += f", {figures.percent(round(part, 2))} of limit"
     ends = comparison.next_launch([launch(entry) for _, entry in found], CONFIDENCE)
     if ends is None:
         return f'# "{figures.size_word(size)}": {seen}: too few samples to derive a bound'

@@ -49,6 +49,8 @@ class Requirement:
     bound: Bound
     ranks: int | None = None
     options: dict[str, Any] = field(default_factory=dict, hash=False)
+    rule: int = 0
+    """Number of its [[require]] in the file."""
 
 
 def read_requirements(name: str) -> list[Requirement]:
@@ -121,7 +123,7 @@ class _Reader:
                 for bound, size in itertools.product(bounds, parse_sizes(word)):
                     if size == 0 and bound.kind != "time":
                         raise WirespeedError("0 bytes have no bandwidth: write a time, as in 'at most 2 us'")
-                    yield Requirement(line, pattern.name, path, size, bound, ranks, options)
+                    yield Requirement(line, pattern.name, path, size, bound, ranks, options, number)
 
 
 def _path(name: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wirespeed.limits.ceilings import impossible
 from wirespeed.results.runs import Entry, Run
 
 NOT_REACHED = "~"
@@ -49,8 +48,8 @@ CLOSE, HALF = 0.85, 0.5
 """Shares of a limit: from CLOSE on it is as good as reached. Small messages never come near."""
 
 
-def share_style(share: float) -> str:
+def share_style(share: float, *, exceeded: bool = False) -> str:
     """How a percentage of a limit is printed."""
-    if impossible(share):
+    if exceeded:
         return "bold red"
     return "green" if share >= CLOSE else "" if share >= HALF else "dim"

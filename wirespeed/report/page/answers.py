@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
-from wirespeed.report.page.awareness import AWARE, STAGED, awareness, instead, reason, refusal
+from wirespeed.report.facts.shares import exceeds, percent, share
+from wirespeed.report.page.awareness import AWARE, STAGED, awareness, reason, refusal
 from wirespeed.report.page.best import spans
-from wirespeed.report.page.curves import part_of_limit, share
 from wirespeed.report.page.findings import Found, findings
 from wirespeed.report.page.machines import Machine, machines
 from wirespeed.report.page.sources import Measured, Source
@@ -107,11 +108,11 @@ def _cost(run: Run) -> str:
 
 def _before(mpi: str, refused: Failure | None) -> str:
     """'; Open MPI 4.1.6 crashed on a device pointer, so 5.0.11 was used'."""
-    if refused is None or not instead(refused):
+    if refused is None or not other_mpi(refused):
         return ""
     vendor, _, version = mpi.rpartition(" ")
-    used = version if vendor and reason(refused).startswith(f"{vendor} ") else mpi
-    return f"; {reason(refused)}, so {used} was used"
+    words = reason(refused)
+    return f"; {words.replace(mpi, version) if vendor and words.startswith(vendor) else words}"
 
 
 def _staging(run: Run) -> str:
@@ -157,9 +158,16 @@ def _time(entry: Entry) -> str:
 
 def _figure(run: Run, entry: Entry) -> str:
     """'394 GB/s at 1 GiB, 88 % of the limit'; a limit that does not apply is left out."""
-    part = part_of_limit(share(entry, run.ceiling(entry.path)))
+    part = _part(run, entry)
     figure = f"{format_rate(entry.rate)} GB/s at {format_size(entry.bytes)}"
     return f"{figure}, {part} of the limit" if part else figure
+
+
+def _part(run: Run, entry: Entry) -> str:
+    """'88 %'; nothing without a limit that applies, nor above it, which is a fault and said so."""
+    limit = run.ceiling(entry.path)
+    part = share(entry, limit)
+    return "" if part is None or exceeds(entry, limit) else percent(part)
 
 
 def _change(run: Run, found: Sequence[Found]) -> tuple[Verdict, Tile]:
@@ -195,7 +203,7 @@ def _extremes(run: Run) -> Iterator[Tile]:
         return
     data = " of GPU data" if _domain(run) == "GPU" else ""
     least, most = min(entries, key=lambda one: one.seconds), max(entries, key=lambda one: one.rate)
-    part = part_of_limit(share(most, run.ceiling(most.path)))
+    part = _part(run, most)
     limit = f", {part} of the limit" if part else ""
     yield Tile(
         "Lowest latency", format_seconds(least.seconds), f"{least.path}, {format_size(least.bytes)}{data}"

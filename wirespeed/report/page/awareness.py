@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from wirespeed.limits.ceilings import impossible
+from wirespeed.report.facts import figures
 from wirespeed.report.facts.machine import mpi_title
-from wirespeed.report.page.curves import share
+from wirespeed.report.facts.shares import exceeds
 from wirespeed.results.runs import Entry, Failure, Run
 from wirespeed.units import format_rate
 
@@ -15,9 +15,7 @@ AWARE = "aware"
 STAGED = "staged"
 DIRECT = ("direct", "network", "loopback", "inside", "pcie")
 """Verdicts that agree with an MPI that takes device pointers."""
-INSTEAD = re.compile(r"measured with (.+?) instead")
-"""How a failure says that another MPI took over."""
-CRASH_SITE = re.compile(r" in \S+ in \S+")
+CRASH_SITE = re.compile(r" in \S+ in [^\s,;]+")
 """The function of a crash: it differs from run to run of the same fault."""
 
 
@@ -39,11 +37,11 @@ def awareness(run: Run) -> Awareness | None:
     last = next((entry for entry in reversed(run.of_path(AWARE)) if entry.amount), None)
     if last is None:
         return None
-    mpi, limit = run.step(AWARE).mpi, run.ceiling(AWARE)
+    mpi = run.step(AWARE).mpi
     name = mpi_title(mpi) if mpi else "MPI"
     seen = run.evidence.get((AWARE, last.bytes))
     through = run.ceiling_through_host(AWARE)
-    if impossible(share(last, limit) or 0):
+    if exceeds(last, run.ceiling(AWARE)):
         return Awareness(name, last, "", None)
     if seen is not None and seen.verdict != "unknown":
         return Awareness(name, last, seen.text, seen.verdict in DIRECT)
@@ -63,12 +61,6 @@ def refusal(run: Run) -> Failure | None:
     return next((one for one in run.failures if one.path == AWARE and one.whole_path), None)
 
 
-def instead(failure: Failure) -> str:
-    """'Open MPI 5.0.11', which was measured instead; empty: none was."""
-    found = INSTEAD.search(failure.remedy or "")
-    return found[1] if found else ""
-
-
 def reason(failure: Failure) -> str:
-    """'Open MPI 4.1.6 crashed on a device pointer'."""
-    return CRASH_SITE.sub("", " ".join(failure.text.split()))
+    """'Open MPI 4.1.6 crashed on a device pointer, so Open MPI 5.0.11 was used'."""
+    return CRASH_SITE.sub("", figures.failure_text(failure)).removeprefix(f"{figures.WHAT['unavailable']}: ")

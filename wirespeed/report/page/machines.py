@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from wirespeed.report.facts.machine import cpu_line
+from wirespeed.report.facts.machine import cpu_line, machine_names
 from wirespeed.report.grouping import grouped
-from wirespeed.report.page.sources import Measured, host_of
+from wirespeed.report.page.sources import Measured
 from wirespeed.results.coerce import text
-from wirespeed.results.parts import Device
-
-_Parts = tuple[str, str, str]
-"""Host, GPUs and CPU."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +18,7 @@ class Machine:
     """One machine, as far as names tell machines apart."""
 
     name: str
-    """Its host, with its GPUs where several machines have the same host name."""
+    """Its host, with a number where several machines call themselves so."""
     line: str
     """GPUs, CPU, memory."""
     sets: tuple[Measured, ...]
@@ -36,70 +32,14 @@ class Machine:
 
 
 def machines(sets: Sequence[Measured]) -> list[Machine]:
-    """In the order of their runs. Machines of one host name differ by their parts."""
-    found = _merged(grouped((_parts(one), one) for one in sets))
-    return [
-        Machine(
-            text(_name(parts, found)),
-            text("; ".join(filter(None, (parts[1], _cpu(runs[0]), _gpu_sets(runs))))),
-            tuple(runs),
-        )
-        for parts, runs in found.items()
-    ]
+    """In the order of their runs."""
+    found = grouped(zip(machine_names([one.run for one in sets]), sets, strict=True))
+    return [Machine(text(name), _line(runs[0]), tuple(runs)) for name, runs in found.items()]
 
 
-def _name(parts: _Parts, among: Iterable[_Parts]) -> str:
-    """The host, and as few parts as tell it from others of its name."""
-    host, gpus, cpu = parts
-    alike = [other for other in among if other[0] == host]
-    if len(alike) == 1:
-        return host
-    few = gpus or cpu
-    unique = [one[1] for one in alike].count(gpus) == 1
-    return f"{host} ({few if unique else '; '.join(filter(None, (gpus, cpu)))})"
-
-
-def _parts(one: Measured) -> _Parts:
+def _line(one: Measured) -> str:
+    """'2 x NVIDIA H200; Intel(R) Xeon(R) Processor, 32 cores, 252 GiB of memory'; runs have the details."""
     environment = one.run.head.environment
-    return host_of(one.run), _gpus(environment.devices), cpu_line(environment.cpu, environment.memory_bytes)
-
-
-def _merged(found: dict[_Parts, list[Measured]]) -> dict[_Parts, list[Measured]]:
-    """A run that saw only some of the GPUs of another one (CUDA_VISIBLE_DEVICES) is of the same machine."""
-    merged: dict[_Parts, list[Measured]] = {}
-    for parts, runs in sorted(found.items(), key=lambda one: -max(len(_ids(run)) for run in one[1])):
-        whole = next((other for other in merged if _within(parts, runs, other, merged[other])), parts)
-        merged.setdefault(whole, []).extend(runs)
-    for runs in merged.values():
-        runs.sort(key=lambda one: one.number)
-    return dict(sorted(merged.items(), key=lambda one: one[1][0].number))
-
-
-def _within(parts: _Parts, runs: Sequence[Measured], other: _Parts, others: Sequence[Measured]) -> bool:
-    seen = [_ids(one) for one in others]
-    alike = (parts[0], parts[2]) == (other[0], other[2])
-    return alike and all(any(_ids(one) <= ids for ids in seen) for one in runs)
-
-
-def _ids(one: Measured) -> frozenset[str]:
-    """The GPUs' own numbers (UUIDs), as far as drivers give them."""
-    return frozenset(device.id for device in one.run.head.environment.devices if device.id)
-
-
-def _cpu(one: Measured) -> str:
-    """Without what only the details need."""
-    environment = one.run.head.environment
-    return cpu_line(replace(environment.cpu, threads=None, numa_nodes=None), environment.memory_bytes)
-
-
-def _gpus(devices: Sequence[Device]) -> str:
-    """'4 x NVIDIA H200': the numbers of the GPUs are with the details of each run."""
-    found = grouped((one.name or one.kind, one) for one in devices if one.kind != "host")
-    return ", ".join(f"{len(alike)} x {name}" if len(alike) > 1 else name for name, alike in found.items())
-
-
-def _gpu_sets(runs: Sequence[Measured]) -> str:
-    """That runs of one host name used different GPUs."""
-    ids = {*map(_ids, runs)}
-    apart = [one for one in ids if one and not any(one < other for other in ids)]
-    return f"{len(apart)} different sets of such GPUs" if len(apart) > 1 else ""
+    gpus = grouped((gpu.name or gpu.kind, gpu) for gpu in environment.devices if gpu.kind != "host")
+    cpu = cpu_line(replace(environment.cpu, threads=None, numa_nodes=None), environment.memory_bytes)
+    return text("; ".join([*(f"{len(alike)} x {name}" for name, alike in gpus.items()), cpu]))

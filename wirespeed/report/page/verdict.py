@@ -8,13 +8,14 @@ from typing import NamedTuple
 from wirespeed.limits import Ceiling
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.failures import failure_lines
+from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.markers import mark
+from wirespeed.report.facts.shares import share, unlimited
 from wirespeed.report.facts.speedup import UNKNOWN, pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.grouping import grouped
-from wirespeed.report.page.awareness import AWARE, STAGED, awareness, instead, reason
+from wirespeed.report.page.awareness import AWARE, STAGED, awareness, reason
 from wirespeed.report.page.best import Span, by_domain
-from wirespeed.report.page.curves import share
 from wirespeed.report.page.machines import machines
 from wirespeed.report.page.sources import Measured
 from wirespeed.report.terminal.slowest_teams import FAR, NEAR, behind, describe
@@ -53,20 +54,28 @@ def verdicts(sets: Sequence[Measured]) -> list[Notes]:
         heads.setdefault((names[one.number], one.pattern), one)
     said = {number: of_run(one.run) for number, one in enumerate(heads.values())}
     places = grouped((sentence, number) for number, sentences in said.items() for sentence in sentences)
-    patterns = [one.pattern for one in heads.values()]
+    keys = [*heads]
     notes = []
     for number, one in enumerate(heads.values()):
-        sentences = []
-        for sentence in said[number]:
-            others = [patterns[place] for place in places[sentence] if place != number]
-            if places[sentence][0] == number:
-                also = f" (the same: {', '.join(dict.fromkeys(others))})" if others else ""
-                sentences.append(Verdict(sentence.level, text(f"{sentence.text}{also}.", 1000)))
+        sentences = [
+            Verdict(level, text(f"{words}{_also([keys[place] for place in found])}.", 1000))
+            for level, words in said[number]
+            if (found := places[Verdict(level, words)])[0] == number
+        ]
         if not number:
             sentences += [Verdict(NOTE, text(f"{words}.")) for words in _unsure(sets)]
         title = text(f"{one.pattern} on {names[one.number]}")
         notes.append(Notes(one.pattern, title if one.label in title else f"{title}: {one.label}", sentences))
     return [one for one in notes if one.sentences]
+
+
+def _also(keys: Sequence[tuple[str, str]]) -> str:
+    """' (the same: ring, halo; on 2 machines)', of (machine, pattern)."""
+    patterns = [*dict.fromkeys(pattern for _, pattern in keys)][1:]
+    machines = {machine for machine, _ in keys}
+    parts = [f"the same: {', '.join(patterns)}"] if patterns else []
+    parts += [f"on {len(machines)} machines"] if len(machines) > 1 else []
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def weight(one: Measured) -> tuple[int, int]:
@@ -91,6 +100,7 @@ def _sentences(run: Run) -> Iterator[Sentence]:
         yield from _each(run)
     yield from _worth(run)
     yield from _failed(run)
+    yield from ((NOTE, line) for line in unlimited(run))
 
 
 def _doubtful(run: Run) -> Iterator[Sentence]:
@@ -150,13 +160,11 @@ def _each(run: Run) -> Iterator[Sentence]:
 
 
 def _pairs(run: Run) -> Iterator[Sentence]:
-    """The slowest pairs at each path's largest size; how far they are from the others is noise below NEAR."""
+    """The slowest pairs at each path's largest size."""
     for entry in (run.of_path(path)[-1] for path in run.paths):
         if len(entry.teams) > 1:
-            far, words = behind(entry), describe(entry)
-            if far < NEAR:
-                words = f"all {len(entry.teams)} pairs within {figures.percent(NEAR)} of the median"
-            yield WARNING if far >= FAR else GOOD, f"{entry.path}, {format_size(entry.bytes)}: {words}"
+            level = WARNING if behind(entry) >= FAR else GOOD
+            yield level, f"{entry.path}, {format_size(entry.bytes)}: {describe(entry)}"
 
 
 def _worth(run: Run) -> Iterator[Sentence]:
@@ -173,10 +181,8 @@ def _failed(run: Run) -> Iterator[Sentence]:
     for head, words, style in failure_lines(run, lacking=True):
         if style != "dim":
             yield BAD if style == "red" else WARNING, f"{head}: {words}"
-    took_over = [one for one in run.failures if one.whole_path and one.path in run.paths and instead(one)]
-    for words, paths in grouped(
-        (f"{reason(one)}, so {instead(one)} was used", one.path) for one in took_over
-    ).items():
+    took_over = [one for one in run.failures if one.whole_path and one.path in run.paths and other_mpi(one)]
+    for words, paths in grouped((reason(one), one.path) for one in took_over).items():
         yield NOTE, f"{', '.join(dict.fromkeys(paths))}: {words}"
     if run.interrupted:
         yield WARNING, "This run was ended before all was measured"

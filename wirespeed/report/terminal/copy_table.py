@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from wirespeed.limits import Ceiling
 from wirespeed.report.facts.markers import grade, share_style
+from wirespeed.report.facts.shares import percent
 from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
@@ -26,7 +28,7 @@ class _CopyRow:
     entry: Entry
     first: bool
     """The first of its path."""
-    limit: float
+    limit: Ceiling | None
     alone: float
     with_all: float
 
@@ -43,7 +45,7 @@ def build(run: Run) -> Table[_CopyRow]:
         limit = run.ceiling(path)
         for number, entry in enumerate(run.of_path(path)):
             rates = [entry.amount / (slowest(entry, how) or math.inf) for how in (ALONE, TOGETHER)]
-            rows.append(_CopyRow(entry, not number, limit.rate if limit else 0.0, *rates))
+            rows.append(_CopyRow(entry, not number, limit, *rates))
     columns: list[Column[_CopyRow]] = [
         Column("path", lambda row: row.entry.path if row.first else "", left=True),
         Column("size", lambda row: format_size(row.entry.bytes)),
@@ -78,5 +80,6 @@ def _share(row: _CopyRow) -> Text | None:
     """Of the slowest rank alone."""
     if not row.alone or not row.limit:
         return None
-    share = row.alone / row.limit
-    return Text(f"{100 * share:.0f} %", share_style(share))
+    part = row.limit.share(row.alone, row.entry.bytes)
+    exceeded = row.limit.exceeded(row.alone, row.entry.bytes)
+    return None if part is None else Text(percent(part), share_style(part, exceeded=exceeded))

@@ -49,8 +49,7 @@ function spreadText(low, middle, high) {
   return `±${(50 * (high - low) / middle).toPrecision(2)} %`;
 }
 
-// A figure as a share of its limit; nothing beyond it, where the limit does not apply.
-function limitText(moved, seconds, limit) {
-  const part = moved / seconds / limit;
-  return limit && moved && part <= 1.005 ? `${(100 * part).toPrecision(3)} %` : "";
+// A curve's figure as a share of its limit; nothing where caches can hold the message.
+function limitText(one, bytes, moved, seconds) {
+  return one.limit && moved && bytes > one.cached ? `${(100 * moved / seconds / one.limit).toPrecision(3)} %` : "";
 }

@@ -16,7 +16,7 @@ function curvesSection(box, chart) {
   for (const one of chart.series) {
     const moved = one.moved || one.bytes;
     const common = { path: one.path, set: one.set, label: one.path, colour: colour(one.path), dash: look(one.path).dash, marker: sets.indexOf(one.set) };
-    const part = (i) => limitText(moved[i], one.seconds[i], one.limit);
+    const part = (i) => limitText(one, one.bytes[i], moved[i], one.seconds[i]);
     const sign = (i) => (one.marks && one.marks[i] ? `${one.marks[i]} ` : "");
     const per = (column) => moved.map((bytes, i) => (column[i] ? bytes / column[i] : null));
     rates.push({ ...common, limit: one.limit, x: one.bytes, y: per(one.seconds), low: per(one.high), high: per(one.low), note: (i) => sign(i) + part(i) });
