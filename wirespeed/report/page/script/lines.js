@@ -116,8 +116,9 @@ class Lines {
     for (const limit of [...this.limits].sort((a, b) => b.y - a.y)) {
       const y = this.sy(limit.y);
       this.svg.append(draw("line", { x1: left, x2: w - right, y1: y, y2: y, class: "limit" }));
-      // Beneath its line where the name of the line above would be in the way; none where both places are taken.
-      const place = [y - 5, y + 13].find((one) => one - above >= 13);
+      // Beneath its line where another name or line is in the way above; no name where both places are taken.
+      const free = (one) => one - above >= 13 && !this.limits.some((other) => other !== limit && Math.abs(this.sy(other.y) - one + 4) < 8);
+      const place = [y - 5, y + 13].find(free);
       if (place === undefined) continue;
       above = place;
       this.svg.append(draw("text", { x: left + 6, y: place, class: "limit" }, limit.label));

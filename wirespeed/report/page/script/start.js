@@ -54,7 +54,8 @@ function start() {
   let closed = [];
   addEventListener("beforeprint", () => {
     settle();
-    closed = [...document.querySelectorAll("details.section:not([open]), details.chart-choice:not([open]), details.finding:not([open]), details.notes:not([open])")];
+    const kinds = [".section", ".chart-choice", ".finding", ".notes", ".best", ".machines"];
+    closed = [...document.querySelectorAll(kinds.map((kind) => `details${kind}:not([open])`).join())];
     for (const one of closed) one.open = true;
     drawn.forEach((chart) => chart.render());
   });
