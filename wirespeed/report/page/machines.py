@@ -34,12 +34,13 @@ class Machine:
 def machines(sets: Sequence[Measured]) -> list[Machine]:
     """In the order of their runs."""
     found = grouped(zip(machine_names([one.run for one in sets]), sets, strict=True))
-    return [Machine(text(name), _line(runs[0]), tuple(runs)) for name, runs in found.items()]
+    return [Machine(text(name), _line(runs), tuple(runs)) for name, runs in found.items()]
 
 
-def _line(one: Measured) -> str:
+def _line(runs: Sequence[Measured]) -> str:
     """'2 x NVIDIA H200; Intel(R) Xeon(R) Processor, 32 cores, 252 GiB of memory'; runs have the details."""
-    environment = one.run.head.environment
+    # A run may have seen only some of the GPUs.
+    environment = max((one.run.head.environment for one in runs), key=lambda one: len(one.devices))
     gpus = grouped((gpu.name or gpu.kind, gpu) for gpu in environment.devices if gpu.kind != "host")
     cpu = cpu_line(replace(environment.cpu, threads=None, numa_nodes=None), environment.memory_bytes)
     return text("; ".join([*(f"{len(alike)} x {name}" for name, alike in gpus.items()), cpu]))
