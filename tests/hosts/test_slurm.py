@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import time
@@ -10,11 +11,12 @@ from pathlib import Path
 
 import pytest
 from support import hosts, mpis, slurm
-from support.command import Done, disturbed, ranks_of, whole_lines, wirespeed
+from support.command import PATIENCE, WIRESPEED, Done, disturbed, ranks_of, whole_lines, wirespeed
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
 
 FAST = ("--sizes", "8,64K", "--max-time", "0.02")
+BIN = WIRESPEED.parent
 ALLOCATION = ("salloc", "--quiet", "--nodes=2", "--ntasks=2")
 
 
@@ -123,6 +125,28 @@ def test_the_wrong_kind_of_srun(
     assert not done.entries
     (line,) = (line for line in done.err.splitlines() if line.startswith("wirespeed: "))
     assert f"srun --mpi={kind}" in line and f"use srun --mpi={right}" in line
+
+
+@pytest.mark.parametrize(("paths", "code"), [("host,staged", 0), ("staged,host", 0), ("staged", 3)])
+def test_a_generated_job_ends_as_what_it_measured(
+    paths: str, code: int, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
+) -> None:
+    """Protects complete jobs from the state FAILED: a path that these nodes lack is skipped with a line."""
+    mpi, out, job = installed("mpich", nodes, configuration), tmp_path / "r.jsonl", tmp_path / "job.sh"
+    where = ("--batch", "slurm", "--gpus-per-node", "0", "--nodes", "2", "-o", str(job))
+    words = ("--paths", paths, "--mpi", str(mpi.mpiexec), "--out", str(out), *FAST)
+    assert wirespeed("script", "pingpong", *where, *words).code == 0
+    done = subprocess.run(
+        [*nodes["n1"].enter(*ALLOCATION), "bash", str(job)],
+        env={**os.environ, **configuration, "SLURM_MPI_TYPE": "pmi2", "PATH": f"{BIN}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    assert "staged is not available here, and was skipped" in done.stderr or code == 0
+    entries = [record["bytes"] for record in whole_lines(out) if record["kind"] == "entry"]
+    assert entries == ([8, 65536] if "host" in paths else [])
 
 
 @pytest.mark.parametrize(("number", "what"), [(signal.SIGKILL, "death"), (signal.SIGSTOP, "hang")])

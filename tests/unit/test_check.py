@@ -1,10 +1,8 @@
-"""wirespeed check: bounds read, held against figures, learnt from them."""
+"""wirespeed check: bounds read, and held against figures."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,49 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.fake_run import FakeRun, one_line
-from support.records import as_read, entry, failure, head, make_run, step
+from support.checks import SURVEY, Check, Record, site, write
+from support.fake_run import one_line
+from support.records import as_read, entry, failure, head, step
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.job.plan import Plan
 from wirespeed.limits import Ceiling
 from wirespeed.report.check.evaluate import check
-from wirespeed.report.check.learn import learn
 from wirespeed.report.check.requirements import parse_bound, read_requirements
 from wirespeed.results.runs import Run, collect
-
-Record = dict[str, Any]
-Check = Callable[..., tuple[int, list[str], str]]
-RESULTS = sorted(Path(__file__).parents[2].glob("results/*.jsonl"))
-SURVEY = next(file for file in RESULTS if file.stem == "h200-x2-survey")
-
-
-@pytest.fixture
-def check_(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
-    """Runs the command on a site.toml with this text."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(text: str, *words: str | Path) -> tuple[int, list[str], str]:
-        Path("site.toml").write_text(text)
-        capsys.readouterr()
-        code = main(["check", "--require", "site.toml", *map(str, words)])
-        printed = capsys.readouterr()
-        return code, printed.out.splitlines(), printed.err
-
-    return call
-
-
-def site(sizes: str, path: str = "host", more: str = "") -> str:
-    return f'[[require]]\npath = "{path}"\n{more}\n[require.sizes]\n{sizes}\n'
-
-
-def write(file: Path, *records: Record, plan: Record | None = None) -> Path:
-    start = head()
-    start["plan"] |= plan or {}
-    lines = ({"pattern": start["plan"]["pattern"], **record, "run": "r"} for record in (start, *records))
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return file
 
 
 class TestBounds:
@@ -335,126 +300,3 @@ class TestBadFiles:
     def test_words(self, words: list[str], code: int, says: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(words) == code
         assert says in one_line(capsys.readouterr().err)
-
-
-FIGURES = st.dictionaries(
-    st.tuples(st.sampled_from(["host", "aware"]), st.sampled_from([0, 8, 1000, 1 << 14, 1 << 20, 1 << 30])),
-    st.lists(st.tuples(st.floats(1e-9, 1e3), st.floats(0, 0.6)), min_size=1, max_size=4),
-    min_size=1,
-)
-
-
-class TestLearn:
-    @settings(max_examples=20)
-    @given(FIGURES)
-    def test_what_it_learnt_from_passes(
-        self,
-        tmp_path_factory: pytest.TempPathFactory,
-        figures: dict[tuple[str, int], list[tuple[float, float]]],
-    ) -> None:
-        """Protects from bounds that the very machine they describe breaks, whatever it measured."""
-        runs: list[Run] = []
-        for number in range(4):
-            runs.append(
-                make_run(
-                    *(
-                        entry(path, size, *launches[number])
-                        for (path, size), launches in figures.items()
-                        if number < len(launches)
-                    )
-                )
-            )
-        file = tmp_path_factory.mktemp("learn") / "site.toml"
-        file.write_text(learn(runs, ["r.jsonl"]))
-        if "[[require]]" not in file.read_text():
-            return
-        requirements = read_requirements(str(file))
-        assert len(requirements) + file.read_text().count("too few samples to derive a bound") == len(figures)
-        for run in runs:
-            for finding in check(requirements, [run]):
-                assert finding.what in ("kept", "missing"), finding
-        lines = file.read_text().splitlines()
-        for one in requirements:
-            assert one.bound.text in lines[one.line - 1], "the line that a failure names is that of its bound"
-
-    @pytest.mark.parametrize("file", RESULTS, ids=lambda file: file.stem)
-    def test_measured_files(self, file: Path, check_: Check, capsys: pytest.CaptureFixture[str]) -> None:
-        code = main(["check", "--learn", str(file), "-o", "learnt.toml"])
-        if file.stem == "h200-x2-large":
-            # Fixed counts: each figure is one sample.
-            assert code == ExitCode.USAGE and "no entry has enough samples" in one_line(
-                capsys.readouterr().err
-            )
-            return
-        assert code == ExitCode.OK
-        code, out, _ = check_(Path("learnt.toml").read_text(), file)
-        assert code == ExitCode.OK and re.fullmatch(r"all \d+ bounds hold", out[-1])
-
-    def test_a_slower_machine_fails(self, check_: Check) -> None:
-        good = make_run(*(entry("host", size, 1e-6 + size * 1e-10) for size in (8, 1 << 20)))
-        text = learn([good], ["good.jsonl"])
-        slow = write(Path("slow.jsonl"), *(entry("host", s, 1.25 * (1e-6 + s * 1e-10)) for s in (8, 1 << 20)))
-        code, out, _ = check_(text, slow)
-        assert (
-            code == ExitCode.WORSE and out[0].startswith("FAILED") and "2 of 2 bounds, 8 B to 1 MiB" in out[0]
-        )
-
-    def test_its_words(self) -> None:
-        run = make_run(step("host"), entry("host", 8, 1e-6), entry("host", 1 << 20, 1e-4))
-        text = learn([run], ["r.jsonl"])
-        assert '"8" = "at most 1.09 us"             # 1.00 us (0.996 to 1.00), 1 launch\n' in text
-        assert '"1M" = "at least 9.63 GB/s"         # 10.5 GB/s (10.4 to 10.5), 1 launch\n' in text
-        assert "from r.jsonl" in text and "# What n1 must reach" in text
-
-    def test_without_an_interval_nothing_is_as_read(self) -> None:
-        bare = entry("host", 8, 2e-6) | {"precision": None}
-        text = learn([make_run(bare)], ["r.jsonl"])
-        assert '# "8": 2.00 us' in text and '\n"8"' not in text and "[[require]]" not in text
-
-    def test_an_existing_file_is_not_touched(
-        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        (tmp_path / "s.toml").write_text("mine")
-        code = main(["check", "--learn", str(SURVEY), "-o", str(tmp_path / "s.toml")])
-        assert code == ExitCode.CANNOT_WRITE and "File exists" in one_line(capsys.readouterr().err)
-        assert (tmp_path / "s.toml").read_text() == "mine"
-
-
-class TestMeasuring:
-    def test_just_what_is_asked_for(self, fake: FakeRun, check_: Check) -> None:
-        text = site('8 = "at most 2 us"\n64 = "at most 2 us"') + site('8 = "at most 2 us"', "staged")
-        text += site('8 = "at most 2 us"', more='pattern = "groups"\nranks = 4\noptions = {group = 2}')
-        code, out, err = check_(text, "--measure", "--device", "cpu", "--out", "m.jsonl")
-        assert [(plan.pattern, plan.paths, plan.sizes, plan.ranks) for plan in fake.plans] == [
-            ("pingpong", ("host",), (8, 64), 2),
-            ("pingpong", ("staged",), (8,), 2),
-            ("groups", ("host",), (8,), 4),
-        ]
-        assert dict(fake.plans[2].options)["group"] == 2
-        assert {plan.device for plan in fake.plans} == {"cpu"}
-        assert [(plan.out, plan.resume) for plan in fake.plans] == [("m.jsonl", n > 0) for n in range(3)]
-        assert isinstance(fake.plan, Plan) and "results: m.jsonl" in err
-        assert code == ExitCode.WORSE and "bounds do not hold" in out[-1]
-
-    def test_not_inside_a_launcher(self, check_: Check, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("PMI_RANK", "0")
-        monkeypatch.setenv("PMI_SIZE", "2")
-        code, _, err = check_(site('8 = "at most 2 us"'), "--measure")
-        assert code == ExitCode.USAGE and "not inside a launcher's job" in one_line(err)
-
-
-class TestDocument:
-    def test_every_option_is_there(self, capsys: pytest.CaptureFixture[str]) -> None:
-        text = (Path(__file__).parents[2] / "docs" / "checking.md").read_text()
-        main(["check", "--help"])
-        options = re.findall(r"^  (?:-o, )?(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
-        assert len(options) > 8
-        assert [name for name in options if f"`{name}" not in text and name != "--help"] == []
-
-    def test_its_file_is_understood(self, tmp_path: Path) -> None:
-        text = (Path(__file__).parents[2] / "docs" / "checking.md").read_text()
-        file = tmp_path / "site.toml"
-        file.write_text(text.split("```toml\n")[1].split("```")[0])
-        found = read_requirements(str(file))
-        assert len(found) == 4 + 7 + 1
-        assert {one.bound.kind for one in found} == {"time", "rate", "share"}

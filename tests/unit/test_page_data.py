@@ -16,7 +16,8 @@ from msgspec import convert
 from support import report_files as made
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.report.page import best, read_sources, render
+from wirespeed.report.facts import best
+from wirespeed.report.page import read_sources, render
 from wirespeed.report.page.evidence import copies
 from wirespeed.report.page.sources import Measured, measured
 from wirespeed.report.page.styles import DARK, FAMILIES, LIGHT, styles

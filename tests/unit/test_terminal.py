@@ -233,6 +233,20 @@ class TestTable:
         monkeypatch.setenv("COLUMNS", "61")
         assert run_summary.make_console(io.StringIO()).width == 61
 
+    @pytest.mark.parametrize("columns", ["0", "1", "-5", "99999999999", "\u00b2", "wide", ""])
+    @pytest.mark.parametrize("terminal", [True, False])
+    def test_what_is_no_width_is_passed_over(
+        self, columns: str, terminal: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", columns)
+        monkeypatch.setenv("LINES", columns)
+        stream = io.StringIO()
+        stream.isatty = lambda: terminal  # type: ignore[method-assign]
+        screen = run_summary.make_console(stream)
+        assert 20 <= screen.width < 10_000 and 0 < screen.size.height < 10_000
+        run_summary.print_run(screen, full_run(("staged", "aware")))
+        assert "staged" in stream.getvalue()
+
 
 def host_run(sizes: Sequence[int] = SIZES, **more: Any) -> Run:
     """What a laptop measures first: one path, through memory with caches before it, no figure sure."""

@@ -112,6 +112,16 @@ def test_the_caches_on_record_decide() -> None:
         assert [exceeds(one, limit) for one in run.of_path("host")].count(True) == len(limited)
 
 
+def test_memory_is_measured_again_for_each_path() -> None:
+    """Protects from a red figure because the machine was busy while one path's limit was measured."""
+    busy, quiet = seen_in_memory(5e9), seen_in_memory(12e9)
+    other = [{**one, "path": "rma-host"} for one in quiet]
+    fast = entry("host", 1 << 28, (1 << 28) / 11e9)
+    assert "of the limit: the rate" in words(fast, *busy)
+    said = words(fast, entry("rma-host", 1 << 28, 0.03), *busy, *other)
+    assert "of the limit: the rate" not in said and "limit of host, rma-host: one core" in said
+
+
 def test_no_alarm_within_the_interval_of_a_measured_limit() -> None:
     """Protects from red figures for a limit that was itself uncertain; beyond the interval they stay."""
     figures = [entry("host", 1 << 28, (1 << 28) / 12.5e9)]

@@ -61,7 +61,16 @@ def _run(words: list[str]) -> int:
 
 
 def _usage_text(error: click.UsageError) -> str:
-    """The parser's complaint in our words."""
+    """The parser's complaint in our words; what it may have meant is an option that --help lists."""
+    if isinstance(error, click.NoSuchOption) and error.ctx:
+        listed = {
+            name
+            for one in error.ctx.command.params
+            if isinstance(one, click.Option) and not one.hidden
+            for name in one.opts
+        }
+        close = [name for name in error.possibilities or () if name in listed]
+        error = click.NoSuchOption(error.option_name, error.message, close, error.ctx)
     text = error.format_message().strip().rstrip(".")
     command = error.ctx.command_path if error.ctx else "wirespeed"
     end = "" if text.endswith("?") else ";"

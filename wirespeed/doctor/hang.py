@@ -152,7 +152,7 @@ def pattern_words(plan: Plan) -> list[str]:
     pattern = find_pattern(name)
     words = [name]
     if pattern.ranks is None and plan.ranks:
-        words += ["--ranks", str(plan.ranks)]
+        words += ["--ranks", str(plan.ranks), *(["--oversubscribe"] if plan.oversubscribe else [])]
     given = dict(plan.options)
     for option in pattern.options:
         value = given.get(option.key)

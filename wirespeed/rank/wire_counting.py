@@ -205,12 +205,12 @@ class WireCounting:
         usable = [one for one in wires if one.in_range]
         claim = Claim(
             path=path.name,
-            on_device=path.memory in ("device", "managed"),
+            on_device=path.memory in ("device", "managed") or path.mixed,
             direct=path.claims_direct,
             hosts=len({one.host for one in self._locations}),
             devices=len({one for one in self._locations if one.device}),
             intra_rank=path.intra_rank,
-            crosses=path.intra_rank and (path.memory == "device") != ((path.into or path.memory) == "device"),
+            crosses=path.mixed,
         )
         payload = counts.iterations * expected.total
         verdict = identify_wire(claim, usable, counts.copies, payload)
@@ -235,15 +235,9 @@ class WireCounting:
     def _with_expected(self, one: Counted, iterations: int, expected: ExpectedTraffic) -> Counted:
         edge = one.host if one.kind in NETWORKS else Location(one.host, one.device)
         sent, received = expected.sent.get(edge, 0), expected.received.get(edge, 0)
-        if self._path.intra_rank and one.kind == "pcie":
-            sent, received = self._within_ranks(expected, edge)
+        if self._path.mixed and isinstance(edge, Location):
+            # One of the two buffers lies beyond the GPU's edge, wherever the peer is.
+            into = self._path.into or self._path.memory
+            sent = expected.read[edge] if self._path.memory == "device" else 0
+            received = expected.written[edge] if into == "device" else 0
         return replace(one, expected_sent=iterations * sent, expected_received=iterations * received)
-
-    def _within_ranks(self, expected: ExpectedTraffic, edge: Location | str) -> tuple[int, int]:
-        """What copies inside ranks take over the slot of their GPU: out of it, and into it."""
-        ranks = sum(location == edge for location in self._locations)
-        each = expected.total // max(1, len(self._locations)) * ranks
-        into = self._path.into or self._path.memory
-        leaves = self._path.memory == "device" and into != "device"
-        enters = self._path.memory != "device" and into == "device"
-        return each * leaves, each * enters

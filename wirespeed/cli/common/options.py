@@ -23,6 +23,14 @@ FORMATS = ("table", "json", "csv", "tutorial", "osu", "prometheus", "reframe")
 STOPPING = ("precision", "max_time", "loops", "warmup")
 
 
+def unlisted(command: click.Command, *names: str) -> click.Command:
+    """The command; its --help leaves out these options, which it refuses with a reason of its own."""
+    for one in command.params:
+        if isinstance(one, click.Option) and one.name in names:
+            one.hidden = True
+    return command
+
+
 def together(*options: Decorator) -> Decorator:
     """Options as one decorator; --help lists them in this order."""
 
@@ -92,16 +100,23 @@ def measuring(sizes: str = DEFAULT_SIZES) -> Decorator:
     )
 
 
-_FORMAT = "How to print the result. Tutorial means as the ping-pong tutorial does, with GB = 2^30 bytes."
-reporting = together(
-    option("--format", words.choice(*FORMATS), _FORMAT, "table", "style"),
-    click.option("--against", metavar="SYSTEM", help="Also print a system's published curves (summit)."),
-    flag(
-        "--explain",
-        "Also print what the columns and marks mean, each limit's equation, and what paths chose.",
-    ),
-)
-"""How a result is printed: Reporting."""
+def reporting(published: bool = True) -> Decorator:
+    """How a result is printed: Reporting. `published`: as published ping-pongs, too."""
+    text = "How to print the result."
+    if published:
+        text += " Tutorial means as the ping-pong tutorial does, with GB = 2^30 bytes."
+    listed = [name for name in FORMATS if published or name != "tutorial"]
+    kind = words.Word("|".join(listed), words.choice(*FORMATS).parse)
+    against = "Also print a system's published curves (summit)."
+    return together(
+        option("--format", kind, text, "table", "style"),
+        click.option("--against", metavar="SYSTEM", hidden=not published, help=against),
+        flag(
+            "--explain",
+            "Also print what the columns and marks mean, each limit's equation, and what paths chose.",
+        ),
+    )
+
 
 table_or_json = option(
     "--format", words.choice("table", "json"), "How to print the result.", "table", "style"

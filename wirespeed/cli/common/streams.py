@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
@@ -29,19 +28,14 @@ def warn_of(file: str, warnings: Sequence[str]) -> None:
         warn(f"{file}: {len(warnings) - MOST_WARNINGS} more of this kind")
 
 
-def write_new(text: str, output: str | None) -> None:
-    """The text on stdout, or in a new file. Raises WirespeedError for one that exists."""
-    from wirespeed.results.reading import cannot, shown, why
+def print_or_write(text: str, output: str | None) -> None:
+    """The text on stdout, or in a file, whose earlier content it replaces. Raises WirespeedError."""
+    from wirespeed.results.whole_file import write_whole
 
     if output is None:
         click.echo(text, nl=False)
-        return
-    try:
-        with Path(output).open("x", encoding="utf-8") as file:
-            file.write(text)
-    except (OSError, ValueError) as error:
-        kept = ", and is not overwritten" if isinstance(error, FileExistsError) else ""
-        raise cannot(f"cannot write {shown(output)}: {why(error)}{kept}") from None
+    else:
+        write_whole(output, text)
 
 
 def distrust_terminals() -> None:

@@ -109,6 +109,8 @@ def _sizes(word: str) -> tuple[int, ...]:
 def _file(word: str) -> str:
     if not word.strip() or "\0" in word:
         raise ValueError("this is no name of a file")
+    if word == "-":
+        raise ValueError("this is no name of a file; './-' means one that is called so")
     return word
 
 

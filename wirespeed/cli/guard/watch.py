@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import flag, measuring, option, plan_of, where
+from wirespeed.cli.common.options import flag, measuring, option, plan_of, unlisted, where
 from wirespeed.cli.common.streams import distrust_terminals, note
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
@@ -54,7 +54,7 @@ def command(every: float, count: int | None, first: int, fail: bool, **given: An
     from wirespeed.report.drift.detection import Drift
     from wirespeed.report.drift.terminal import Watching
     from wirespeed.report.terminal.run_summary import make_console
-    from wirespeed.results.store import Store, default_name
+    from wirespeed.results.store import Store
 
     distrust_terminals()
     if launched_rank():
@@ -64,7 +64,7 @@ def command(every: float, count: int | None, first: int, fail: bool, **given: An
     plan = plan_of(given)
     drift = Drift(first)
     code = ExitCode.OK
-    with Store(plan.out or default_name()) as store, Watching(make_console(), drift) as watching:
+    with Store(plan.out) as store, Watching(make_console(), drift) as watching:
         try:
             while code != ExitCode.INTERRUPTED and (count is None or len(drift.runs) < count):
                 began = time.monotonic()
@@ -98,3 +98,6 @@ def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
     if code != ExitCode.INTERRUPTED:
         watching.measured(drift.add(repetition))
     return code
+
+
+unlisted(command, "resume")

@@ -31,7 +31,7 @@ MEMORY_PER_BYTE = 12
 
 @click.command(help=__doc__)
 @measuring(SIZES)
-@reporting
+@reporting()
 @where
 def command(style: str, against: str | None, explain: bool, **given: Any) -> ExitCode:
     """Measures and prints."""

@@ -15,7 +15,7 @@ from wirespeed.errors import ExitCode
 
 @click.command(help=__doc__)
 @click.argument("file")
-@reporting
+@reporting()
 @debugging
 def command(file: str, style: str, against: str | None, explain: bool) -> ExitCode:
     """Reads and prints."""

@@ -10,12 +10,12 @@ from operator import itemgetter
 from rich.text import Text
 
 from wirespeed.limits import Ceiling
-from wirespeed.report.facts import figures
+from wirespeed.report.facts import best, figures
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.markers import mark
 from wirespeed.report.facts.shares import share
 from wirespeed.report.facts.speedup import Pair, pairs
-from wirespeed.report.page import best, evidence
+from wirespeed.report.page import evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import answers
 from wirespeed.report.page.curves import limits

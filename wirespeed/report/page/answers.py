@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from wirespeed.report.facts.best import spans
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.page.awareness import AWARE, STAGED, awareness, reason, refusal
-from wirespeed.report.page.best import spans
 from wirespeed.report.page.findings import Found, findings
 from wirespeed.report.page.machines import Machine, machines
 from wirespeed.report.page.sources import Measured, Source

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wirespeed.report.facts.best import Span, by_domain
 from wirespeed.report.page.answers import best_path
 from wirespeed.report.page.bars import Bars, bars
-from wirespeed.report.page.best import Span, by_domain
 from wirespeed.report.page.sources import Measured
 from wirespeed.report.page.verdict import BAD, WARNING, Notes, verdicts, weight
 

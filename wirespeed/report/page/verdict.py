@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from wirespeed.limits import Ceiling
 from wirespeed.report.facts import figures
+from wirespeed.report.facts.best import Span, by_domain
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.markers import mark
@@ -15,7 +16,6 @@ from wirespeed.report.facts.speedup import UNKNOWN, pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.grouping import grouped
 from wirespeed.report.page.awareness import AWARE, STAGED, awareness, reason
-from wirespeed.report.page.best import Span, by_domain
 from wirespeed.report.page.machines import machines
 from wirespeed.report.page.sources import Measured
 from wirespeed.report.terminal.slowest_teams import FAR, NEAR, behind, describe

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 
 from rich.text import Text
 
@@ -44,15 +43,12 @@ def lay_out(width: int, run: Run) -> list[Table[_SizeRow]]:
         return Table([size, *(_column(run, path, best) for path in part)], sections)
 
     tables = fold(paths, build, width)
-    further = [[*speedup_columns(run, _size_with_speedup, grouped=True)], _fastest(run)]
-    last = Table([*tables[-1].columns, *chain(*further)], sections).fit(width)
+    speedups = [*speedup_columns(run, _size_with_speedup, grouped=True)]
+    last = Table([*tables[-1].columns, *speedups, *_fastest(run)], sections).fit(width)
     if last.width <= width:
         return [*tables[:-1], last]
-    unique = list({row.size: row for row in rows if row.shows != SHARE}.values())
-    both = table([size, *chain(*further)], unique).fit(width)
-    if both.width <= width:
-        return [*tables, both]
-    return [*tables, *(table([size, *part], unique).fit(width) for part in further if part)]
+    unique = {row.size: row for row in rows if row.shows != SHARE}
+    return [*tables, table([size, *speedups], list(unique.values())).fit(width)] if speedups else tables
 
 
 def _size_with_speedup(row: _SizeRow) -> int | None:
@@ -109,7 +105,7 @@ def _fastest(run: Run) -> list[Column[_SizeRow]]:
         return "" if row.shows == SHARE else fastest(run, domain, row.size)
 
     return [
-        Column(f"{domain} data", partial(cell, domain), group="fastest", left=True)
+        Column(f"{domain} data", partial(cell, domain), group="fastest", left=True, drop=2)
         for domain in run.competing
     ]
 

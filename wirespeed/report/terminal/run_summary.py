@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from functools import partial
 from typing import IO, cast
@@ -11,8 +12,10 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.facts import outcome
+from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.failures import print_failures
 from wirespeed.report.facts.machine import placement, title
+from wirespeed.report.facts.markers import AS_FAST
 from wirespeed.report.facts.shares import unlimited
 from wirespeed.report.facts.transport_choices import choices
 from wirespeed.report.facts.wire_verdicts import beyond, misnamed, print_suspicions, print_wires
@@ -30,17 +33,28 @@ from wirespeed.results.runs import Run
 PIPE_WIDTH = 100
 FEWEST = 3
 """Sizes, below which a curve shows nothing."""
+LEAST_WIDTH = 20
 
 
 def make_console(stream: IO[str] | None = None) -> Console:
     """A console on the stream; one that is no terminal is plain, and wide enough for a table."""
     stream = sys.stdout if stream is None else stream
-    width = None
-    if not stream.isatty() and not os.environ.get("COLUMNS", "").isdigit():
-        width = PIPE_WIDTH
+    wanted = os.environ.get("COLUMNS", "")
+    # What is no width of a screen says nothing: rich would take 0, and a million.
+    sensible = re.fullmatch("[0-9]{1,4}", wanted) is not None and int(wanted) >= LEAST_WIDTH
+    width = int(wanted) if sensible else None if stream.isatty() else PIPE_WIDTH
+    others = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     if ascii_locale(stream):
         stream = cast("IO[str]", AsciiStream(stream))
-    return Console(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    return Console(
+        file=stream,
+        width=width,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=False,
+        _environ=others,
+    )
 
 
 def print_run(console: Console, run: Run, *, explain: bool = False) -> None:
@@ -105,6 +119,10 @@ def _print_outcome(console: Console, run: Run) -> None:
         columns.insert(1, Column("GB/s by size, log", curve, style="cyan", gap=2, left=True, drop=1))
     if paths:
         console.print(table(columns, paths, ruled=False).fit(console.width), crop=False)
+    for domain, spans in by_domain(run):
+        names = [f" {AS_FAST} ".join([span.path, *span.equals]) for span in spans]
+        parts = [f"{name} for {span.sizes}" for name, span in zip(names, spans, strict=True)]
+        say(console, Text.assemble((f"fastest for {domain} data: ", "bold"), "; ".join(parts)))
 
 
 def _print_doubts(console: Console, run: Run) -> None:
