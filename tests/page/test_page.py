@@ -3,89 +3,21 @@
 from __future__ import annotations
 
 import re
-import shutil
-import time
-from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import report_files as made
-
-from wirespeed.report.page import read_sources, render
+from support.browser_page import Opened, written
 
 REAL = sorted(map(str, (Path(__file__).parents[2] / "results").glob("*.jsonl")))
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Headless Chromium; without it, or without playwright, these tests are skipped and say so."""
-    if find_spec("playwright") is None:
-        pytest.skip("no playwright: pip install playwright")
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip("no Chromium: apt-get install --no-install-recommends chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        running = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield running
-        running.close()
-
-
-class Opened:
-    """A page in a window, with all that it complained about or asked for."""
-
-    def __init__(self, browser: Any, file: Path, width: int = 1400, scheme: str = "light") -> None:
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        context.set_default_timeout(10_000)
-        self.tab = context.new_page()
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        self.tab.on("console", lambda message: self.complaints.append(message.text))
-        self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.tab.on("request", lambda request: self.requests.append(request.url))
-        before = time.monotonic()
-        self.tab.goto(file.as_uri())
-        self.tab.wait_for_selector("html[data-ready]", timeout=500_000, state="attached")
-        self.seconds = time.monotonic() - before
-        self.file = file
-
-    def check(self) -> None:
-        """It said nothing on the console, asked for nothing but itself, and fits its window."""
-        assert self.complaints == []
-        assert self.requests == [self.file.as_uri()]
-        assert self.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        self.tab.context.close()
-
-    def count(self, selector: str) -> int:
-        return int(self.tab.locator(selector).count())
-
-    def point(self, chart: Any, x: float, y: float) -> None:
-        """Moves the pointer to these shares of the chart's width and height."""
-        chart.scroll_into_view_if_needed()
-        box = chart.bounding_box()
-        self.tab.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
-
-
-def written(folder: Path, *files: str) -> Path:
-    page = folder / "report.html"
-    page.write_text(render(*read_sources(files)))
-    return page
-
-
-@pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("page")
-    return written(folder, *made.everything(folder))
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (390, "light")])
 def test_every_plot_is_drawn(browser: Any, everything: Path, width: int, scheme: str) -> None:
     """Protects readers from an empty frame, in every kind of window."""
     page = Opened(browser, everything, width, scheme)
+    page.open_all()
     # Two charts for each of four patterns, and the price of GPUDirect.
     assert page.count("svg.chart") == 9
     for chart in page.tab.locator("svg.chart").all():
@@ -96,8 +28,8 @@ def test_every_plot_is_drawn(browser: Any, everything: Path, width: int, scheme:
         assert chart.locator(".grid text").count() > 6
     assert "limit 450 GB/s" in page.tab.locator("svg.chart").first.text_content()
     assert page.count("#matrix .pair") == 56
-    # On each of two hosts both GPUs' stubs and what joins them.
-    assert page.count("svg.wires .wire-most") == 6
+    # Both GPUs' stubs and what joins them.
+    assert page.count("svg.wires .wire-most") == 3
     assert page.count(".bars .bar") == 3 + 4
     back = page.tab.evaluate("getComputedStyle(document.body).backgroundColor")
     assert back == ("rgb(18, 22, 28)" if scheme == "dark" else "rgb(255, 255, 255)")
@@ -205,8 +137,9 @@ def test_the_theme_can_be_chosen(browser: Any, everything: Path) -> None:
 def test_choices_of_path_and_size(browser: Any, everything: Path) -> None:
     page = Opened(browser, everything)
     words = page.tab.locator("#wires .verdict-line").first
+    page.tab.locator("#wires select").first.select_option(index=0)
     assert words.text_content().startswith("aware at 1 GiB: direct over NVLink")
-    page.tab.locator("#wires select").first.select_option(label="staged, 1 MiB")
+    page.tab.locator("#wires select").nth(1).select_option(label="staged, 1 MiB")
     assert words.text_content().startswith("staged at 1 MiB: staged through host memory")
     page.tab.locator("#matrix select").select_option(index=0)
     assert "us" in page.tab.locator("#matrix .note").text_content()

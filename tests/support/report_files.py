@@ -163,6 +163,16 @@ def pingpong(run: str = "r", host: str = "n1") -> list[Record]:
     return [*records, end(run)]
 
 
+def on_cpus(run: str = "u", host: str = "n3") -> list[Record]:
+    """A machine without GPUs: one path, and nothing that hints at more."""
+    first = head(run, host=host)
+    first["environment"] |= {"devices": [], "variables": {}}
+    place = step("host", run, host)
+    for rank in place["ranks"]:
+        rank["device"] = None
+    return [first, place, *curve("host", 4e-7, 9e9, run), end(run)]
+
+
 def pairs(ranks: int, run: str = "p", slow: tuple[int, int] = (1, 3)) -> list[Record]:
     """Every pair of ranks, one of them slower."""
 

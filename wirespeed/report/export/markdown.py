@@ -17,8 +17,9 @@ from wirespeed.report.facts.shares import share
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.page import evidence
 from wirespeed.report.page.about import about
+from wirespeed.report.page.answers import answers
 from wirespeed.report.page.curves import limits
-from wirespeed.report.page.findings import findings
+from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.sources import Measured, Source, measured
 from wirespeed.report.page.verdict import verdicts
 from wirespeed.report.terminal import pair_matrix
@@ -71,9 +72,13 @@ def _texts(*heads: str) -> list[Column[Sequence[str]]]:
 
 
 def _verdict(sets: Sequence[Measured], sources: Sequence[Source]) -> Iterator[str]:
-    for heading, sentences in verdicts(sets, sources):
+    told = [(one.machine.name, one.sentences) for one in answers(sets, sources)]
+    told += [(one.title, one.sentences) for one in verdicts(sets)]
+    for heading, sentences in told:
         lines = [f"- {_SIGNS[one.level]} {plain(one.text)}" for one in sentences]
         yield "\n".join([f"**{plain(heading)}**", "", *lines])
+    if nothing_found(sources):
+        yield "The doctor found nothing to change."
 
 
 def _findings(sources: Sequence[Source]) -> Iterator[str]:
@@ -88,6 +93,14 @@ def _findings(sources: Sequence[Source]) -> Iterator[str]:
             # A paragraph between: else the lines would belong to the list.
             yield "What to do:"
             yield "\n".join(f"    {line}" for line in one.remedy)
+    if useless := refuted(sources):
+        yield "\n".join(
+            [
+                "**Tried, and nothing gained**",
+                "",
+                *(f"- {plain(one.title)}: {plain(one.worth)}" for one in useless),
+            ]
+        )
 
 
 def _run(one: Measured, *, alone: bool) -> Iterator[str]:

@@ -126,7 +126,9 @@ def _draw_published(panel: Axes, kind: str, other: Reference, looks: Mapping[str
     for path in (path for path in other.curves if path in looks):
         points = sorted(other.curves[path].items())
         values = [point.seconds * 1e6 if kind == "time" else point.rate / 1e9 for _, point in points]
-        style: Any = {"color": LIGHT[looks[path].hue], "linestyle": ":", "linewidth": 1.1}
+        # Round dots: no path's own dashes look like them.
+        dots = {"linestyle": (0, (0.1, 2.2)), "linewidth": 2.4, "dash_capstyle": "round"}
+        style: Any = {"color": LIGHT[looks[path].hue], "alpha": 0.8, **dots}
         panel.plot([size for size, _ in points], values, label=f"{path}, {other.name} as published", **style)
 
 

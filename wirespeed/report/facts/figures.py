@@ -81,13 +81,19 @@ def failure_text(failure: Failure) -> str:
     what = WHAT.get(failure.what, failure.what) or "failed"
     text = " ".join(failure.text.split())
     text = text.removeprefix(f"{failure.path}: ").removeprefix(f"{what}: ")
-    if text and (other := _REPLACED.match(failure.remedy or "")):
-        return f"{text}, so {other[1]} was used" if ", so " not in text else f"{text}; {other[1]} was used"
+    if text and (other := other_mpi(failure)):
+        return f"{text}, so {other} was used" if ", so " not in text else f"{text}; {other} was used"
     if not text.startswith(what):
         text = f"{what}: {text}" if text else what
     if failure.remedy and failure.remedy not in text:
         text += "; " + " ".join(failure.remedy.split())
     return text
+
+
+def other_mpi(failure: Failure) -> str:
+    """'Open MPI 5.0.11', which was measured instead; empty: none was."""
+    found = _REPLACED.match(failure.remedy or "")
+    return found[1] if found else ""
 
 
 def ratio(value: float) -> str:

@@ -18,10 +18,11 @@ SHOWN_AT_FIRST = 20
 """More curves would hide each other: then one run's are shown until others are asked for."""
 
 
-def charts(sets: Sequence[Measured]) -> list[dict[str, Any]]:
-    """One for each pattern, the runs with most figures first."""
+def charts(sets: Sequence[Measured], first: str) -> list[dict[str, Any]]:
+    """One for each pattern, `first` before the others, the runs with most figures first."""
     patterns = dict.fromkeys(one.pattern for one in sets if one.run.entries)
-    return [_chart(name, [one for one in sets if one.pattern == name]) for name in patterns]
+    order = sorted(patterns, key=lambda name: name != first)
+    return [_chart(name, [one for one in sets if one.pattern == name]) for name in order]
 
 
 def _chart(pattern: str, sets: Sequence[Measured]) -> dict[str, Any]:

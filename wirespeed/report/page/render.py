@@ -9,25 +9,24 @@ from importlib.resources import files
 from typing import Any
 
 from wirespeed._version import __version__
-from wirespeed.report.facts import best
+from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.report.facts.failures import failure_lines
-from wirespeed.report.facts.machine import machine_line, machine_names
 from wirespeed.report.page import evidence
 from wirespeed.report.page.about import about
-from wirespeed.report.page.bars import bars
+from wirespeed.report.page.answers import Answers, answers
 from wirespeed.report.page.curves import charts, prices
-from wirespeed.report.page.findings import findings
+from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.matrix import matrices
+from wirespeed.report.page.sections import sections
 from wirespeed.report.page.sources import Measured, Source, measured
 from wirespeed.report.page.styles import DARK, LIGHT, styles
-from wirespeed.report.page.verdict import verdicts
 from wirespeed.results.coerce import text
 from wirespeed.units import format_rate, format_seconds
 
 SCRIPTS = ("base", "scales", "lines", "legend", "curves", "prices", "matrix", "wires", "tables", "start")
 """In this order they are one script."""
-MOST_MACHINES = 8
-"""More are not described at the top; all are below."""
+MOST_NAMED = 4
+"""Machines in the title of a list of them."""
 
 
 def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
@@ -46,23 +45,26 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
     )
     environment.filters |= {"seconds": format_seconds, "rate": format_rate}
     script = _script()
+    found = answers(sets, sources)
+    data = page_data(sets, looks, found[0].machine.main.pattern if found else "")
     page = environment.get_template("page.html.j2").render(
-        title=_title(sets),
-        machines=_machines(sets),
+        title=_title(found),
+        machines=found,
+        named=_named(found),
         version=__version__,
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         light=LIGHT,
         dark=DARK,
-        data=page_data(sets, looks),
+        data=data,
         looks=looks,
         sets=sets,
-        verdicts=verdicts(sets, sources),
-        bests=[(one, domains) for one in sets if (domains := best.by_domain(one.run))],
-        bars=bars(sets),
+        sections=sections(sets, [chart["pattern"] for chart in data["charts"]]),
         evidence_heads=evidence.HEADS,
         evidence=[(one, rows) for one in sets if (rows := evidence.rows(one.run))],
         findings=findings(sources),
+        refuted=refuted(sources),
+        nothing=nothing_found(sources),
         failed=[(one, lines) for one in sets if (lines := failure_lines(one.run, lacking=True))],
         abouts=[*map(about, sets)],
         warnings=[*lost, *(f"{source.file}: {line}" for source in sources for line in source.warnings)],
@@ -71,29 +73,30 @@ def render(sources: Sequence[Source], lost: Sequence[str] = ()) -> str:
     return page.encode("utf-8", "replace").decode("utf-8")
 
 
-def page_data(sets: Sequence[Measured], looks: dict[str, Any]) -> dict[str, Any]:
-    """What the page's script draws from: medians and intervals, no histograms, no samples."""
+def page_data(sets: Sequence[Measured], looks: dict[str, Any], first: str) -> dict[str, Any]:
+    """What the page's script draws from: medians and intervals, no histograms, no samples.
+
+    `first`: the pattern of the main chart.
+    """
     return {
         "paths": {text(name): {"hue": look.hue, "dash": look.dashes} for name, look in looks.items()},
         "sets": [{"label": one.label, "letter": one.letter, "pattern": one.pattern} for one in sets],
-        "charts": charts(sets),
+        "charts": charts(sets, first),
         "prices": prices(sets),
         "matrices": matrices(sets),
         "wires": evidence.drawings(sets),
+        "kinds": {kind: {"name": one.name, "gpu": not one.of_host} for kind, one in WIRE_KINDS.items()},
     }
 
 
-def _title(sets: Sequence[Measured]) -> str:
-    names = dict.fromkeys(machine_names([one.run for one in sets]))
-    return f"{len(names)} machines" if len(names) > 3 else text(", ".join(names)) or "no figures"
+def _title(found: Sequence[Answers]) -> str:
+    return f"{len(found)} machines" if len(found) > 1 else found[0].machine.name if found else "no figures"
 
 
-def _machines(sets: Sequence[Measured]) -> list[tuple[str, str]]:
-    """(host, its GPUs and CPU), each machine once."""
-    found: dict[str, str] = {}
-    for name, one in zip(machine_names([one.run for one in sets]), sets, strict=True):
-        found.setdefault(text(name), text(machine_line(one.run.head.environment)))
-    return [*found.items()][:MOST_MACHINES]
+def _named(found: Sequence[Answers]) -> str:
+    """'n1, n2 and 3 more'."""
+    names = ", ".join(one.machine.name for one in found[:MOST_NAMED])
+    return f"{names} and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else names
 
 
 def _script() -> str:

@@ -10,13 +10,15 @@ from wirespeed.report.facts import figures, health
 from wirespeed.report.facts.best import Span, by_domain
 from wirespeed.report.facts.cpu_contention import contended
 from wirespeed.report.facts.failures import failure_lines
-from wirespeed.report.facts.machine import machine_names, mpi_title
+from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.markers import unsettled
-from wirespeed.report.facts.shares import exceeds, share, unlimited
+from wirespeed.report.facts.shares import share, unlimited
 from wirespeed.report.facts.speedup import UNKNOWN, pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
-from wirespeed.report.page.findings import findings
-from wirespeed.report.page.sources import Measured, Source
+from wirespeed.report.grouping import grouped
+from wirespeed.report.page.awareness import AWARE, STAGED, awareness, reason
+from wirespeed.report.page.machines import machines
+from wirespeed.report.page.sources import Measured
 from wirespeed.report.terminal.slowest_teams import FAR, NEAR, behind, describe
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Entry, Run
@@ -25,10 +27,6 @@ from wirespeed.units import format_rate, format_seconds, format_size
 GOOD, NOTE, WARNING, BAD = "good", "note", "warning", "bad"
 Sentence = tuple[str, str]
 """A level, and words without the full stop."""
-AWARE = "aware"
-STAGED = "staged"
-DIRECT = ("direct", "network", "loopback", "inside", "pcie")
-"""Verdicts that agree with an MPI that takes device pointers."""
 
 
 class Verdict(NamedTuple):
@@ -38,34 +36,61 @@ class Verdict(NamedTuple):
     text: str
 
 
-def verdicts(sets: Sequence[Measured], sources: Sequence[Source]) -> list[tuple[str, list[Verdict]]]:
-    """(heading, sentences): for each host and pattern those of the run with most figures."""
+class Notes(NamedTuple):
+    """What is to be said of one pattern on one machine."""
+
+    pattern: str
+    title: str
+    sentences: list[Verdict]
+
+
+def verdicts(sets: Sequence[Measured]) -> list[Notes]:
+    """For each machine and pattern the sentences about its run with most figures.
+
+    A sentence that holds for several patterns stands at the first one, which names the others.
+    """
+    names = {one.number: machine.name for machine in machines(sets) for one in machine.sets}
     heads: dict[tuple[str, str], Measured] = {}
-    ranked = sorted(sets, key=lambda one: (-len(one.run.entries), -_ranks(one.run)))
-    for machine, one in zip(machine_names([one.run for one in ranked]), ranked, strict=True):
-        heads.setdefault((machine, one.pattern), one)
-    groups = [
-        (f"{one.pattern} on {machine} ({one.label})", [*_of_run(one.run)])
-        for (machine, _), one in heads.items()
-    ]
-    if found := sum(bool(one.remedy) for one in findings(sources)):
-        things = f"{found} thing{'s' if found > 1 else ''} to change"
-        groups.append(("doctor", [(WARNING, f"The doctor found {things}: see Findings")]))
-    elif not any(source.runs for source in sources):
-        groups.append(("doctor", [(GOOD, "The doctor found nothing to change")]))
-    return [
-        (text(title), [Verdict(level, text(f"{sentence}.", 1000)) for level, sentence in sentences])
-        for title, sentences in groups
-        if sentences
-    ]
+    for one in sorted(sets, key=weight, reverse=True):
+        heads.setdefault((names[one.number], one.pattern), one)
+    said = {number: of_run(one.run) for number, one in enumerate(heads.values())}
+    places = grouped((sentence, number) for number, sentences in said.items() for sentence in sentences)
+    keys = [*heads]
+    notes = []
+    for number, one in enumerate(heads.values()):
+        sentences = [
+            Verdict(level, text(f"{words}{_also([keys[place] for place in found])}.", 1000))
+            for level, words in said[number]
+            if (found := places[Verdict(level, words)])[0] == number
+        ]
+        if not number:
+            sentences += [Verdict(NOTE, text(f"{words}.")) for words in _unsure(sets)]
+        title = text(f"{one.pattern} on {names[one.number]}")
+        notes.append(Notes(one.pattern, title if one.label in title else f"{title}: {one.label}", sentences))
+    return [one for one in notes if one.sentences]
 
 
-def _ranks(run: Run) -> int:
-    return max((len(run.step(path).ranks) for path in run.paths), default=0)
+def _also(keys: Sequence[tuple[str, str]]) -> str:
+    """' (the same: ring, halo; on 2 machines)', of (machine, pattern)."""
+    patterns = [*dict.fromkeys(pattern for _, pattern in keys)][1:]
+    machines = {machine for machine, _ in keys}
+    parts = [f"the same: {', '.join(patterns)}"] if patterns else []
+    parts += [f"on {len(machines)} machines"] if len(machines) > 1 else []
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
-def _of_run(run: Run) -> Iterator[Sentence]:
-    """The sentences about one run, the most important first."""
+def weight(one: Measured) -> tuple[int, int]:
+    """(figures, ranks): the run with most speaks for its pattern."""
+    ranks = max((len(one.run.step(path).ranks) for path in one.run.paths), default=0)
+    return len(one.run.entries), ranks
+
+
+def of_run(run: Run) -> list[Verdict]:
+    """The sentences about one run, each once, the most important first; without their full stops."""
+    return [Verdict(*one) for one in dict.fromkeys(_sentences(run))]
+
+
+def _sentences(run: Run) -> Iterator[Sentence]:
     yield from _doubtful(run)
     if run.view == "sizes" and run.entries:
         yield from _aware(run)
@@ -76,7 +101,6 @@ def _of_run(run: Run) -> Iterator[Sentence]:
         yield from _each(run)
     yield from _worth(run)
     yield from _failed(run)
-    yield from _unsure(run)
     yield from ((NOTE, line) for line in unlimited(run))
 
 
@@ -84,37 +108,21 @@ def _doubtful(run: Run) -> Iterator[Sentence]:
     """Impossible figures, and what a path declares and its wires deny."""
     yield from ((BAD, line) for line in beyond(run))
     yield from ((BAD if largest else WARNING, line) for line, largest in suspicions(run))
-    yield from ((WARNING, line) for line in [*health.notes(run), *health.standing(run)])
+    yield from ((WARNING, line) for line in [*contended(run), *health.notes(run), *health.standing(run)])
 
 
 def _aware(run: Run) -> Iterator[Sentence]:
     """Whether the MPI copies directly between GPUs, or stages unnoticed."""
-    last = next((entry for entry in reversed(run.of_path(AWARE)) if entry.amount), None)
-    if last is None:
+    known = awareness(run)
+    if known is None:
         return
-    mpi, limit = run.step(AWARE).mpi, run.ceiling(AWARE)
-    name = mpi_title(mpi) if mpi else "MPI"
-    sentence = f"{name} takes device pointers: {_figure(last, limit)}"
-    level = GOOD
-    seen = run.evidence.get((AWARE, last.bytes))
-    through = run.ceiling_through_host(AWARE)
-    if exceeds(last, limit):
-        level = NOTE
-    elif seen is not None and seen.verdict != "unknown":
-        sentence += f"; {seen.text}"
-        level = GOOD if seen.verdict in DIRECT else WARNING
-    elif through and last.rate > through.rate:
-        most = f"{format_rate(through.rate)} GB/s"
-        sentence += f". Staging through host memory gives at most {most}: the copies are direct"
-    elif through:
-        most = f"{format_rate(through.rate)} GB/s"
-        sentence += f". Staging through host memory could give as much ({most}): this MPI may stage unnoticed"
-        level = WARNING
-    yield level, sentence
-    if staged := run.entries.get((STAGED, last.bytes)):
-        fast, slow = sorted((last, staged), key=lambda entry: entry.seconds)
+    how = f"; {known.how}" if known.how else ""
+    level = {True: GOOD, False: WARNING, None: NOTE}[known.good]
+    yield level, f"{known.mpi} takes device pointers: {_figure(known.last, run.ceiling(AWARE))}{how}"
+    if staged := run.entries.get((STAGED, known.last.bytes)):
+        fast, slow = sorted((known.last, staged), key=lambda entry: entry.seconds)
         times = figures.ratio(slow.seconds / fast.seconds)
-        yield NOTE, f"At {format_size(last.bytes)} {fast.path} is {times} times as fast as {slow.path}"
+        yield NOTE, f"At {format_size(fast.bytes)} {fast.path} is {times} times as fast as {slow.path}"
 
 
 def _figure(entry: Entry, limit: Ceiling | None) -> str:
@@ -172,20 +180,22 @@ def _worth(run: Run) -> Iterator[Sentence]:
 
 
 def _failed(run: Run) -> Iterator[Sentence]:
-    lacking = failure_lines(run, lacking=True)
-    for line in failure_lines(run):
-        head, words, style = line
+    for head, words, style in failure_lines(run, lacking=True):
         if style != "dim":
-            level = NOTE if line not in lacking else BAD if style == "red" else WARNING
-            yield level, f"{head}: {words}"
+            yield BAD if style == "red" else WARNING, f"{head}: {words}"
+    took_over = [one for one in run.failures if one.whole_path and one.path in run.paths and other_mpi(one)]
+    for words, paths in grouped((reason(one), one.path) for one in took_over).items():
+        yield NOTE, f"{', '.join(dict.fromkeys(paths))}: {words}"
     if run.interrupted:
         yield WARNING, "This run was ended before all was measured"
 
 
-def _unsure(run: Run) -> Iterator[Sentence]:
-    yield from ((WARNING, text) for text in contended(run))
-    wide = sum(map(unsettled, run.entries.values()))
-    if wide and run.stopping:
-        within = f"within the ±{figures.percent(run.stopping.precision)} asked for"
-        remedy = "a longer --max-time makes them more precise"
-        yield NOTE, f"{wide} of {len(run.entries)} figures are not {within}: {remedy}"
+def _unsure(sets: Sequence[Measured]) -> Iterator[str]:
+    """How many figures of the page are less precise than was asked for."""
+    runs = grouped((one.run.stopping.precision, one.run) for one in sets if one.run.stopping)
+    for precision, alike in runs.items():
+        entries = [entry for run in alike for entry in run.entries.values()]
+        if wide := sum(map(unsettled, entries)):
+            within = f"within the ±{figures.percent(precision)} asked for"
+            remedy = "a longer --max-time makes them more precise"
+            yield f"{wide} of {len(entries)} figures are not {within}: {remedy}"

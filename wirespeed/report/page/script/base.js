@@ -48,3 +48,8 @@ function spreadText(low, middle, high) {
   if (low === null || high === null || low === undefined || high === undefined || low === high) return "";
   return `±${(50 * (high - low) / middle).toPrecision(2)} %`;
 }
+
+// A curve's figure as a share of its limit; nothing where caches can hold the message.
+function limitText(one, bytes, moved, seconds) {
+  return one.limit && moved && bytes > one.cached ? `${(100 * moved / seconds / one.limit).toPrecision(3)} %` : "";
+}

@@ -1,5 +1,9 @@
 // Bandwidth and time against size, one section a pattern.
 
+// Round dots: no path's own dashes look like them.
+const PUBLISHED = "0.1 7";
+const NARROW = 560;
+
 function curvesSection(box, chart) {
   const sets = [...new Set(chart.series.map((one) => one.set))];
   const paths = [...new Set(chart.series.map((one) => one.path))];
@@ -12,7 +16,7 @@ function curvesSection(box, chart) {
   for (const one of chart.series) {
     const moved = one.moved || one.bytes;
     const common = { path: one.path, set: one.set, label: one.path, colour: colour(one.path), dash: look(one.path).dash, marker: sets.indexOf(one.set) };
-    const part = (i) => (one.limit && moved[i] && one.bytes[i] > one.cached ? `${(100 * moved[i] / one.seconds[i] / one.limit).toPrecision(3)} %` : "");
+    const part = (i) => limitText(one, one.bytes[i], moved[i], one.seconds[i]);
     const launches = (i) => (one.launches && one.launches[i] > 1 ? `${one.launches[i]} launches ` : "");
     const sign = (i) => launches(i) + (one.marks && one.marks[i] ? `${one.marks[i]} ` : "");
     const per = (column) => moved.map((bytes, i) => (column[i] ? bytes / column[i] : null));
@@ -21,7 +25,7 @@ function curvesSection(box, chart) {
   }
   for (const one of chart.published) {
     const empty = one.bytes.map(() => null);
-    const common = { path: one.path, system: one.system, published: true, label: `${one.path} ${one.system}`, colour: colour(one.path), dash: "1 3", marker: 0, low: empty, high: empty, x: one.bytes };
+    const common = { path: one.path, system: one.system, published: true, label: `${one.path} ${one.system}`, colour: colour(one.path), dash: PUBLISHED, marker: 0, low: empty, high: empty, x: one.bytes };
     rates.push({ ...common, y: one.rates });
     times.push({ ...common, y: one.seconds });
   }
@@ -59,7 +63,8 @@ function curvesSection(box, chart) {
     bar.append(toggles("Published", systems.map((one) => ({ key: one, label: one, dots: true, title: `${title(one).setting}. ${title(one).source}` })), state.published, again));
   }
   bar.append(zoomButtons(link));
-  box.append(bar, plots);
+  const hint = make("p", { class: "hint" }, "Point at a chart for its figures. Click a name to hide or show it, double-click to see it alone. Drag across a chart to zoom, double-click to see all.");
+  box.append(plots, make("details", { class: "chart-choice", open: innerWidth >= NARROW }, make("summary", null, "Choose paths, runs and sizes"), bar, hint));
   again();
   return charts;
 }

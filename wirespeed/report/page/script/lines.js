@@ -6,7 +6,11 @@ const MARKERS = [
   (x, y, r) => `M${x},${y - 1.3 * r}L${x + 1.3 * r},${y + r}H${x - 1.3 * r}Z`,
   (x, y, r) => `M${x},${y - 1.4 * r}L${x + 1.4 * r},${y}L${x},${y + 1.4 * r}L${x - 1.4 * r},${y}Z`,
 ];
-const LABEL_APART = 13;
+const WIDE = { apart: 13, letter: 6.6, gap: 14, share: 0.34 };
+const SLIM = { apart: 11.5, letter: 5.9, gap: 8, share: 0.36 };
+const SLIM_WIDTH = 470;
+const MOST_LABELS = 32;
+const EDGES = 78;
 const MOST_MARKS = 80;
 const MOST_IN_TIP = 16;
 let clips = 0;
@@ -28,11 +32,13 @@ class Lines {
     const width = Math.max(280, this.box.clientWidth);
     if (this.svg) this.svg.remove();
     this.tip.hidden = true;
-    this.size = { width, height: Math.round(Math.min(440, Math.max(290, width * 0.74))) };
+    this.spaced = width < SLIM_WIDTH ? SLIM : WIDE;
+    const labels = Math.min(this.shown.length, MOST_LABELS) * this.spaced.apart + EDGES + 4;
+    this.size = { width, height: Math.round(Math.max(Math.min(440, Math.max(290, width * 0.74)), labels)) };
     this.measure();
     const { width: w, height: h } = this.size, { left, right, top, bottom } = this.edge;
     this.svg = draw("svg", {
-      viewBox: `0 0 ${w} ${h}`, class: "chart", role: "img", tabindex: 0, "aria-label": this.summary(),
+      viewBox: `0 0 ${w} ${h}`, class: this.spaced === SLIM ? "chart slim" : "chart", role: "img", tabindex: 0, "aria-label": this.summary(),
     });
     this.svg.append(draw("clipPath", { id: this.clip },
       draw("rect", { x: left - 3, y: top - 3, width: w - left - right + 6, height: h - top - bottom + 6 })));
@@ -69,9 +75,12 @@ class Lines {
     values = values.concat(this.limits.map((limit) => limit.y), this.spec.include || []);
     let [low, high] = values.length ? spread(values) : [1, 10];
     if (high / low < 1.2) [low, high] = [low / 1.2, high * 1.2];
-    this.named = w >= 470 && all.length > 0 && all.length * LABEL_APART < h - 80;
+    this.named = all.length > 0 && all.length <= MOST_LABELS;
     const longest = Math.max(0, ...all.map((one) => one.label.length));
-    this.edge = { left: 58, right: this.named ? Math.min(0.34 * w, 32 + 6.6 * longest) : 14, top: 34, bottom: 44 };
+    const { letter, gap, share } = this.spaced;
+    this.edge = {
+      left: this.spaced === SLIM ? 48 : 58, right: this.named ? Math.min(share * w, gap + 16 + letter * longest) : 20, top: 34, bottom: 44,
+    };
     const { left, right, top, bottom } = this.edge;
     this.sx = logScale(this.range[0], this.range[1], left, w - right);
     this.sy = logScale(low / 1.12, high * 1.12, h - bottom, top);
@@ -106,13 +115,13 @@ class Lines {
     let above = -Infinity;
     for (const limit of [...this.limits].sort((a, b) => b.y - a.y)) {
       const y = this.sy(limit.y);
-      // Beneath its line where the name of the line above would be in the way.
-      const place = y - 5 - above < 13 ? y + 13 : y - 5;
+      this.svg.append(draw("line", { x1: left, x2: w - right, y1: y, y2: y, class: "limit" }));
+      // Beneath its line where another name or line is in the way above; no name where both places are taken.
+      const free = (one) => one - above >= 13 && !this.limits.some((other) => other !== limit && Math.abs(this.sy(other.y) - one + 4) < 8);
+      const place = [y - 5, y + 13].find(free);
+      if (place === undefined) continue;
       above = place;
-      this.svg.append(
-        draw("line", { x1: left, x2: w - right, y1: y, y2: y, class: "limit" }),
-        draw("text", { x: left + 6, y: place, class: "limit" }, limit.label),
-      );
+      this.svg.append(draw("text", { x: left + 6, y: place, class: "limit" }, limit.label));
     }
   }
 
@@ -151,15 +160,15 @@ class Lines {
       return inside.length ? { one, x: inside.at(-1)[0], y: inside.at(-1)[1] } : null;
     }).filter(Boolean).sort((a, b) => a.y - b.y);
     let least = top - 4;
-    for (const end of ends) least = (end.place = Math.max(end.y, least)) + LABEL_APART;
+    for (const end of ends) least = (end.place = Math.max(end.y, least)) + this.spaced.apart;
     let most = h - bottom + 4;
-    for (const end of [...ends].reverse()) most = (end.place = Math.min(end.place, most)) - LABEL_APART;
+    for (const end of [...ends].reverse()) most = (end.place = Math.min(end.place, most)) - this.spaced.apart;
     for (const { one, x, y, place } of ends) {
-      const start = w - right + 14;
+      const start = w - right + this.spaced.gap;
       this.svg.append(draw("g", { class: "label", style: `--c:${one.colour}` },
         draw("path", { d: `M${x + 4},${y}L${start - 3},${place}`, class: "lead" }),
         draw("line", { x1: start - 3, x2: start + 6, y1: place, y2: place, class: "tag" }),
-        draw("text", { x: start + 10, y: place + 4 }, one.label)));
+        draw("text", { x: start + 9, y: place + 4 }, one.label)));
     }
   }
 

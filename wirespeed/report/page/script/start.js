@@ -46,7 +46,20 @@ function start() {
     width = innerWidth;
     drawn.forEach((chart) => chart.render());
   });
-  addEventListener("beforeprint", settle);
+  // A chart in a closed section has no width yet.
+  document.addEventListener("toggle", ({ target }) => {
+    if (target.open) drawn.filter((chart) => target.contains(chart.box) && chart.box.clientWidth !== chart.size?.width).forEach((chart) => chart.render());
+  }, true);
+  // Paper cannot be opened.
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    settle();
+    const kinds = [".section", ".chart-choice", ".finding", ".notes", ".best", ".machines"];
+    closed = [...document.querySelectorAll(kinds.map((kind) => `details${kind}:not([open])`).join())];
+    for (const one of closed) one.open = true;
+    drawn.forEach((chart) => chart.render());
+  });
+  addEventListener("afterprint", () => { for (const one of closed) one.open = false; });
 }
 
 start();

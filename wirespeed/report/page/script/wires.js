@@ -1,30 +1,31 @@
 // The machine's wires, coloured by the bytes that counters saw on each while a path was measured.
 
-const GPU_WIRES = ["nvlink", "xgmi", "pcie"];
-const WIRE_NAMES = { nvlink: "NVLink", xgmi: "xGMI", pcie: "PCIe", infiniband: "InfiniBand", roce: "RoCE", network: "network", loopback: "loopback" };
+const wireKind = (kind) => (Object.hasOwn(page.kinds, kind) ? page.kinds[kind] : { name: kind, gpu: false });
 const WIRE_STEPS = [[0.01, "none", "under 1 %"], [0.1, "few", "1 to 10 %"], [0.5, "some", "10 to 50 %"], [Infinity, "most", "50 % and more"]];
 const MANY_PARTS = 6;
 
 function wiresSection(box) {
-  const drawings = make("div", { class: "drawings" });
-  box.append(make("div", { class: "key" }, "share of the bytes sent: ", ...WIRE_STEPS.map(([, name, text]) => make("span", { class: `wire-${name}` }, text))), drawings);
-  for (const one of page.wires) {
-    const place = make("div", { class: "scrolls" });
-    const words = make("p", { class: "verdict-line" });
-    const choose = make("select", { "aria-label": "Path and size", on: { change: () => show() } },
-      ...one.cases.map((each, i) => make("option", { value: i }, `${each.path}, ${sizeText(each.bytes)}`)));
-    const show = () => {
-      const each = one.cases[Number(choose.value)];
-      words.textContent = `${each.path} at ${sizeText(each.bytes)}: ${each.text}`;
-      place.replaceChildren(wiresDrawing(one, each));
-    };
-    const telling = one.cases.map((each) => each.path).lastIndexOf("aware");
-    choose.value = String(telling < 0 ? one.cases.length - 1 : telling);
-    const set = page.sets[one.set];
-    const name = page.wires.length > 1 ? make("h3", null, `${set.pattern}: ${set.label}`) : null;
-    drawings.append(make("div", { class: "drawing" }, name, make("div", { class: "controls" }, choose), words, place));
+  const place = make("div", { class: "scrolls" });
+  const words = make("p", { class: "verdict-line" });
+  const name = (one) => `${page.sets[one.set].letter}: ${page.sets[one.set].pattern}, ${page.sets[one.set].label}`;
+  const run = make("select", { "aria-label": "Run", on: { change: () => list() } }, ...page.wires.map((one, i) => make("option", { value: i }, name(one))));
+  const choose = make("select", { "aria-label": "Path and size", on: { change: () => show() } });
+  const one = () => page.wires[Number(run.value)];
+  const show = () => {
+    const each = one().cases[Number(choose.value)];
+    words.textContent = `${each.path} at ${sizeText(each.bytes)}: ${each.text}`;
+    place.replaceChildren(wiresDrawing(one(), each));
+  };
+  const list = () => {
+    const cases = one().cases;
+    choose.replaceChildren(...cases.map((each, i) => make("option", { value: i }, `${each.path}, ${sizeText(each.bytes)}`)));
+    const telling = cases.map((each) => each.path).lastIndexOf("aware");
+    choose.value = String(telling < 0 ? cases.length - 1 : telling);
     show();
-  }
+  };
+  box.append(make("div", { class: "controls" }, page.wires.length > 1 ? run : null, choose), words, place,
+    make("div", { class: "key" }, "share of the bytes sent: ", ...WIRE_STEPS.map(([, kind, text]) => make("span", { class: `wire-${kind}` }, text))));
+  list();
   return [];
 }
 
@@ -59,22 +60,22 @@ function wiresDrawing(one, each) {
       const mine = parts.filter((part) => wires.some((wire) => wire.kind === kind && wire.name === part));
       const xs = mine.map((part) => left + GAP_X + parts.indexOf(part) * (BOX + GAP_X) + BOX / 2 + place * 8);
       const y = line + place * 14;
-      const joined = GPU_WIRES.includes(kind);
+      const joined = wireKind(kind).gpu;
       const levels = wires.filter((wire) => wire.kind === kind).map((wire) => WIRE_STEPS.findIndex(([, name]) => name === level(wire.i)));
       const busy = WIRE_STEPS[Math.max(0, ...levels)][1];
       svg.append(draw("line", { x1: Math.min(...xs) - (joined ? 0 : 20), x2: Math.max(...xs) + (joined ? 0 : 20), y1: y, y2: y, class: `wire wire-${busy}` }),
-        draw("text", { x: Math.min(...xs) + 8, y: y - 6, class: "axis" }, WIRE_NAMES[kind] || kind));
+        draw("text", { x: Math.min(...xs) + 8, y: y - 6, class: "axis" }, wireKind(kind).name));
     });
     parts.forEach((part, number) => {
       const x = left + GAP_X + number * (BOX + GAP_X);
-      const gpu = gpus.includes(part) || wires.some((wire) => wire.name === part && GPU_WIRES.includes(wire.kind));
+      const gpu = gpus.includes(part) || wires.some((wire) => wire.name === part && wireKind(wire.kind).gpu);
       const ranks = one.ranks.filter((rank) => rank.host === host && `GPU ${rank.device}` === part).map((rank) => rank.rank);
       for (const wire of wires.filter((each) => each.name === part)) {
         const down = wire.kind === "pcie", place = Math.max(0, above.indexOf(wire.kind));
         const at = x + BOX / 2 + (down ? 0 : place * 8), [from, to] = down ? [middle + 44, memory] : [line + place * 14, middle];
         const [sent, received, background] = carried.get(wire.i) || [0, 0, 0];
         svg.append(draw("g", null, draw("line", { x1: at, x2: at, y1: from, y2: to, class: `wire wire-${level(wire.i)}` }),
-          draw("title", null, `${WIRE_NAMES[wire.kind] || wire.kind} of ${part}: ${sent} B out, ${received} B in, background ${background} B${wire.rate ? `, link rate ${rateText(wire.rate)}` : ""}`),
+          draw("title", null, `${wireKind(wire.kind).name} of ${part}: ${sent} B out, ${received} B in, background ${background} B${wire.rate ? `, link rate ${rateText(wire.rate)}` : ""}`),
           draw("text", { x: at + 7, y: (down ? from : to) + (down ? 22 : -24), class: "amount" }, `out ${amountText(sent)}`),
           draw("text", { x: at + 7, y: (down ? from : to) + (down ? 36 : -10), class: "amount" }, `in ${amountText(received)}`)));
       }

@@ -1,0 +1,226 @@
+"""The first screen's answers: three sentences and four tiles for each machine, from its main run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from wirespeed.report.facts.best import spans
+from wirespeed.report.facts.figures import other_mpi
+from wirespeed.report.facts.machine import mpi_title
+from wirespeed.report.facts.shares import exceeds, percent, share
+from wirespeed.report.page.awareness import AWARE, STAGED, awareness, reason, refusal
+from wirespeed.report.page.findings import Found, findings
+from wirespeed.report.page.machines import Machine, machines
+from wirespeed.report.page.sources import Measured, Source
+from wirespeed.report.page.verdict import BAD, GOOD, NOTE, WARNING, Verdict, of_run
+from wirespeed.results.coerce import text
+from wirespeed.results.runs import Entry, Failure, Run
+from wirespeed.units import format_rate, format_seconds, format_size
+
+PARENTHESES = re.compile(r" \([^()]*\)")
+"""A counters' verdict ends in shares, which the section on wires has."""
+LONGEST = 44
+"""Letters of a finding's title that fit a tile."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """One figure or word of the first screen."""
+
+    name: str
+    value: str
+    note: str
+    level: str = ""
+    """good, warning or bad; empty: a figure."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a reader wants to know of a machine first."""
+
+    machine: Machine
+    sentences: list[Verdict]
+    tiles: list[Tile]
+
+
+def answers(sets: Sequence[Measured], sources: Sequence[Source]) -> list[Answers]:
+    """Of each machine. What the doctor found without a run belongs to the first one."""
+    found = machines(sets)
+    files = {one.file: number for number, machine in reversed([*enumerate(found)]) for one in machine.sets}
+    return [
+        _of(machine, findings([source for source in sources if files.get(source.file, 0) == number]))
+        for number, machine in enumerate(found)
+    ]
+
+
+def _of(machine: Machine, found: Sequence[Found]) -> Answers:
+    run = machine.main.run
+    change, worst = _change(run, found)
+    sentences = [*_mpi(run), Verdict(NOTE, best_path(run)), change]
+    tiles = [*_extremes(run), _mpi_tile(run), worst]
+    return Answers(
+        machine,
+        [Verdict(one.level, text(f"{one.text}.", 1000)) for one in sentences],
+        [Tile(one.name, text(one.value), text(one.note), one.level) for one in tiles],
+    )
+
+
+def _domain(run: Run) -> str:
+    """The memory that the answers are about: that of GPUs where there are figures of it."""
+    return "GPU" if any(one.memory_domain == "GPU" for one in run.entries.values()) else "CPU"
+
+
+def _entries(run: Run) -> list[Entry]:
+    """Figures of messages in that memory, smallest first."""
+    domain = _domain(run)
+    known = (one for one in run.entries.values() if one.amount and one.memory_domain == domain)
+    return sorted(known, key=lambda one: one.bytes)
+
+
+def _mpi(run: Run) -> Iterator[Verdict]:
+    """Is MPI GPU-aware, and at what cost? Without GPUs: how fast is MPI?"""
+    known, refused = awareness(run), refusal(run)
+    if _domain(run) == "CPU" and not run.head.environment.devices:
+        yield from _mpi_of_hosts(run)
+    elif known:
+        word = "is GPU-aware" if known.good is not False else "takes device pointers, but stages"
+        how = f"; {PARENTHESES.sub('', known.how)}" if known.how else ""
+        yield Verdict(
+            {True: GOOD, False: WARNING, None: NOTE}[known.good],
+            f"{known.mpi} {word}: {_cost(run)}{how}{_before(known.mpi, refused)}",
+        )
+    elif refused:
+        yield Verdict(WARNING, f"MPI is not GPU-aware: {reason(refused)}{_staging(run)}")
+    else:
+        yield Verdict(NOTE, "Whether MPI is GPU-aware was not measured: the path aware is missing")
+
+
+def _cost(run: Run) -> str:
+    """'18.7 us at 8 B, where gpu takes 0.83 us; 393 GB/s at 1 GiB, 87 % of the limit'."""
+    entries = [entry for entry in run.of_path(AWARE) if entry.amount]
+    first = entries[0]
+    least = min((one for one in _entries(run) if one.bytes == first.bytes), key=lambda one: one.seconds)
+    other = f", where {least.path} takes {format_seconds(least.seconds)}" if least.path != AWARE else ""
+    return f"{_time(first)}{other}; {_figure(run, entries[-1])}"
+
+
+def _before(mpi: str, refused: Failure | None) -> str:
+    """'; Open MPI 4.1.6 crashed on a device pointer, so 5.0.11 was used'."""
+    if refused is None or not other_mpi(refused):
+        return ""
+    vendor, _, version = mpi.rpartition(" ")
+    words = reason(refused)
+    return f"; {words.replace(mpi, version) if vendor and words.startswith(vendor) else words}"
+
+
+def _staging(run: Run) -> str:
+    """What there is instead."""
+    entries = [entry for entry in run.of_path(STAGED) if entry.amount]
+    return f"; staged copies cost {_time(entries[0])}, {_figure(run, entries[-1])}" if entries else ""
+
+
+def _mpi_of_hosts(run: Run) -> Iterator[Verdict]:
+    """The fastest path of MPI, at its smallest size and at its peak."""
+    entries = [one for one in _entries(run) if run.step(one.path).mpi]
+    if entries:
+        mpi = run.step(entries[0].path).mpi
+        least, most = min(entries, key=lambda one: one.seconds), max(entries, key=lambda one: one.rate)
+        peak = f"{format_rate(most.rate)} GB/s at {format_size(most.bytes)}"
+        yield Verdict(NOTE, f"{mpi_title(mpi) if mpi else 'MPI'} takes {_time(least)} and peaks at {peak}")
+
+
+def best_path(run: Run) -> str:
+    """The path for small and for large messages, without the full stop."""
+    entries, domain = _entries(run), _domain(run)
+    if not entries:
+        return "No message was measured"
+    found = spans(run, domain) if domain in run.competing else []
+    if not found:
+        names = [*dict.fromkeys(one.path for one in entries)]
+        name = f"{names[0]} is the only path measured" if len(names) == 1 else entries[-1].path
+        return f"{name}: {_time(entries[0])}, {_figure(run, entries[-1])}"
+    small, large = found[0], found[-1]
+    if len(found) == 1:
+        words = f"{small.path} at every size: {_time(small.first)}, {_figure(run, large.last)}"
+    else:
+        words = (
+            f"{small.path} up to {format_size(small.last.bytes)} ({_time(small.first)}), "
+            f"{large.path} from {format_size(large.first.bytes)} ({_figure(run, large.last)})"
+        )
+    return f"Best path for {domain} data: {words}{'; others between' if len(found) > 2 else ''}"
+
+
+def _time(entry: Entry) -> str:
+    return f"{format_seconds(entry.seconds)} at {format_size(entry.bytes)}"
+
+
+def _figure(run: Run, entry: Entry) -> str:
+    """'394 GB/s at 1 GiB, 88 % of the limit'; a limit that does not apply is left out."""
+    part = _part(run, entry)
+    figure = f"{format_rate(entry.rate)} GB/s at {format_size(entry.bytes)}"
+    return f"{figure}, {part} of the limit" if part else figure
+
+
+def _part(run: Run, entry: Entry) -> str:
+    """'88 %'; nothing without a limit that applies, nor above it, which is a fault and said so."""
+    limit = run.ceiling(entry.path)
+    part = share(entry, limit)
+    return "" if part is None or exceeds(entry, limit) else percent(part)
+
+
+def _change(run: Run, found: Sequence[Found]) -> tuple[Verdict, Tile]:
+    """What to change first, and the worst finding: the doctor's, else what this run says of itself."""
+    name = "Worst finding"
+    if found:
+        worst = found[0]
+        level = BAD if worst.severe else WARNING
+        gain = f"; tried, the remedy made it {worst.gain}" if worst.gain else ""
+        tile = Tile(name, _short(worst.title), worst.gain or worst.cost, level)
+        return Verdict(level, f"Change first: {worst.title}{gain}"), tile
+    wrong = [one for one in of_run(run) if one.level in (BAD, WARNING)]
+    if wrong:
+        first = min(wrong, key=lambda one: one.level != BAD)
+        tile = Tile(name, _short(first.text), "see the notes", first.level)
+        return Verdict(first.level, f"Look first at this: {first.text}"), tile
+    nothing = "Nothing stands out; “wirespeed doctor --try” measures whether a change would help"
+    return Verdict(GOOD, nothing), Tile(name, "none", "in these figures", GOOD)
+
+
+def _short(title: str) -> str:
+    """Its first words: up to a colon, or as many as fit."""
+    head = title.split(": ")[0]
+    if len(title) <= LONGEST or LONGEST / 3 < len(head) <= LONGEST:
+        return title if len(title) <= LONGEST else head
+    return f"{title[:LONGEST].rsplit(' ', 1)[0]} …"
+
+
+def _extremes(run: Run) -> Iterator[Tile]:
+    """The lowest latency and the highest bandwidth."""
+    entries = _entries(run)
+    if not entries:
+        return
+    data = " of GPU data" if _domain(run) == "GPU" else ""
+    least, most = min(entries, key=lambda one: one.seconds), max(entries, key=lambda one: one.rate)
+    part = _part(run, most)
+    limit = f", {part} of the limit" if part else ""
+    yield Tile(
+        "Lowest latency", format_seconds(least.seconds), f"{least.path}, {format_size(least.bytes)}{data}"
+    )
+    note = f"{most.path}, {format_size(most.bytes)}{limit}"
+    yield Tile("Highest bandwidth", f"{format_rate(most.rate)} GB/s", note)
+
+
+def _mpi_tile(run: Run) -> Tile:
+    known, refused = awareness(run), refusal(run)
+    if _domain(run) == "CPU" and not run.head.environment.devices:
+        mpis = dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi)
+        ranks = max((len(step.ranks) for step in run.steps), default=0)
+        return Tile("MPI", ", ".join(mpis) or "none", f"{ranks} ranks" if ranks else "")
+    name = "GPU-aware MPI"
+    if known:
+        values = {True: ("yes", GOOD), False: ("stages", WARNING), None: ("yes", NOTE)}
+        value, level = values[known.good]
+        return Tile(name, value, known.mpi, level)
+    return Tile(name, "no", reason(refused), WARNING) if refused else Tile(name, "not measured", "")

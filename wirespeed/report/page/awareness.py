@@ -1,0 +1,66 @@
+"""Whether an MPI takes device pointers, and what it does with them: copy directly, or stage unnoticed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from wirespeed.report.facts import figures
+from wirespeed.report.facts.machine import mpi_title
+from wirespeed.report.facts.shares import exceeds
+from wirespeed.results.runs import Entry, Failure, Run
+from wirespeed.units import format_rate
+
+AWARE = "aware"
+STAGED = "staged"
+DIRECT = ("direct", "network", "loopback", "inside", "pcie")
+"""Verdicts that agree with an MPI that takes device pointers."""
+CRASH_SITE = re.compile(r" in \S+ in [^\s,;]+")
+"""The function of a crash: it differs from run to run of the same fault."""
+
+
+@dataclass(frozen=True)
+class Awareness:
+    """What is known of the MPI that gave the path's figures."""
+
+    mpi: str
+    last: Entry
+    """Its figure at the largest size."""
+    how: str
+    """'direct over NVLink', or why it is not known."""
+    good: bool | None
+    """False: the bytes went through the host; None: a figure is impossible."""
+
+
+def awareness(run: Run) -> Awareness | None:
+    """None where no MPI was given device pointers with success."""
+    last = next((entry for entry in reversed(run.of_path(AWARE)) if entry.amount), None)
+    if last is None:
+        return None
+    mpi = run.step(AWARE).mpi
+    name = mpi_title(mpi) if mpi else "MPI"
+    seen = run.evidence.get((AWARE, last.bytes))
+    through = run.ceiling_through_host(AWARE)
+    if exceeds(last, run.ceiling(AWARE)):
+        return Awareness(name, last, "", None)
+    if seen is not None and seen.verdict != "unknown":
+        return Awareness(name, last, seen.text, seen.verdict in DIRECT)
+    if through is None:
+        return Awareness(name, last, "", True)
+    most = f"{format_rate(through.rate)} GB/s"
+    if last.rate > through.rate:
+        return Awareness(
+            name, last, f"staging through host memory gives at most {most}: the copies are direct", True
+        )
+    how = f"staging through host memory could give as much ({most}): this MPI may stage unnoticed"
+    return Awareness(name, last, how, False)
+
+
+def refusal(run: Run) -> Failure | None:
+    """Why no figure came of the first MPI that was given device pointers."""
+    return next((one for one in run.failures if one.path == AWARE and one.whole_path), None)
+
+
+def reason(failure: Failure) -> str:
+    """'Open MPI 4.1.6 crashed on a device pointer, so Open MPI 5.0.11 was used'."""
+    return CRASH_SITE.sub("", figures.failure_text(failure)).removeprefix(f"{figures.WHAT['unavailable']}: ")

@@ -1,0 +1,51 @@
+"""The page's sections, one for each pattern: its curves with everything else that is known of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wirespeed.report.facts.best import Span, by_domain
+from wirespeed.report.page.answers import best_path
+from wirespeed.report.page.bars import Bars, bars
+from wirespeed.report.page.sources import Measured
+from wirespeed.report.page.verdict import BAD, WARNING, Notes, verdicts, weight
+
+
+@dataclass(frozen=True)
+class Section:
+    """All of one pattern."""
+
+    pattern: str
+    headline: str
+    """The answer in a line, for a reader who does not open the section."""
+    notes: list[Notes]
+    bests: list[tuple[Measured, list[tuple[str, list[Span]]]]]
+    """(run, (domain, spans)) where paths compete, most figures first."""
+    bars: list[Bars]
+
+    @property
+    def count(self) -> str:
+        """'9 notes, 1 warning'."""
+        levels = Counter(one.level for note in self.notes for one in note.sentences)
+        parts = [(levels.total(), "note"), (levels[BAD], "alarm"), (levels[WARNING], "warning")]
+        return ", ".join(f"{number} {noun}{'s' if number > 1 else ''}" for number, noun in parts if number)
+
+
+def sections(sets: Sequence[Measured], patterns: Sequence[str]) -> list[Section]:
+    """In the order of `patterns`, then those without figures."""
+    notes = verdicts(sets)
+    order = dict.fromkeys([*patterns, *(one.pattern for one in notes)])
+    return [
+        _section([one for one in sets if one.pattern == name], [one for one in notes if one.pattern == name])
+        for name in order
+    ]
+
+
+def _section(sets: Sequence[Measured], notes: list[Notes]) -> Section:
+    main = max(sets, key=weight)
+    comparable = main.run.view == "sizes" and main.run.entries
+    headline = best_path(main.run) if comparable else notes[0].sentences[0].text if notes else ""
+    bests = [(one, domains) for one in sets if (domains := by_domain(one.run))]
+    return Section(main.pattern, headline.rstrip("."), notes, bests, bars(sets))
