@@ -1,7 +1,8 @@
 # wirespeed: everything a newcomer needs. Where things go and why: scripts/install.py.
 # Variables: ARGS (given to the command), OFFLINE (a folder of wheels instead of PyPI),
 #            PYTHON (3.10 or newer), CUDA (13, 12 or none instead of what the driver says),
-#            REUSE=1 (do not install again what PYTHON has already).
+#            REUSE=1 (do not install again what PYTHON has already);
+#            CASES, PROCESSES, SEED and CASE of make fuzz.
 
 PYTHON ?= python3
 OFFLINE ?=
@@ -9,6 +10,10 @@ CUDA ?= auto
 ARGS ?=
 REUSE ?=
 DIR ?= wheels
+CASES ?= 10000
+PROCESSES ?= 200
+CASE ?=
+SEED := $(or $(SEED),$(shell date +%s))
 
 SUITABLE = { command -v $(PYTHON) >/dev/null || { echo "wirespeed needs Python 3.10 or newer, and there is no $(PYTHON)" \
            "on PATH; to install: sudo apt install python3 python3-venv" >&2; exit 1; }; } && \
@@ -30,6 +35,10 @@ test-gpu:  ## Test every path and kernel on this machine's GPUs (ARGS="-k saniti
 lint:  ## Style, types and architecture rules: what CI checks besides the tests
 	@$(PREPARE) lint && exec scripts/lint $(ARGS)
 
+fuzz:  ## Made-up command lines, environments and files (CASES=20000 PROCESSES=200 SEED=7; CASE=7-12: only that one)
+	@$(PREPARE) test && echo "seed $(SEED)" && FUZZ="$(CASES):$(PROCESSES):$(SEED)" FUZZ_CASE="$(CASE)" \
+		exec .venv/bin/pytest -n auto tests/fuzz $(ARGS)
+
 mutants:  ## Which small changes of the code does no unit test notice? (ARGS="limits --sample 20")
 	@$(PREPARE) test && exec .venv/bin/python scripts/mutants.py $(ARGS)
 
@@ -40,4 +49,4 @@ clean:  ## Remove what these commands have made (result files stay)
 	rm -rf .venv build .preflight-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find scripts tests wirespeed bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-.PHONY: help run test test-gpu lint mutants pack clean
+.PHONY: help run test test-gpu lint fuzz mutants pack clean

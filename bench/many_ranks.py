@@ -21,7 +21,7 @@ COMMANDS = (
 def main() -> None:
     given = parser(__doc__, mpi=None, ranks=256, loops=3).parse_args()
     words = ["--mpi", given.mpi] if given.mpi else []
-    words += ["--ranks", given.ranks, "--paths", "host"]
+    words += ["--ranks", given.ranks, "--oversubscribe", "--paths", "host"]
     words += ["--loops", given.loops, "--warmup", 0, "--timeout", 600]
     with tempfile.TemporaryDirectory() as folder:
         for command in COMMANDS:

@@ -1,8 +1,9 @@
-"""TOML, which is part of Python since 3.11."""
+"""TOML: read by the parser that is part of Python since 3.11, written value by value."""
 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from typing import Any
 
@@ -13,3 +14,22 @@ def parse(text: str) -> dict[str, Any]:
     """Raises ValueError, with the line, for what is no TOML."""
     found: dict[str, Any] = _parser.loads(text)
     return found
+
+
+_ESCAPED = re.compile(r'["\\\x00-\x1f\x7f\ud800-\udfff]')
+
+
+def written(value: bool | int | float | str) -> str:
+    """A value as TOML has it; half of a surrogate pair, which TOML cannot have, as a question mark."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+
+    def escaped(found: re.Match[str]) -> str:
+        letter = found[0]
+        if letter in '"\\':
+            return f"\\{letter}"
+        return "?" if letter >= "\ud800" else f"\\u{ord(letter):04x}"
+
+    return f'"{_ESCAPED.sub(escaped, value)}"'

@@ -36,17 +36,15 @@ std::size_t Context::number(const std::string& name, std::size_t otherwise, std:
 }
 
 Buffers Transport::allocate(Memory kind, std::size_t bytes) {
-    Device& device = context_.device;
+    const std::string elsewhere = context_.option("into", "");
+    const Memory into = elsewhere.empty() ? kind : memory_from(elsewhere);
+    Allocation send(context_.device, kind, bytes), receive(context_.device, into, bytes);
     Buffers buffers;
     buffers.kind = kind;
+    buffers.into = into;
     buffers.bytes = bytes;
-    buffers.send = static_cast<std::byte*>(device.allocate(kind, bytes));
-    try {
-        buffers.receive = static_cast<std::byte*>(device.allocate(kind, bytes));
-    } catch (...) {
-        device.release(kind, buffers.send);
-        throw;
-    }
+    buffers.send = send.hand_over();
+    buffers.receive = receive.hand_over();
     return buffers;
 }
 
@@ -61,7 +59,7 @@ std::unique_ptr<Program> HostTransport::compile(std::span<const Step> steps,
 
 void Transport::abandon(Buffers& buffers) noexcept {
     if (buffers.send) context_.device.release(buffers.kind, buffers.send);
-    if (buffers.receive) context_.device.release(buffers.kind, buffers.receive);
+    if (buffers.receive) context_.device.release(buffers.into, buffers.receive);
     buffers = {};
 }
 

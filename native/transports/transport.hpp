@@ -30,8 +30,9 @@ struct Step {
 struct Buffers {
     std::byte* send = nullptr;
     std::byte* receive = nullptr;
-    Memory kind = Memory::pageable;
-    std::size_t bytes = 0;  ///< of each
+    Memory kind = Memory::pageable;  ///< of the send buffer
+    Memory into = Memory::pageable;  ///< of the receive buffer
+    std::size_t bytes = 0;           ///< of each
 };
 
 /// Set-up traffic and stopping, by whatever started the ranks; never timed.
@@ -71,7 +72,8 @@ class Transport {
     /// The orderly end, before destruction. Every rank calls it, after all programs and buffers.
     virtual void close() {}
 
-    /// Memory that this transport can move; plain device memory unless it needs its own.
+    /// Memory that this transport can move; plain device memory unless it needs its own. The option
+    /// "into" says where the receive buffer lies, if elsewhere than `kind`.
     virtual Buffers allocate(Memory kind, std::size_t bytes);
     /// Every rank calls it: memory that peers have opened is freed when all have closed it.
     virtual void release(Buffers& buffers) { abandon(buffers); }

@@ -54,7 +54,7 @@ def test_unaligned_buffers(mpi: InstalledMpi, tmp_path: Path) -> None:
         *("--test", "offset=3"),
         out=tmp_path / "r.jsonl",
     )
-    assert done.code == 0, done.err
+    assert done.code == 0, f"{done.err}\n{done.failures}"
     assert [entry["path"] for entry in done.entries] == [HOST[0]] * 5 + [HOST[1]] * 5
 
 

@@ -108,6 +108,40 @@ def test_an_mpi_that_takes_device_pointers(mpi: InstalledMpi, builds: Path, tmp_
     assert [entry["bytes"] for entry in done.entries] == [1, 4097, 1 << 20]
 
 
+@pytest.mark.parametrize("pattern", ["pingpong", "exchange", "halo"])
+def test_mixed_buffers(pattern: str, mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
+    """Protects messages between device and host buffers: each leg the same way, into the other buffer."""
+    paths = ("aware-d2h", "aware-h2d")
+    loops = ("--loops", "3") if pattern == "pingpong" else ()
+    done = wirespeed(
+        *(pattern, "--paths", ",".join(paths), *EMULATED, "--mpi", aware(builds, mpi), *FAST),
+        *("--sizes", "1,4097,1M", *loops),
+        out=tmp_path / "r.jsonl",
+        environment=mpi.variables,
+    )
+    assert done.code == 0, done.err + done.out
+    moved = [(entry["path"], entry["bytes"]) for entry in done.entries]
+    assert moved == [(path, size) for path in paths for size in (1, 4097, 1 << 20)]
+    steps = {record["path"]: record for record in done.records if record["kind"] == "step"}
+    ends = {path: (steps[path]["memory"], steps[path]["into"]) for path in paths}
+    assert ends == {"aware-d2h": ("device", "pageable"), "aware-h2d": ("pageable", "device")}
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_mixed_buffers_are_checked_and_refused(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
+    """Protects the check of what lies in the other memory, and a ring from a path with two kinds of it."""
+    prefix = aware(builds, mpi)
+    common = (*EMULATED, "--mpi", prefix, *FAST, "--sizes", "4097")
+    wrong = wirespeed(
+        *("pingpong", "--paths", "aware-d2h,aware-h2d", *common, "--test", "fault=drop-byte"),
+        out=tmp_path / "wrong.jsonl",
+    )
+    assert ["wrong data" in failure["text"] for failure in wrong.failures] == [True] * 2, wrong.err
+    ring = wirespeed("ring", "--paths", "aware-d2h", *common, out=tmp_path / "ring.jsonl")
+    (failure,) = ring.failures
+    assert failure["text"] == "it needs two buffers, and ring works in one"
+
+
 def test_an_mpi_that_does_not(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the rest of the run from an MPI that dies of a device pointer, and names where it died.
 

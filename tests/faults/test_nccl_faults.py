@@ -34,7 +34,6 @@ def struck(
     return done
 
 
-@pytest.mark.alone  # which of two ranks ended first shows for a few milliseconds only
 @pytest.mark.parametrize(
     ("path", "device", "rank"),
     [

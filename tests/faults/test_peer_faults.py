@@ -56,7 +56,6 @@ def test_a_stopped_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
         assert stacks[0]["peer"] == 1
 
 
-@pytest.mark.alone  # which of two ranks ended first shows for a few milliseconds only
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_killed_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:

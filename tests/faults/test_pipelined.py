@@ -53,7 +53,6 @@ def test_a_stopped_rank(mpi: InstalledMpi, way: str, tmp_path: Path) -> None:
     assert any("path_run.py" in line for line in stacks[0]["python"])
 
 
-@pytest.mark.alone  # which of two ranks ended first shows for a few milliseconds only
 @pytest.mark.parametrize(
     ("mpi", "way"),
     [("openmpi", "by=mixed"), ("mpich", "by=streams")],

@@ -12,6 +12,7 @@ SIZES = {str(size): size for size in (0, 1, 7, 8, 13, 4097)} | {"64K": 1 << 16, 
 FAST = ("--max-time", "0.005")
 PAIR = (
     *("host", "staged", "staged-pinned", "staged-pipelined", "aware", "aware-nogdr", "aware-managed"),
+    *("aware-d2h", "aware-h2d"),
     *("nccl", "nccl-stream", "nccl-nop2p", "ipc-write", "ipc-read", "ipc-kernel"),
     *("gpu", "rma", "rma-get", "shmem"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import time
@@ -10,11 +11,13 @@ from pathlib import Path
 
 import pytest
 from support import hosts, mpis, slurm
-from support.command import Done, disturbed, ranks_of, whole_lines, wirespeed
+from support.command import PATIENCE, WIRESPEED, Done, disturbed, ranks_of, read, whole_lines, wirespeed
+from support.epilog import script
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
 
 FAST = ("--sizes", "8,64K", "--max-time", "0.02")
+BIN = WIRESPEED.parent
 ALLOCATION = ("salloc", "--quiet", "--nodes=2", "--ntasks=2")
 
 
@@ -125,6 +128,28 @@ def test_the_wrong_kind_of_srun(
     assert f"srun --mpi={kind}" in line and f"use srun --mpi={right}" in line
 
 
+@pytest.mark.parametrize(("paths", "code"), [("host,staged", 0), ("staged,host", 0), ("staged", 3)])
+def test_a_generated_job_ends_as_what_it_measured(
+    paths: str, code: int, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
+) -> None:
+    """Protects complete jobs from the state FAILED: a path that these nodes lack is skipped with a line."""
+    mpi, out, job = installed("mpich", nodes, configuration), tmp_path / "r.jsonl", tmp_path / "job.sh"
+    where = ("--batch", "slurm", "--gpus-per-node", "0", "--nodes", "2", "-o", str(job))
+    words = ("--paths", paths, "--mpi", str(mpi.mpiexec), "--out", str(out), *FAST)
+    assert wirespeed("script", "pingpong", *where, *words).code == 0
+    done = subprocess.run(
+        [*nodes["n1"].enter(*ALLOCATION), "bash", str(job)],
+        env={**os.environ, **configuration, "SLURM_MPI_TYPE": "pmi2", "PATH": f"{BIN}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    assert "staged is not available here, and was skipped" in done.stderr or code == 0
+    entries = [record["bytes"] for record in whole_lines(out) if record["kind"] == "entry"]
+    assert entries == ([8, 65536] if "host" in paths else [])
+
+
 @pytest.mark.parametrize(("number", "what"), [(signal.SIGKILL, "death"), (signal.SIGSTOP, "hang")])
 def test_a_rank_is_struck(
     number: int, what: str, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
@@ -150,3 +175,40 @@ def test_a_rank_is_struck(
     (failure,) = done.failures
     assert (failure["what"], failure["rank"], failure["host"]) == (what, 1, "n2"), failure
     assert done.records[-1]["kind"] == "end"
+
+
+@pytest.mark.parametrize(("bound", "state"), [("at most 1 s", "idle"), ("at most 1 ns", "drained")])
+def test_the_epilog_of_the_documentation(
+    bound: str, state: str, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
+) -> None:
+    """Protects whole clusters from an epilog that passes or drains every node: Slurm itself runs it."""
+    site = tmp_path / "site.toml"
+    site.write_text(f'[[require]]\npath = "host"\n[require.sizes]\n8 = "{bound}"\n')
+    program = tmp_path / "epilog"
+    program.write_text(script(WIRESPEED.parent, site, tmp_path))
+    program.chmod(0o755)
+    file = Path(configuration["SLURM_CONF"])
+    before = file.read_text()
+
+    def slurm_says(*words: str) -> str:
+        return nodes["n1"].run("env", f"SLURM_CONF={file}", *words)
+
+    try:
+        file.write_text(f"{before}Epilog={program}\n")
+        slurm_says("scontrol", "reconfigure")
+        slurm_says("srun", "--nodes=1", "--nodelist=n1", "true")
+        deadline = time.monotonic() + PATIENCE
+        while not (found := list(tmp_path.glob("wirespeed/*.jsonl"))) or "completing" in (
+            seen := slurm_says("sinfo", "-h", "-n", "n1", "-o", "%T %E")
+        ):
+            assert time.monotonic() < deadline, slurm_says("sinfo", "-R")
+            time.sleep(0.2)
+        assert seen.split()[0].rstrip("*") == state, seen
+        assert ("wirespeed: job" in seen) == (state == "drained")
+        kinds = [record["kind"] for record in read(found[0])]
+        assert "entry" in kinds and kinds[-1] == "end"
+    finally:
+        file.write_text(before)
+        slurm_says("scontrol", "reconfigure")
+        if state == "drained":
+            slurm_says("scontrol", "update", "NodeName=n1", "State=RESUME")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,18 @@ def test_an_mpi_that_is_gpu_aware(mpi: InstalledMpi, builds: Path, tmp_path: Pat
     record = json.loads(done.out)
     assert record["facts"]["mpis"][0]["tried"] == "works"
     assert not [finding for finding in record["findings"] if finding["key"].startswith("mpi-")]
+
+
+def test_an_environment_that_attacks(tmp_path: Path) -> None:
+    """Protects `wirespeed doctor --fix | bash`: no line of a variable is a line of the script."""
+    attack = {"UCX_TLS": "tcp\ntouch pwned #", "NCCL_PROTO": "`touch pwned`\r\n$(touch pwned)\udcff"}
+    done = wirespeed("doctor", "--fix", "--look-only", environment=attack, cwd=tmp_path)
+    done.no_stack_trace()
+    assert done.code == 0, done.err
+    assert "unset UCX_TLS" in done.out.splitlines()
+    ran = subprocess.run(["bash"], input=done.out, text=True, capture_output=True, cwd=tmp_path, check=True)
+    assert (ran.stdout, ran.stderr) == ("", "")
+    assert not (tmp_path / "pwned").exists()
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)

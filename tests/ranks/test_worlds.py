@@ -38,6 +38,19 @@ def test_the_front_end_starts_the_ranks(mpi: InstalledMpi, tmp_path: Path) -> No
     assert [entry["bytes"] for entry in done.entries] == [8, 65536]
 
 
+def test_no_home_is_needed(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects epilogs and system services: Open MPI 5 starts nothing without HOME."""
+    bounds = tmp_path / "site.toml"
+    bounds.write_text('[[require]]\npath = "host"\n[require.sizes]\n8 = "at most 1 s"\n')
+    done = wirespeed(
+        *("check", "--require", bounds, "--measure", "--mpi", mpi.mpiexec),
+        out=tmp_path / "r.jsonl",
+        before=("env", "-u", "HOME"),
+    )
+    assert done.code == 0, done.err
+    assert [entry["bytes"] for entry in done.entries] == [8]
+
+
 @pytest.mark.parametrize(("failures", "code"), [(1, 0), (2, 1)])
 def test_a_launcher_that_fails_in_passing_is_started_once_more(
     failures: int, code: int, tmp_path: Path
@@ -116,6 +129,53 @@ def test_a_launcher_and_a_library_that_do_not_belong_together(
     assert not list(tmp_path.glob("*.jsonl")) or "entry" not in "".join(
         file.read_text() for file in tmp_path.glob("*.jsonl")
     )
+
+
+@pytest.mark.parametrize(
+    ("launcher", "library"),
+    [
+        ("openmpi", "mpich"),
+        ("debian", "mpich"),
+        ("openmpi", "impi"),
+        ("mpich", "openmpi"),
+        ("impi", "debian"),
+    ],
+)
+def test_an_mpi_that_is_named_inside_the_launcher_of_another(
+    launcher: str, library: str, tmp_path: Path
+) -> None:
+    """Protects from MPI_Init, which ends the process there: one line and the documented code, no file."""
+    starter, named = installed(launcher), installed(library)
+    done = wirespeed(
+        "pingpong",
+        *(*FAST, "--mpi", named.mpiexec),
+        before=tuple(starter.command(2)),
+        cwd=tmp_path,
+        environment=starter.variables,
+    )
+    assert done.code == 5, done.err
+    done.no_stack_trace()
+    (line,) = (line for line in done.err.splitlines() if line.startswith("wirespeed: "))
+    assert "the launcher is that of" in line and "use launcher and library of one MPI" in line
+    assert not any(word in done.err for word in ("Init_thread", "RuntimeWarning", "PMIx server")), done.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_libraries_that_a_launcher_can_start() -> None:
+    """Protects jobs that work: a family's libraries under its launcher, any under a batch system."""
+    from wirespeed import launch
+
+    openmpi = {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}
+    hydra = {"PMI_RANK": "0", "PMI_SIZE": "2", "MPI_LOCALRANKID": "0"}
+    slurm = {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_ID": "0"}
+    others = ("mpich", "intel", "mvapich", "cray")
+    assert {launch.foreign_to(vendor, openmpi) for vendor in others} == {"Open MPI"}
+    assert launch.foreign_to("openmpi", hydra) == "MPICH or Intel MPI or MVAPICH"
+    for vendor in (*others, "unknown"):
+        assert not launch.foreign_to(vendor, hydra)
+    for vendor in (*others, "openmpi", "unknown"):
+        assert not launch.foreign_to(vendor, slurm) and not launch.foreign_to(vendor, {})
+    assert not launch.foreign_to("openmpi", openmpi) and not launch.foreign_to("unknown", openmpi)
 
 
 @pytest.mark.parametrize(

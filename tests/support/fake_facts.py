@@ -40,6 +40,7 @@ def facts_of(
         variables or {},
         limit or Limits(None, tuple(range(8))),
         cma=cma,
+        busy=0.0,
         system=SYSTEM,
     )
     facts = look(Machine("cuda", DEVICES, [MPI], {}), sources)

@@ -12,6 +12,8 @@ from wirespeed.results.model import Event
 from wirespeed.results.reading import record_of
 
 Observer = Callable[[Event], None]
+DEFAULT_OUT = "wirespeed-new.jsonl"
+"""Where the recorder writes without --out."""
 
 
 def entry(path: str, size: int, seconds: float) -> dict[str, Any]:
@@ -63,7 +65,8 @@ class FakeRun:
             observe(found)
 
         if not self.silent:
-            record({"kind": "run", "run": "r", "plan": plan.to_dict(), "environment": {"host": "n1"}})
+            known = {**plan.to_dict(), "out": plan.out or DEFAULT_OUT}
+            record({"kind": "run", "run": "r", "plan": known, "environment": {"host": "n1"}})
             observe({"kind": "step-start", "path": "host", "steps_done": 0, "steps_total": 1})
             for index, size in enumerate(plan.sizes[:4]):
                 observe({"kind": "progress", "path": "host", "bytes": size, "index": index, "of": 4})
@@ -83,6 +86,7 @@ class FakeRun:
             mpis=[SimpleNamespace(title="Open MPI 5.0.11", source="wheel", prefix="/mpi")],
             why_no_gpu={"cuda": "libcuda.so.1 not found"},
             availability=lambda path: "no GPU" if path.needs_device else None,
+            lacks=lambda path: "no GPU" if path.needs_device else None,
         )
 
 

@@ -114,9 +114,9 @@ def console(width: int, **more: Any) -> Console:
     return Console(file=io.StringIO(), width=width, highlight=False, markup=False, emoji=False, **more)
 
 
-def shown(run: Run, width: int = 100) -> str:
+def shown(run: Run, width: int = 100, *, explain: bool = False) -> str:
     screen = console(width)
-    run_summary.print_run(screen, run)
+    run_summary.print_run(screen, run, explain=explain)
     return text_of(screen)
 
 

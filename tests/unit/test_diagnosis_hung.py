@@ -45,6 +45,19 @@ def place(outcome: Outcome) -> tuple[Any, ...]:
 
 
 class TestHung:
+    @pytest.mark.parametrize("quiet", [None, 30.0])
+    def test_a_launcher_that_is_stopped(self, quiet: float | None) -> None:
+        """Protects its ranks from the blame: they wait for it, or end without its knowledge."""
+        halted = replace(SEND, state="T")
+        seen = Events(states={1: halted}, seen_to_die=halted, roster=ROSTER, quiet=quiet)
+        seen.stopped_launchers = ["mpiexec (pid 8)", "hydra_pmi_proxy (pid 9)"]
+        outcome = diagnose(seen)
+        assert outcome.text == (
+            "the launcher mpiexec (pid 8) and hydra_pmi_proxy (pid 9) is stopped (SIGSTOP): "
+            "nothing arrives that its ranks say"
+        )
+        assert place(outcome) == ("hang", None, None, None, None, None)
+
     @pytest.mark.parametrize(
         ("state", "word"), [("T", "is stopped (SIGSTOP)"), ("t", "is stopped (SIGSTOP)"), ("Z", "is gone")]
     )

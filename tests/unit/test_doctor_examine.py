@@ -58,7 +58,9 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sources:
     monkeypatch.setattr(job, "measure", lambda *_, **__: Attempt(failures=[crash]))
     system = type(SYSTEM)(("Linux", HOME[0], "6.8.0", "#1", "x86_64"))
     variables = {"UCX_TLS": "sm,cuda_copy"}
-    return Sources(Tree(root), FakeNvml(), variables, Limits(None, (0, 4)), cma="works", system=system)
+    return Sources(
+        Tree(root), FakeNvml(), variables, Limits(None, (0, 4)), cma="works", busy=0.0, system=system
+    )
 
 
 def test_what_it_says_against_what_it_did(sources: Sources, tmp_path: Path) -> None:

@@ -11,8 +11,10 @@ from support.records import as_read, figure
 from wirespeed.doctor import hang, job
 from wirespeed.doctor.finding import Conditions, Cost
 from wirespeed.doctor.job import Attempt, Base
+from wirespeed.doctor.shell import split
 from wirespeed.doctor.tables import table
 from wirespeed.job.plan import Plan
+from wirespeed.report.doctor.terminal import shell_lines
 from wirespeed.results.runs import Failure, Run, collect
 
 PLAN = Plan(sizes=(8, 64), device="emulated", mpi="/opt/mpi", timeout=3.0)
@@ -65,6 +67,18 @@ class TestWhatFits:
         text = "MPICH 5.0.2 hung on a device pointer (stuck)"
         (one,) = hang.hangs(file("aware", "MPI_Send", what="unavailable", text=text, bytes=None))
         assert one.bytes == 8
+
+    def test_a_rank_that_was_stopped(self) -> None:
+        """Protects from settings against a hang that none of them caused: the rank has to go on."""
+        text = "rank 1 on n7 (pid 4172) is stopped (SIGSTOP) in MPI_Recv with rank 0, 8 B, iteration 3171"
+        (one,) = hang.hangs(file("host", "MPI_Recv", text=text))
+        found = hang.finding(one, True, "openmpi")
+        assert found.title == "host hung because rank 1 was stopped (SIGSTOP or a debugger)"
+        assert not found.options
+        commands = [split(line)[0] for line in found.remedy]
+        assert all(commands) and "kill -CONT PID" in commands
+        assert "on n7, while it hangs" in found.remedy[0]
+        assert all(line.startswith("# ") for line in shell_lines((found,)))
 
     def test_every_remedy_has_its_source(self) -> None:
         for one in table("hang_remedies"):

@@ -77,6 +77,26 @@ class TestWorth:
         assert of((1.2, 0.9, 1.4)) == "same"
         assert of() == ""
 
+    @pytest.mark.parametrize(
+        ("points", "useless"),
+        [
+            ([(1.0, 0.9, 1.1), (0.98, 0.9, 1.2)], True),
+            ([(1.0, 0.9, 1.1), (3.0, 0.4, 9.0)], False),
+            ([(1.0, None, None)], False),
+            ([(0.5, 0.4, 0.6), (3.0, 0.4, 9.0)], True),
+            ([(2.0, 1.9, 2.1)], False),
+            ([], False),
+        ],
+    )
+    def test_only_narrow_intervals_refute(
+        self, points: list[tuple[float, float | None, float | None]], useless: bool
+    ) -> None:
+        """Protects a fault from being cleared on a loaded machine, where every interval includes 1."""
+        worth = Improvement("w", tuple(Point(8, ratio, 1.0, ratio, low, high) for ratio, low, high in points))
+        assert worth.useless is useless
+        assert Finding("k", "t", Cost.SOME, worth=worth).refuted is useless
+        assert not Finding("k", "t", Cost.BREAKS, worth=worth).refuted
+
 
 class TestTrials:
     def test_before_and_after(self) -> None:
@@ -163,6 +183,13 @@ class TestBestPath:
         ]
         assert [one.least for one in found] == pytest.approx([2, 3])
 
+    def test_no_path_takes_less_than_the_time_of_the_fastest(self) -> None:
+        """Protects readers from '0.9 times as long': wide intervals let a slower path be called the best."""
+        wide = [entry("host", size, 1.2e-6, share=0.5) for size in (8, 64)]
+        run = made(*wide, entry("rma-host", 8, 1e-6), entry("rma-host", 64, 3e-6))
+        for one in measured.stretches(run):
+            assert one.least is None or one.least >= 1
+
     def test_ties_are_told(self) -> None:
         run = made(*(entry(path, 8, 1e-6) for path in ("host", "rma-host")))
         (one,) = measured.stretches(run)
@@ -189,8 +216,33 @@ class TestThresholds:
         assert not any(one.trial for one in found)
 
     def test_curves_as_they_should_be(self) -> None:
-        run = made(*(entry("host", 1 << power, 1e-6 + (1 << power) / 1e10) for power in range(3, 20)))
-        assert not list(thresholds.find(self.facts(run)))
+        assert not list(thresholds.find(self.facts(self.disturbed())))
+
+    @staticmethod
+    def disturbed(*sizes: int, share: float = 0.004, **more: object) -> Run:
+        """A quiet machine's figures, but for these sizes, which took twice as long."""
+        rates = {1 << power: 1e-6 + (1 << power) / 1e10 for power in range(3, 20)}
+        mpi = {"vendor": "openmpi", "version": "5"}
+        step = {"kind": "step", "run": "r", "step": 0, "path": "host", "mpi": mpi}
+        times = {size: (1 + (size in sizes)) * rates[size] for size in rates}
+        return made(step, *(entry("host", size, times[size], share, **more) for size in times))
+
+    def test_one_size_that_stands_out_is_noise(self) -> None:
+        """Protects users of a busy machine from settings that remedy its neighbours' load."""
+        assert not list(thresholds.find(self.facts(self.disturbed(64))))
+        (finding,) = thresholds.find(self.facts(self.disturbed(64, 128)))
+        assert finding.title.startswith("host: 64 B to 128 B takes up to 2.0 times as long as ")
+
+    def test_a_run_that_denies_it(self) -> None:
+        """Protects from the noise of one run, where the file holds a second one."""
+        loaded, quiet = self.disturbed(64, 128), self.disturbed()
+        assert not list(thresholds.find(self.facts(quiet, loaded)))
+        assert not list(thresholds.find(self.facts(loaded, quiet)))
+        assert list(thresholds.find(self.facts(loaded, loaded)))
+
+    def test_intervals_that_overlap_say_nothing(self) -> None:
+        assert not list(thresholds.find(self.facts(self.disturbed(64, 128, share=0.4))))
+        assert not list(thresholds.find(self.facts(self.disturbed(64, 128, precision=None))))
 
     def test_every_tuning_has_its_source(self) -> None:
         for one in table("tunings"):

@@ -112,6 +112,8 @@ def test_which_path_is_best(facts: Facts) -> None:
         Stretch("GPU", False, 1 << 20, 1 << 30, ("ipc-read", "ipc-write"), "aware", 1.01, 1.04),
         Stretch("GPU", True, 8, 1 << 20, ("rma",), "aware", 1.02, 2.3),
         Stretch("GPU", True, 1 << 21, 1 << 30, ("aware",)),
+        Stretch("CPU", False, 8, 8, ("host",), "rma-host", 0.9, 0.9),
+        Stretch("CPU", False, 64, 64, ("host",), "rma-host", 0.9, 1.3),
     )
     lines = printed(Result(structs.replace(facts, file="f.jsonl"), (), best), 100)
     start = lines.index("Fastest path by size (f.jsonl)")
@@ -122,6 +124,9 @@ def test_which_path_is_best(facts: Facts) -> None:
         "  GPU data, of the paths through MPI",
         "    8 B to 1 MiB: rma; aware takes up to 2.3 times as long",
         "    2 MiB to 1 GiB: aware",
+        "  CPU data, of all paths",
+        "    8 B: host; rma-host is as fast within 5 %",
+        "    64 B: host; rma-host takes up to 1.3 times as long",
     ]
 
 
@@ -171,6 +176,24 @@ class TestCommand:
         monkeypatch.chdir(tmp_path)
         return requests
 
+    def test_what_a_trial_refuted_is_no_finding(
+        self, facts: Facts, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Protects users from a remedy that their own machine has shown to be none."""
+        for point in (Point(8, 1e-6, 1e-6, 1.0, 0.9, 1.1), Point(8, 1e-6, 2e-6, 0.5, 0.4, 0.6)):
+            worth = Improvement("host", (point,), "now")
+            refuted = structs.replace(FINDINGS[1], worth=worth, remedy=("unset A  # why",))
+            result = Result(facts, (refuted,))
+            monkeypatch.setattr(examine, "examine", lambda request, say, made=result: made)
+            assert main(["doctor", "--strict"]) == ExitCode.OK
+            said = capsys.readouterr().out
+            assert "No findings." in said
+            after = said.partition("Tried, and nothing gained")[2].splitlines()
+            assert after[1].startswith("  unset A: ")
+            assert ("leave it as it is" in after[1]) == (not 0.9 < (point.ratio or 0) < 1.1)
+            breaks = structs.replace(refuted, cost=Cost.BREAKS)
+            assert Result(facts, (refuted, breaks)).standing == (breaks,)
+
     def test_findings_are_no_error(self, asked: list[examine.Request]) -> None:
         assert main(["doctor"]) == ExitCode.OK
         assert main(["doctor", "--strict"]) == ExitCode.FAILED_ENTRY
@@ -194,6 +217,29 @@ class TestCommand:
         assert set(record["findings"][0]) >= {"title", "cost", "evidence", "remedy", "worth"}
         assert main(["doctor", "--out", str(out)]) == 0
         assert [json.loads(line)["kind"] for line in out.read_text().splitlines()] == ["doctor"] * 2
+
+    @pytest.mark.parametrize("found", [FINDINGS, ()])
+    def test_its_file_is_read_by_show_and_report(
+        self,
+        found: tuple[Finding, ...],
+        facts: Facts,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+        tmp_path: Path,
+    ) -> None:
+        """Protects what was found from being written into a file that nothing reads."""
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(examine, "examine", lambda request, say: Result(facts, found))
+        assert main(["doctor", "--out", "d.jsonl"]) == 0
+        now = capsys.readouterr().out
+        assert main(["show", "d.jsonl"]) == 0
+        then = capsys.readouterr().out
+        added = [line for line in then.splitlines() if line not in now.splitlines()]
+        assert len(added) <= 2 and added[0].startswith("wirespeed doctor found this at 2")
+        assert main(["report", "d.jsonl"]) == 0
+        assert ("Something fails" in (tmp_path / "report.html").read_text()) == bool(found)
+        assert main(["show", "d.jsonl", "--format", "csv"]) == ExitCode.CANNOT_WRITE
+        assert "'wirespeed show' and 'wirespeed report' read it" in one_line(capsys.readouterr().err)
 
     def test_readers_of_result_files_pass_over_it(self, asked: list[examine.Request], tmp_path: Path) -> None:
         source = Path(__file__).parents[2] / "results" / "h200-x2-mpich.jsonl"

@@ -211,6 +211,19 @@ def test_a_copy_that_never_left_the_gpu_is_found_out() -> None:
     assert identify_wire(replace(managed, crosses=False), [], copies(on_device=1), PAYLOAD).suspicious is None
 
 
+def test_mixed_buffers_cross_pcie_once() -> None:
+    """Protects a path from one GPU to the peer's host memory from being called staged, or inside one GPU."""
+    mixed = replace(AWARE, path="aware-d2h", direct=False, crosses=True)
+    slots = [Counted("pcie", f"GPU {n}", "n1", PAYLOAD, 0, 0, 1, f"GPU-{n}", PAYLOAD, 0) for n in (0, 1)]
+    found = identify_wire(mixed, slots, [], 2 * PAYLOAD)
+    assert (found.verdict, found.suspicious) == ("pcie", None)
+    assert identify_wire(mixed, [], copies(device_to_host=1), PAYLOAD).verdict == "copied"
+    assert identify_wire(mixed, [], [], PAYLOAD).verdict == "unknown"
+    silent = [replace(one, sent=0) for one in slots]
+    found = identify_wire(mixed, silent, copies(device_to_host=1), PAYLOAD)
+    assert found.suspicious and "aware-d2h is declared to cross PCIe" in found.suspicious
+
+
 def test_only_what_the_verdict_rests_on_is_counted_again() -> None:
     """Protects the user's time: the wire that decided may not stay uncertain, others may."""
     uncertain = [replace(one, background=PAYLOAD // 25) for one in gpu_wires("pcie", 0)]
@@ -299,3 +312,4 @@ def test_what_must_cross_an_edge() -> None:
     assert found.total == 120
     assert found.sent[places[0]] == found.received[places[0]] == 2 * 20
     assert found.sent[places[2]] == 30 and found.sent["a"] == 30 and found.received["b"] == 30
+    assert found.read[places[0]] == found.written[places[0]] == 2 * 30, "to and from anywhere"

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from support.records import as_read, entry, shown
 
 from wirespeed.limits import Used, ceiling
+from wirespeed.report.export.markdown import markdown
+from wirespeed.report.facts.machine import machine_names
+from wirespeed.report.page import read_sources
+from wirespeed.report.terminal.slowest_teams import describe
 from wirespeed.results.runs import Run, collect
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def of_teams(
@@ -55,6 +62,13 @@ def test_the_slowest_group_is_named_with_how_far_it_is_behind() -> None:
     assert "slowest group 2: 1.50 ms (0.699 GB/s), 50 % more than the median of 3" in text
 
 
+def test_what_is_alike_names_no_slowest() -> None:
+    """Protects from '0 % more than the median': below 2 % the order of teams is noise."""
+    run = run_of("groups", of_teams({"group 0": 1e-3, "group 1": 1.015e-3, "group 2": 1e-3}, "groups"))
+    assert "more than the median" not in shown(run, 120)
+    assert describe(run.entries["aware", 1 << 20]) == "all 3 within 2 % of the median"
+
+
 def test_the_matrix_has_both_halves_and_times_for_short_messages() -> None:
     pairs = {"0-1": 1e-6, "0-2": 2e-6, "1-2": 1e-6}
     run = run_of("pairs", of_teams(pairs, "pairs", size=8), of_teams(pairs, "pairs", size=1 << 20))
@@ -63,12 +77,43 @@ def test_the_matrix_has_both_halves_and_times_for_short_messages() -> None:
     assert ["0", ".", "1049", "524"] in lines
 
 
+def test_markdown_has_the_matrix() -> None:
+    """Protects a wiki's copy of the report: every pair of ranks, with its unit, at every size."""
+    text = markdown(*read_sources([str(RESULTS / "h200-x4-pairs.jsonl")]))
+    block = text.split("gpu, 64 MiB: GB/s one way; all 6 within 2 % of the median:\n\n")[1].split("\n\n")[0]
+    assert block.splitlines() == [
+        "| rank | 0 | 1 | 2 | 3 |",
+        "| ---: | ---: | ---: | ---: | ---: |",
+        "| 0 | . | 364 | 365 | 364 |",
+        "| 1 | 364 | . | 365 | 364 |",
+        "| 2 | 365 | 365 | . | 364 |",
+        "| 3 | 364 | 364 | 364 | . |",
+    ]
+    assert text.count("| rank | 0 | 1 | 2 | 3 |") == 6
+
+
+def test_machines_that_call_themselves_alike_are_told_apart() -> None:
+    """Protects a report of several machines from saying one: virtual machines often have the same name."""
+
+    def on(host: str, model: str, *gpus: str) -> Run:
+        devices = [
+            {"kind": "cuda", "index": n, "name": "NVIDIA H200", "id": gpu} for n, gpu in enumerate(gpus)
+        ]
+        environment = {"host": host, "cpu": {"model": model}, "devices": devices}
+        return collect(as_read([{"kind": "run", "run": "r", "environment": environment}]))[0]
+
+    runs = [on("vm", "a", "1", "2"), on("vm", "a", "3", "4"), on("vm", "a"), on("vm", "b"), on("n1", "a")]
+    assert machine_names(runs) == ["vm (1)", "vm (2)", "vm (1)", "vm (3)", "n1"]
+    # A run may see some of the GPUs only, or none.
+    assert machine_names([runs[0], runs[2], on("vm", "a", "2"), on("vm", "")]) == ["vm"] * 4
+
+
 def test_the_limit_stands_beside_the_figure_with_its_equation() -> None:
     """Protects the utilisation: what leaves a group of four H200s against 4 x 18 x 25 GB/s."""
     moved = 4 * (256 << 20)
     record = of_teams({"group 0": moved / 1530e9, "group 1": moved / 1600e9}, "groups", 256 << 20, moved)
     run = run_of("groups", record, ranks=h200s(8), options=[["group", 4]])
-    text = " ".join(shown(run, 120).split())
+    text = " ".join(shown(run, 120, explain=True).split())
     assert "85 %" in text
     assert "4 x 18 NVLink 4 links x 25 GB/s = 1800 GB/s out of a group" in text
     assert "data sheet" in text

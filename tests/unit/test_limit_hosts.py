@@ -98,6 +98,14 @@ def test_memory_of_a_host() -> None:
     assert found.source == "measured here before the counted iterations, with buffers beyond the caches"
     found = ceiling(used(**HOST, wires=[told | {"stated": True}], evidence=shared))
     assert found and found.equation == "copies in memory = 12 GB/s, stated"
+    # Measured for several paths of a run: what lies between all of them is the interval.
+    twice = [
+        told | {"low": 11e9, "high": 12.5e9, "caches": 1 << 20},
+        told | {"rate": 10e9, "caches": 8 << 20},
+    ]
+    found = ceiling(used(**HOST, wires=twice, evidence=shared))
+    assert found and (found.rate, found.low, found.high, found.cached) == (12e9, 10e9, 12.5e9, 8 << 20)
+    assert found.equation == "one core copying from memory to memory = 12.0 GB/s (10.0 to 12.5)"
 
 
 def test_loopback_has_the_limit_that_is_stated() -> None:

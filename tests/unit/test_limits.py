@@ -89,6 +89,15 @@ def test_copies() -> None:
     assert rate(ceiling(used("copy", "copy", 1, memory="managed-host", into="device"))) == 58.4
 
 
+def test_mixed_buffers() -> None:
+    """Protects a path between a GPU and its peer's host memory from the limit of the GPUs' links."""
+    assert rate(ceiling(used(into="pageable"))) == 57.6
+    assert rate(ceiling(used("exchange", memory="pageable", into="device"))) == 58.4
+    shared = used(into="pageable")
+    shared.step["ranks"][1]["device"]["id"] = "G0"
+    assert ceiling(shared) is None, "two ranks share one slot"
+
+
 def test_networks() -> None:
     """Protects the limit across hosts: the ports that carried it, the slower host, and no guess."""
     ports = [wire("infiniband", "port", "n0", rate=50e9), wire("infiniband", "port", "n1", rate=25e9)]

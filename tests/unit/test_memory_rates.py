@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 from support import busy
 
+from wirespeed.host.caches import cache_bytes
 from wirespeed.rank import memory_bandwidth
 
 
@@ -14,8 +18,33 @@ def test_rates_of_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
     rates = memory_bandwidth.memory_rates()
     assert rates is not None and set(rates) == {"reading from memory", "writing to memory"}
     # No core of today's reads a terabyte a second, and none that is left alone is so slow.
-    assert all(rate < 1e12 for rate in rates.values()), rates
-    load.claim(all(rate > 5e8 for rate in rates.values()), rates)
+    assert all(0 < low <= rate <= high < 1e12 for rate, low, high in rates.values()), rates
+    load.claim(all(rate > 5e8 for rate, _, _ in rates.values()), rates)
+
+
+def test_the_buffer_is_larger_than_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the limit from being that of a cache: no part is touched again while it can still be there."""
+    caches, seen = 40 << 20, []
+    monkeypatch.setattr(memory_bandwidth, "SWEEP", 4 << 20)
+    monkeypatch.setattr(memory_bandwidth, "LEAST", 8 << 20)
+    monkeypatch.setattr(memory_bandwidth, "cache_bytes", lambda: caches)
+    monkeypatch.setattr("ctypes.memset", lambda place, *_: seen.append(place))
+    assert memory_bandwidth.memory_rates() is not None
+    parts = len(set(seen))
+    assert parts == len(seen) == 12 and max(seen) - min(seen) >= 11 * (4 << 20)
+
+
+def test_caches_of_one_core(tmp_path: Path) -> None:
+    """Protects the sum: data and unified caches of every level, no instructions; None without sysfs."""
+    core = min(os.sched_getaffinity(0))
+    levels = [("Data", "48K"), ("Instruction", "64K"), ("Unified", "2048K"), ("Unified", "30M"), ("", "odd")]
+    for number, (kind, size) in enumerate(levels):
+        folder = tmp_path / f"cpu{core}" / "cache" / f"index{number}"
+        folder.mkdir(parents=True)
+        (folder / "type").write_text(f"{kind}\n")
+        (folder / "size").write_text(f"{size}\n")
+    assert cache_bytes(tmp_path) == (48 + 2048 + 30 * 1024) << 10
+    assert cache_bytes(tmp_path / "none") is None
 
 
 def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:

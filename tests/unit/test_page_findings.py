@@ -17,6 +17,7 @@ def test_a_remedy_that_made_it_worse_is_nothing_to_do(tmp_path: Path) -> None:
         points = [{"bytes": 1 << 20, "ratio": ratio, "low": 0.9 * ratio, "high": 1.1 * ratio}]
         found |= {"remedy": ["export NCCL_MEMCPY=1"], "worth": {"what": "nccl", "points": points}}
         page = render(*read_sources([made.write(tmp_path / f"{ratio}.jsonl", tried)]))
+        assert ("Tried, and nothing gained" in page) == (ratio < 1)
         assert words in page and ("export NCCL_MEMCPY" in page) == (ratio > 1)
 
 
@@ -24,3 +25,14 @@ def test_a_file_with_nothing_but_what_the_doctor_said(tmp_path: Path) -> None:
     page = render(*read_sources([made.write(tmp_path / "doctor.jsonl", made.doctor())]))
     assert "pip install libucx-cu13" in page and "UCX without CUDA" in page
     assert '"charts": []' in page
+
+
+def test_what_is_faster_is_not_called_slower(tmp_path: Path) -> None:
+    """Protects readers from '0.9 times as long': without GPUDirect, and staged, this machine is faster."""
+    records = [made.head(), made.step("aware"), made.step("staged", transport="staged")]
+    records += [made.step("aware-nogdr", without="aware", UCX_TLS="^cuda_ipc")]
+    records += made.curve("aware", 9e-6, 1e10) + made.curve("aware-nogdr", 8e-6, 2e10)
+    records += [*made.curve("staged", 8e-6, 2e10), made.end()]
+    page = render(*read_sources([made.write(tmp_path / "r.jsonl", *records)]))
+    assert "times as long" not in page
+    assert "staged is 2.00 times as fast as aware" in page and "aware is 0." not in page

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,8 @@ import pytest
 
 from wirespeed.frontend import background_load
 from wirespeed.frontend.job_step import JobStep
-from wirespeed.job.status_page import read_pages
+from wirespeed.host.process import sweep_folders
+from wirespeed.job.status_page import process_state, read_pages
 
 
 def test_a_folder_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,6 +75,74 @@ def test_an_error_that_a_death_caused(tmp_path: Path) -> None:
     assert (step.outcome.what, step.outcome.rank) == ("death", 0), step.outcome.log
 
 
+_STUCK = """
+import time
+from wirespeed.job import messages
+for rank in (0, 1):
+    time.sleep(1.3)
+    messages.send({"kind": "stuck", "rank": rank, "host": "n", "pid": 1, "state": "spinning",
+                   "call": "MPI_Recv", "peer": 1 - rank, "bytes": 8, "iteration": 3, "fault": "",
+                   "native": [], "python": []})
+time.sleep(60)
+"""
+
+
+def test_a_complaint_is_no_progress(tmp_path: Path) -> None:
+    """Protects the time that a hang's line states: a rank that reports that it is stuck has not moved on."""
+    script = tmp_path / "ranks.py"
+    script.write_text(_STUCK)
+    step = JobStep([sys.executable, str(script)], dict(os.environ), tmp_path / "pages", 2, 10.0)
+    assert list(step.messages()) == []
+    said = re.match(r"no progress for (\d+) s: rank 0 on n", step.outcome.text)
+    assert said and int(said[1]) >= 2, step.outcome.text
+
+
+_TOLD_LATE = """
+import os, signal, sys, time
+from pathlib import Path
+from wirespeed.job import messages
+from wirespeed.host.core import core
+
+folder, opened = Path(sys.argv[1]), core()
+ranks = []
+while len(ranks) < 2 and (child := os.fork()):
+    ranks.append(child)
+if len(ranks) == 2:
+    while not (folder.parent / "reap").exists():
+        messages.send({"kind": "note", "text": "still here"})
+        time.sleep(0.02)
+    os.waitpid(ranks[int((folder.parent / "reap").read_text())], 0)
+    (folder.parent / "reaped").touch()
+    sys.exit(1)
+page = opened.check(opened.lib.ws_page_open(str(folder / f"{len(ranks)}.page").encode(), len(ranks)))
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("reaped", [0, 1])
+def test_two_deaths_between_two_looks(first: int, reaped: int, tmp_path: Path) -> None:
+    """Protects the peer on a busy machine: whichever the launcher reaped first, the first to end counts."""
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    script = tmp_path / "ranks.py"
+    script.write_text(_TOLD_LATE)
+    step = JobStep([sys.executable, str(script), str(folder)], dict(os.environ), folder, 2, 10.0)
+    for _ in step.messages():
+        if len(step._seen.watched) == 2 and not (tmp_path / "reap").exists():
+            # The front end stands still meanwhile.
+            pids = {state.rank: state.pid for state in read_pages(folder)}
+            for rank in (first, 1 - first):
+                os.kill(pids[rank], signal.SIGKILL)
+                while process_state(pids[rank]) != "Z":
+                    time.sleep(0.001)
+            (tmp_path / "part").write_text(str(reaped))
+            (tmp_path / "part").rename(tmp_path / "reap")
+            while not (tmp_path / "reaped").exists():
+                time.sleep(0.001)
+    assert (step.outcome.what, step.outcome.rank) == ("death", first), step.outcome.text
+
+
 def test_folders_of_killed_front_ends_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects /tmp from what SIGKILL leaves of --with, and a running front end from losing its own."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -79,5 +151,5 @@ def test_folders_of_killed_front_ends_are_swept(tmp_path: Path, monkeypatch: pyt
     mine, theirs = (tmp_path / f"{background_load.FOLDER}{pid}-x" for pid in (os.getpid(), gone.pid))
     for folder in (mine, theirs, tmp_path / f"{background_load.FOLDER}y"):
         folder.mkdir()
-    background_load._sweep()
+    sweep_folders(background_load.FOLDER)
     assert mine.exists() and not theirs.exists() and (tmp_path / f"{background_load.FOLDER}y").exists()

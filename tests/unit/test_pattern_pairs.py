@@ -80,7 +80,7 @@ def test_a_sample_is_some_of_the_parts_and_never_one_twice(alone: bool) -> None:
     assert len(chosen) == 4 and all(part in every for part in chosen)
     assert len({frozenset(part) for part in chosen}) == 4
     # More than there are: all of them.
-    whole = teams(Shape(6, {"alone": alone, "sample": 99}))
+    whole = teams(Shape(6, {"alone": alone, "sample": 15 if alone else 5}))
     assert len(whole) == len(every) == (15 if alone else 5) and all(part in whole for part in every)
 
 
@@ -113,3 +113,10 @@ def test_a_seed_chooses_the_same_rounds_in_every_release() -> None:
         assert [shuffled(place, len(every), 1) for place in range(len(every))] == every
     assert [shuffled(place, 1000, 7) for place in range(5)] == [288, 517, 133, 523, 16]
     assert [shuffled(place, 10**9, 1) for place in range(3)] == [979576099, 774035720, 897802583]
+
+
+@pytest.mark.parametrize(("alone", "phases"), [(False, 5), (True, 15)])
+def test_a_sample_of_more_phases_than_there_are(alone: bool, phases: int) -> None:
+    assert find_pattern("pairs").refuse(Shape(6, {"alone": alone, "sample": phases})) is None
+    refusal = find_pattern("pairs").refuse(Shape(6, {"alone": alone, "sample": phases + 1}))
+    assert refusal == f"--sample {phases + 1}: 6 ranks make {phases} phases; at most {phases} can be chosen"

@@ -88,7 +88,7 @@ def test_what_a_transport_chose_and_what_teams_measured() -> None:
 def test_a_step_says_where_its_bytes_go() -> None:
     """Protects copies between kinds of memory; a path that names no other memory ends where it began."""
     copy = TransferPath("d2h", "", "copy", "device", into="pinned")
-    rank = {"rank": 0, "host": "n1", "pid": 7, "cpus": "0", "device": None}
+    rank = {"rank": 0, "host": "n1", "pid": 7, "cpus": "0", "cpu_quota": 1.5, "device": None}
     job = {"mpi": None, "launcher": "mpiexec", "variables": {"UCX_TLS": "all"}, "ranks": [rank]}
     assert line_of(recorder.step(RUN, 2, copy, {**job, "startup_s": 0.5, "details": {"chunk": 8}})) == {
         "kind": "step",

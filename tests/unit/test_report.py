@@ -195,6 +195,22 @@ class TestNextSteps:
         assert "srun -N 2 -n 2 wirespeed pingpong" in self.commands(run, SLURM_NNODES="4")
         assert "srun -N 2 -n 2 wirespeed pingpong" not in self.commands(run, SLURM_NNODES="x")
 
+    def test_they_measure_where_the_survey_did(self) -> None:
+        """A copied command must not go back to another MPI, or from emulated GPUs to none."""
+        first = head()
+        first["plan"] |= {"device": "emulated", "mpi": "/opt/my mpi", "hosts": ["n1", "n2"]}
+        run = make_run(first, entry("host", 8, 1e-6, stopped="max-time"))
+        mpis = [SimpleNamespace(prefix=f"/{title}", title=title) for title in ("a", "b")]
+        where = "--device emulated --mpi '/opt/my mpi' --hosts n1,n2"
+        assert self.commands(run, 4, mpis, SLURM_NNODES="2") == [
+            f"wirespeed pingpong --paths host --sizes 8 --max-time 2 {where}",
+            f"wirespeed pingpong --against summit {where}",
+            "srun -N 2 -n 2 wirespeed pingpong --device emulated --mpi '/opt/my mpi'",
+            f"wirespeed pingpong --between 0,3 {where}",
+            "wirespeed pingpong --mpi /b --device emulated",
+        ]
+        assert self.commands(run)[-1] == f"wirespeed pingpong --paths all {where}"
+
     def test_no_suggestion_is_too_long_to_read(self) -> None:
         """Protects the list of suggestions from a line with every size and path of a noisy machine."""
         run = make_run(

@@ -20,7 +20,7 @@ from support.results import entry, run, whole_file
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.results.reading import read
-from wirespeed.results.store import Store, default_name
+from wirespeed.results.store import Store
 from wirespeed.statistics.stopping import Stopping
 
 
@@ -106,13 +106,12 @@ def test_a_file_that_got_no_line_goes_away(tmp_path: Path) -> None:
 
 def test_default_names_are_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    names = set()
-    for _ in range(5):
-        name = default_name()
-        assert name.name.startswith("wirespeed-") and name.suffix == ".jsonl"
-        name.touch()
-        names.add(name)
+    stores = [Store() for _ in range(5)]
+    names = {store.path for store in stores}
     assert len(names) == 5
+    assert all(name.name.startswith("wirespeed-") and name.suffix == ".jsonl" for name in names)
+    for store in stores:
+        store.close()
 
 
 # ---- refused before anything is measured ----------------------------------------------------------------

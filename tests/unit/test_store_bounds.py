@@ -19,7 +19,7 @@ from wirespeed.errors import WirespeedError
 from wirespeed.job.plan import Plan
 from wirespeed.results import store as store_module
 from wirespeed.results.reading import read
-from wirespeed.results.store import Store, default_name
+from wirespeed.results.store import Store
 
 
 @pytest.fixture
@@ -191,8 +191,9 @@ def test_default_names_count_from_two(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(store_module, "datetime", Still)
     stem, names = "wirespeed-20260102-030405", []
     for _ in range(3):
-        names.append(str(default_name()))
-        default_name().touch()
+        with Store() as store:
+            store.append(run())
+            names.append(str(store.path))
     assert names == [f"{stem}.jsonl", f"{stem}-2.jsonl", f"{stem}-3.jsonl"]
 
 

@@ -90,7 +90,17 @@ class TestOneMachine:
         assert main(["systems", "--system", "sumit"]) == ExitCode.USAGE
         assert "did you mean summit?" in capsys.readouterr().err
 
-    @pytest.mark.parametrize("words", ["--group 0", "--group many", "--format pdf", "nofile.jsonl"])
+    @pytest.mark.parametrize(
+        "words",
+        [
+            "--group 0",
+            "--group 9",
+            "--system delta --group 5",
+            "--group many",
+            "--format pdf",
+            "nofile.jsonl",
+        ],
+    )
     def test_bad_input(self, words: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["systems", *words.split()]) in (ExitCode.USAGE, ExitCode.CANNOT_WRITE)
         assert capsys.readouterr().err.count("\n") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,16 @@ from support.records import (
     head,
     make_run,
     shown,
+    step,
     text_of,
 )
 
+from wirespeed.cli.common.reading import read_runs
 from wirespeed.report.facts import figures, markers
-from wirespeed.report.terminal import run_summary
+from wirespeed.report.terminal import ascii_text, run_summary
+from wirespeed.report.terminal.sparkline import sparkline
 from wirespeed.results.reading import Results
-from wirespeed.results.runs import Failure, collect
+from wirespeed.results.runs import Failure, Run, collect
 from wirespeed.units import format_rate
 
 ROOT = Path(__file__).parents[2]
@@ -95,6 +99,18 @@ class TestWords:
         assert figures.failure_head(hung) == "aware at 64 KiB"
         assert figures.failure_text(hung) == "hung"
 
+    def test_another_mpi_that_took_its_place_is_named(self) -> None:
+        """Protects from 'aware: not available' beside figures of aware: each MPI with what it did."""
+        made = Failure(
+            run="r",
+            path="aware",
+            what="unavailable",
+            text="Open MPI 4.1.6 crashed on a device pointer",
+            remedy="measured with Open MPI 5.0.11 instead (--mpi /opt/openmpi)",
+        )
+        words = "Open MPI 4.1.6 crashed on a device pointer, so Open MPI 5.0.11 was used"
+        assert figures.failure_text(made) == words
+
 
 class TestTable:
     @pytest.mark.parametrize(
@@ -138,16 +154,17 @@ class TestTable:
         run = make_run(entry("host", 8, 1e-6), entry("host", 16, 1e-6, 0.042, stopped="max-time"))
         text = shown(run)
         assert re.search(r"16 B +~1\.00 us ±4\.2 %", text)
-        assert "~ not within ±1 % when --max-time (0.4 s) was over; the widest is ±4.2 %" in text
+        assert "~ not within ±1 % in --max-time (0.4 s); widest ±4.2 %" in text
+        assert "~ not within ±1 % when --max-time (0.4 s) was over" in shown(run, explain=True)
         assert "~" not in shown(make_run(entry("host", 8, 1e-6)))
 
     def test_definitions_stand_below(self) -> None:
-        text = shown(make_run(entry("host", 8, 1e-6, samples=100), entry("host", 16, 1e-6)))
+        text = shown(make_run(entry("host", 8, 1e-6, samples=100), entry("host", 16, 1e-6)), explain=True)
         assert "one way: half of a round trip, median of 100 to 120 samples per size; GB = 1e9 bytes" in text
         assert "95 % = half width of the 95 % interval of the median, within ±1 % everywhere" in text
 
     def test_fixed_counts_claim_no_precision(self) -> None:
-        text = shown(make_run(entry("host", 8, 1e-6, 0.3, stopped="fixed")))
+        text = shown(make_run(entry("host", 8, 1e-6, 0.3, stopped="fixed")), explain=True)
         assert "mean over a fixed count of iterations" in text and "no interval" in text
         assert "within" not in text
 
@@ -216,21 +233,122 @@ class TestTable:
         monkeypatch.setenv("COLUMNS", "61")
         assert run_summary.make_console(io.StringIO()).width == 61
 
+    @pytest.mark.parametrize("columns", ["0", "1", "-5", "99999999999", "\u00b2", "wide", ""])
+    @pytest.mark.parametrize("terminal", [True, False])
+    def test_what_is_no_width_is_passed_over(
+        self, columns: str, terminal: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", columns)
+        monkeypatch.setenv("LINES", columns)
+        stream = io.StringIO()
+        stream.isatty = lambda: terminal  # type: ignore[method-assign]
+        screen = run_summary.make_console(stream)
+        assert 20 <= screen.width < 10_000 and 0 < screen.size.height < 10_000
+        run_summary.print_run(screen, full_run(("staged", "aware")))
+        assert "staged" in stream.getvalue()
+
+
+def host_run(sizes: Sequence[int] = SIZES, **more: Any) -> Run:
+    """What a laptop measures first: one path, through memory with caches before it, no figure sure."""
+    memory = {"kind": "memory", "name": "memory", "host": "n1", "rate": 10e9, "low": 9e9, "high": 11e9}
+    told: dict[str, Any] = {"checked": {"iterations": 3, "bytes": 24}, "stopped": "max-time", **more}
+    return make_run(
+        step("host", transport="mpi", memory="pageable", ranks=[{"rank": n, "host": "n1"} for n in (0, 1)]),
+        *(entry("host", size, 3e-7 + size / 8e9, 0.04, **told) for size in sizes),
+        {"kind": "wires", "run": "r", "path": "host", "wires": [{**memory, "caches": 32 << 20}]},
+        *(
+            {"kind": "evidence", "run": "r", "path": "host", "bytes": size, "iterations": 9}
+            | {
+                "verdict": "shared memory",
+                "text": "through shared memory: no traffic on any network interface",
+            }
+            for size in sizes
+        ),
+    )
+
+
+class TestFirstScreen:
+    @pytest.mark.parametrize("width", [80, 120])
+    def test_one_path_ends_with_six_lines_at_most(self, width: int) -> None:
+        """Protects the first screen: the table, what came of it, and where to read more."""
+        lines = shown(host_run(), width).splitlines()
+        last = max(number for number, line in enumerate(lines) if re.match(r" *\d+ ([KMG]i)?B  ", line))
+        told = [line for line in lines[last + 1 :] if line]
+        assert len(told) <= 6, told
+        assert told[0] == "host: 8.00 GB/s at 1 GiB; 80 % of limit; through shared memory"
+        assert "--explain" in told[-1]
+
+    def test_explain_brings_the_rest(self) -> None:
+        """Protects both: no equation without it, and with it every one."""
+        for words in (
+            "95 % = half width",
+            "one core copying from memory",
+            "min: fastest sample",
+            "by their counters",
+        ):
+            assert words not in shown(host_run()), words
+            assert words in " ".join(shown(host_run(), 200, explain=True).split()), words
+
+    def test_no_share_of_a_limit_where_caches_serve(self) -> None:
+        """Protects a laptop's first table from 193 % in red: a dash up to the caches' size."""
+        lines = shown(host_run()).splitlines()
+        cells = {line[:8].strip(): line.split()[-1] for line in lines if line.strip()}
+        assert (cells["32 MiB"], cells["64 MiB"]) == ("-", "%")
+
+    @pytest.mark.parametrize("width", [80, 200])
+    @pytest.mark.parametrize("file", sorted((ROOT / "results").glob("*.jsonl")), ids=lambda file: file.stem)
+    def test_no_cell_carries_two_marks(self, file: Path, width: int) -> None:
+        """Protects figures from '~7.49*', which says two things with one figure."""
+        for run in read_runs(str(file)):
+            assert re.findall(r"[~!?]<?[\d.]+ ?\w*[*≈?!]", shown(run, width)) == []
+
+    def test_what_was_compared_is_said_only_if_it_was(self) -> None:
+        """Protects '#wrong 0': of every figure, and no longer once bytes were wrong."""
+        said = "#wrong 0: every byte of 93 untimed iterations was compared, at all 31 sizes"
+        assert said in shown(host_run())
+        assert "#wrong" not in shown(host_run(checked={}))
+        run = make_run(entry("host", 8, 1e-6), failure("host", 16, "mismatch", "byte 3"))
+        assert "#wrong 1: figures of host are missing, because wrong bytes arrived" in shown(run)
+
+
+class TestAscii:
+    """LC_ALL=C: Python writes UTF-8 all the same, which such a terminal does not show."""
+
+    @pytest.mark.parametrize("width", [60, 80, 100, 120])
+    def test_every_letter_is_ascii(self, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("LC_ALL", "C")
+        monkeypatch.setenv("COLUMNS", str(width))
+        monkeypatch.delenv("PYTHONIOENCODING", raising=False)
+        stream = io.StringIO()
+        run_summary.print_run(run_summary.make_console(stream), full_run(("staged", "aware")), explain=True)
+        assert stream.getvalue().isascii() and "+-" in stream.getvalue()
+        assert max(map(len, stream.getvalue().splitlines())) <= width
+
+    @pytest.mark.parametrize(
+        ("environment", "only"),
+        [
+            ({}, False),
+            ({"LC_ALL": "C"}, True),
+            ({"LC_ALL": "", "LANG": "POSIX"}, True),
+            ({"LC_ALL": "C.UTF-8", "LANG": "C"}, False),
+            ({"LC_ALL": "C", "PYTHONIOENCODING": "utf-8"}, False),
+        ],
+    )
+    def test_the_locale_decides(self, environment: dict[str, str], only: bool) -> None:
+        assert ascii_text.ascii_locale(io.StringIO(), environment) is only
+        assert ascii_text.ascii_locale(io.TextIOWrapper(io.BytesIO(), "latin-1"), environment)
+
 
 class TestCurves:
     def test_ends_of_the_scale(self) -> None:
-        assert run_summary.sparkline([1.0, None, 1e9], 1.0, 1e9) == "▁ █"
-        assert run_summary.sparkline([5.0], 5.0, 5.0) == "█"
+        assert sparkline([1.0, None, 1e9], 1.0, 1e9) == "▁ █"
+        assert sparkline([5.0], 5.0, 5.0) == "█"
 
     @given(st.lists(st.floats(1e3, 1e12), min_size=1))
     def test_higher_is_never_lower(self, rates: list[float]) -> None:
-        line = run_summary.sparkline(sorted(rates), min(rates), max(rates))
+        line = sparkline(sorted(rates), min(rates), max(rates))
         assert list(line) == sorted(line)
         assert len(line) == len(rates)
-
-    def test_peak_and_half(self) -> None:
-        entries = [figure("host", size, 1e-6 + size / 1e9) for size in (8, 1000, 10**6)]
-        assert run_summary.curve_note(entries) == "peak 0.999 GB/s at 1000000 B, half of it from 1000 B"
 
 
 def test_the_table_knows_its_marks() -> None:

@@ -13,6 +13,7 @@ from typing import IO
 import click
 
 from wirespeed.cli.commands import cli
+from wirespeed.cli.common.streams import note, one_line
 from wirespeed.errors import ExitCode, WirespeedError
 
 PIPE_CLOSED = 128 + 13
@@ -61,7 +62,16 @@ def _run(words: list[str]) -> int:
 
 
 def _usage_text(error: click.UsageError) -> str:
-    """The parser's complaint in our words."""
+    """The parser's complaint in our words; what it may have meant is an option that --help lists."""
+    if isinstance(error, click.NoSuchOption) and error.ctx:
+        listed = {
+            name
+            for one in error.ctx.command.params
+            if isinstance(one, click.Option) and not one.hidden
+            for name in one.opts
+        }
+        close = [name for name in error.possibilities or () if name in listed]
+        error = click.NoSuchOption(error.option_name, error.message, close, error.ctx)
     text = error.format_message().strip().rstrip(".")
     command = error.ctx.command_path if error.ctx else "wirespeed"
     end = "" if text.endswith("?") else ";"
@@ -72,9 +82,8 @@ def _say(text: str, code: ExitCode) -> int:
     """One line on stderr. All ranks of a launcher find the same usage error: only the first one speaks."""
     if code in (ExitCode.USAGE, ExitCode.WRONG_WORLD) and _other_rank():
         return int(code)
-    line = " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
     with suppress(OSError):
-        print(f"wirespeed: {line}", file=sys.stderr, flush=True)
+        note(f"wirespeed: {one_line(text)}")
     return int(code)
 
 

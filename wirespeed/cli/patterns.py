@@ -19,6 +19,7 @@ from wirespeed.cli.common.options import (
     plan_of,
     reporting,
     together,
+    unlisted,
     where,
 )
 from wirespeed.errors import ExitCode, WirespeedError
@@ -30,6 +31,7 @@ RANKS = (
     "Ranks to start, or several counts as in 2,4,8. "
     "Default: one rank per GPU, or per core without GPUs, at most 8."
 )
+OVERSUBSCRIBE = "Start the ranks even if there are more than 8 for each CPU."
 WITH = (
     "Measure twice: alone, and while another pattern, such as stream:host:16M, runs on the same processors."
 )
@@ -43,11 +45,17 @@ def command_of(pattern: Pattern) -> click.Command:
 
     own = [_option(one) for one in pattern.options]
     if pattern.ranks is None:
-        own.insert(0, option("--ranks", words.several(words.count(1, 1_000_000)), RANKS))
+        own = [
+            option("--ranks", words.several(words.count(1, 1_000_000)), RANKS),
+            flag("--oversubscribe", OVERSUBSCRIBE),
+            *own,
+        ]
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
-    options = together(*own, measuring(pattern.sizes or DEFAULT_SIZES), background, reporting, where)
+    measured = measuring(pattern.sizes or DEFAULT_SIZES)
+    options = together(*own, measured, background, reporting(pattern.published), where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
-    return click.command(pattern.name, help=text)(options(command))
+    made = click.command(pattern.name, help=text)(options(command))
+    return unlisted(made, "sizes") if pattern.own_sizes else made
 
 
 def _option(one: Option) -> Decorator:
@@ -72,7 +80,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     from wirespeed.cli.common.measuring import measure_and_print
     from wirespeed.launch import launched_rank
 
-    how = Reporting(given.pop("style"), given.pop("against"))
+    how = Reporting(given.pop("style"), given.pop("against"), given.pop("explain"))
     background = given.pop("background")
     if not pattern.published and (how.against or how.format == "tutorial"):
         word = f"--against {how.against}" if how.against else "--format tutorial"
@@ -117,13 +125,11 @@ def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:
 
 def _each_node(pattern: Pattern, plan: Plan) -> list[Plan]:
     """The plan again for each NUMA node, if an option asks for that and was not given."""
-    from wirespeed.results.environment import cpu
+    from wirespeed.results.environment import numa_nodes
 
     own = dict(plan.options)
     wanted = [one.key for one in pattern.options if one.each_node and own[one.key] is None]
-    nodes = int(cpu()["numa_nodes"] or 1) if wanted else 1
-    if nodes < 2:
+    nodes = numa_nodes() if wanted else []
+    if len(nodes) < 2:
         return []
-    return [
-        replace(plan, options=tuple({**own, key: node}.items())) for key in wanted for node in range(nodes)
-    ]
+    return [replace(plan, options=tuple({**own, key: node}.items())) for key in wanted for node in nodes]

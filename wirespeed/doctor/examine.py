@@ -44,12 +44,12 @@ def examine(request: Request, say: Say, sources: Sources | None = None) -> Resul
     """Facts and findings of this machine. Raises WirespeedError for a device or MPI that does not exist."""
     found = machine.look(Plan(device=request.device, mpi=request.mpi, launcher=request.launcher))
     facts = look(found, sources or Sources())
-    facts, notes = _with_measurements(facts, found, request)
+    facts = _with_measurements(facts, found, request)
     if request.start_ranks and facts.chosen and not request.hung:
         facts = _tried(facts, found.mpis[0], request, say)
     facts = _remembered(facts)
     if request.hung:
-        return Result(facts, tuple(_hangs(facts, request, say)), (), notes)
+        return Result(facts, tuple(_hangs(facts, request, say)))
     # Figures of another machine do not show how much a remedy improves on this one.
     own = () if facts.foreign else facts.runs
     findings = [measured.with_worth(one, own, facts.file) for one in find_all(facts)]
@@ -57,7 +57,7 @@ def examine(request: Request, say: Say, sources: Sources | None = None) -> Resul
     if request.try_remedies:
         findings = [_with_trial(one, request, say) for one in findings]
     last = next((run for run in reversed(facts.runs) if run.competing), None)
-    return Result(facts, tuple(ordered(findings)), tuple(measured.stretches(last)) if last else (), notes)
+    return Result(facts, tuple(ordered(findings)), tuple(measured.stretches(last)) if last else ())
 
 
 def _as_tried(finding: Finding, tried: Mapping[str, Improvement], *, foreign: bool) -> Finding:
@@ -66,7 +66,7 @@ def _as_tried(finding: Finding, tried: Mapping[str, Improvement], *, foreign: bo
     return structs.replace(finding, worth=finding.worth or (tried.get(finding.key) if applies else None))
 
 
-def _with_measurements(facts: Facts, found: Machine, request: Request) -> tuple[Facts, tuple[str, ...]]:
+def _with_measurements(facts: Facts, found: Machine, request: Request) -> Facts:
     """The facts with runs of this machine: of the file given, else of the newest one in the folder."""
 
     def own(runs: Iterable[Run]) -> tuple[Run, ...]:
@@ -74,13 +74,11 @@ def _with_measurements(facts: Facts, found: Machine, request: Request) -> tuple[
 
     if file := request.file:
         foreign = len(own(request.runs)) < len(request.runs)
-        note = f"{file} was measured on another machine: what follows from it holds there"
-        facts = structs.replace(facts, runs=request.runs, file=Path(file).name, foreign=foreign)
-        return facts, (note,) if foreign else ()
+        return structs.replace(facts, runs=request.runs, file=Path(file).name, foreign=foreign)
     for name, runs in measured.beside(request.folder):
         if mine := own(runs):
-            return structs.replace(facts, runs=mine, file=name), ()
-    return facts, ()
+            return structs.replace(facts, runs=mine, file=name)
+    return facts
 
 
 def _tried(facts: Facts, library: mpi.Mpi, request: Request, say: Say) -> Facts:

@@ -33,11 +33,11 @@ class Finding(RecordedFinding, frozen=True):
 
 
 def ordered(findings: Sequence[Finding]) -> list[Finding]:
-    """Most expensive first; within a class, the largest measured improvement first."""
+    """Most expensive first; within a class, the largest measured improvement first. Refuted ones are last."""
     order = list(COSTS)
 
-    def key(one: Finding) -> tuple[int, float]:
+    def key(one: Finding) -> tuple[bool, int, float]:
         gain = one.best.ratio if one.best else None
-        return order.index(one.measured_cost), -(gain or 0.0)
+        return one.refuted, order.index(one.measured_cost), -(gain or 0.0)
 
     return sorted(findings, key=key)

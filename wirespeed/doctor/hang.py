@@ -9,13 +9,16 @@ from msgspec import Struct, structs
 
 from wirespeed.doctor import job, trying
 from wirespeed.doctor.finding import Conditions, Cost, Finding
-from wirespeed.doctor.tables import TableRow, exports, table
+from wirespeed.doctor.shell import exports
+from wirespeed.doctor.tables import TableRow, table
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import find_pattern
 from wirespeed.results.findings import RemedyOption
 from wirespeed.results.runs import Failure, Run
 from wirespeed.units import format_size
 
+_STOPPED = re.compile(r"(?P<rank>rank \d+) on (?P<host>\S+) \(pid \d+\) is stopped")
+"""How wirespeed/job/status_page.py says that a signal or a debugger holds a rank."""
 TIMEOUT_S = 15.0
 """Time without progress after which a trial counts as hung: less than in the first run."""
 
@@ -63,7 +66,19 @@ def _hang(run: Run, failure: Failure) -> Hang:
 
 
 def finding(hang: Hang, nics: bool, vendor: str) -> Finding:
-    """Remedies that may help, in the order of the table. `vendor`: of the MPI that hung."""
+    """Remedies that may help, in the order of the table. `vendor`: of the MPI that hung.
+
+    No setting helps a rank that was stopped from outside: the remedy then shows who did that.
+    """
+    if stopped := _STOPPED.search(hang.text):
+        return Finding(
+            "hang-stopped",
+            f"{hang.path} hung because {stopped['rank']} was stopped (SIGSTOP or a debugger)",
+            Cost.BREAKS,
+            (hang.text,),
+            _resume(stopped["host"]),
+            source="proc_pid_stat(5): states T and t; signal(7): SIGSTOP, SIGCONT",
+        )
     return Finding(
         "hang",
         hang.title,
@@ -71,6 +86,18 @@ def finding(hang: Hang, nics: bool, vendor: str) -> Finding:
         (hang.text,),
         options=tuple(_option(one) for one in table("hang_remedies") if _fits(one, hang, nics, vendor)),
         source="wirespeed/doctor/hang_remedies.toml",
+    )
+
+
+def _resume(host: str) -> tuple[str, ...]:
+    """How to see what stops a rank, and to let it go on."""
+    return (
+        f"ps -eo pid,ppid,user,stat,args | awk '$4 ~ /^[Tt]/'  # on {host}, while it hangs: "
+        "T is stopped by a signal, t by a debugger",
+        "grep TracerPid /proc/PID/status  # with its PID: the process of the debugger, 0 for none",
+        "kill -CONT PID  # lets it go on where a signal stopped it; in a debugger: continue, or detach",
+        "scontrol show job JOBID  # Slurm: does JobState say SUSPENDED? scontrol resume JOBID lets it go on",
+        "qstat -f JOBID  # PBS: job_state S is suspended; qsig -s resume JOBID lets it go on",
     )
 
 
@@ -125,7 +152,7 @@ def pattern_words(plan: Plan) -> list[str]:
     pattern = find_pattern(name)
     words = [name]
     if pattern.ranks is None and plan.ranks:
-        words += ["--ranks", str(plan.ranks)]
+        words += ["--ranks", str(plan.ranks), *(["--oversubscribe"] if plan.oversubscribe else [])]
     given = dict(plan.options)
     for option in pattern.options:
         value = given.get(option.key)

@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import structs
 
-from wirespeed.doctor.facts import amd, gpudirect, memory, network, numa, nvml, software
+from wirespeed.doctor.facts import amd, gpudirect, load, memory, network, numa, nvml, software
 from wirespeed.doctor.facts.model import Facts, Gpu, Limits, MpiFact
 from wirespeed.doctor.facts.tree import Tree
 from wirespeed.frontend.machine import Machine
@@ -35,6 +35,7 @@ class Sources:
     limits: Limits = field(default_factory=own_limits)
     cma: str | None = None
     """Outcome of a trial of CMA; None: try it."""
+    busy: float | None = field(default_factory=load.used_by_others)
     system: os.uname_result = field(default_factory=os.uname)
 
 
@@ -56,6 +57,7 @@ def look(machine: Machine, sources: Sources) -> Facts:
         nics=adapters,
         nets=network.nets(tree),
         limits=sources.limits,
+        busy=sources.busy,
         memory=memory.host_memory(tree, sources.cma),
         gpudirect=gpudirect.gpudirect(tree, system.release),
         mpis=tuple(_mpi(mpi, chosen=number == 0) for number, mpi in enumerate(machine.mpis)),
@@ -73,7 +75,7 @@ def _mpi(mpi: Mpi, *, chosen: bool) -> MpiFact:
 
 def _variables(variables: Mapping[str, str]) -> dict[str, str]:
     """Variables that can change a figure, except those that may be a secret."""
-    relevant = (*environment.PREFIXES, "HSA_", "OPAL_", "RCCL_", "ROC_", "PAMI_")
+    relevant = (*environment.PREFIXES, "HSA_", "OPAL_", "RCCL_", "ROC_", "PAMI_", "PSM2_", "PSM3_")
     found = {name: text for name, text in variables.items() if name.startswith(relevant)}
     return environment.shareable(found)
 

@@ -148,7 +148,8 @@ def _stretch(
     """With how far behind the next best path is."""
     behind: dict[str, list[float]] = {}
     for size in sizes:
-        fastest = min(run.entries[path, size].seconds for path in best)
+        # Of all paths: those in `best` may be slower here, within intervals that overlap.
+        fastest = min(run.entries[path, size].seconds for path in paths if (path, size) in run.entries)
         for path in sorted(paths - set(best)):
             if (path, size) in run.entries:
                 behind.setdefault(path, []).append(run.entries[path, size].seconds / fastest)

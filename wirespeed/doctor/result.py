@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct, structs, to_builtins
 
 from wirespeed.doctor.facts.model import Facts
-from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.measured import Stretch
+from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.lenient import fitted
 from wirespeed.results.model import Doctor
 from wirespeed.results.recorder import now
@@ -16,10 +16,22 @@ class Result(Struct, frozen=True):
     """What was found."""
 
     facts: Facts
-    findings: tuple[Finding, ...]
+    findings: tuple[RecordedFinding, ...]
     stretches: tuple[Stretch, ...] = ()
     """Which path is best at which size, where there are measurements."""
-    notes: tuple[str, ...] = ()
+    since: str = ""
+    """When, for a record of a result file."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader has to know before the findings."""
+        then = (f"wirespeed doctor found this at {self.since}",) if self.since else ()
+        return (*then, *self.facts.reservations)
+
+    @property
+    def standing(self) -> tuple[RecordedFinding, ...]:
+        """The findings whose remedies no measurement has refuted."""
+        return tuple(one for one in self.findings if not one.refuted)
 
     @property
     def record(self) -> Doctor:
@@ -33,3 +45,9 @@ class Result(Struct, frozen=True):
         }
         found: Doctor = fitted(Doctor, to_builtins(record))
         return found
+
+    @classmethod
+    def of(cls, record: Doctor) -> Result:
+        """What a record of a result file says, as far as it fits."""
+        stretches = fitted(list[Stretch], record.fastest)
+        return cls(fitted(Facts, record.facts), tuple(record.findings), tuple(stretches), record.at)

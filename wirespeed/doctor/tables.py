@@ -22,8 +22,3 @@ def table(name: str) -> tuple[TableRow, ...]:
 def switches_of(vendor: str) -> TableRow:
     """An MPI's switches for GPU support; empty for an MPI that is not in the table."""
     return next((one for one in table("mpi_switches") if one["vendor"] == vendor), {})
-
-
-def exports(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """Shell lines that set these variables."""
-    return tuple(f"export {name}={value}" for name, value in variables.items())

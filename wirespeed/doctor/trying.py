@@ -18,8 +18,7 @@ from wirespeed.doctor.facts.model import MpiFact
 from wirespeed.doctor.finding import Finding, Improvement, Trial
 from wirespeed.doctor.job import Attempt, Base
 from wirespeed.errors import WirespeedError
-from wirespeed.host import mpi
-from wirespeed.host.libraries import ucx_folder
+from wirespeed.host import gpu_aware_mpi, mpi
 from wirespeed.results.findings import RemedyOption
 from wirespeed.statistics import samples
 from wirespeed.units import format_size
@@ -34,7 +33,7 @@ LAUNCHES = 2
 def ask(library: mpi.Mpi, launcher: str = "auto") -> dict[str, Any]:
     """The MPI's own answers once one rank has started it; {} where it gives none."""
     variables = mpi.one_host_environment(library) | library.environment()
-    variables |= mpi.aware_environment(library, ucx_folder())
+    variables |= gpu_aware_mpi.aware_environment(library)
     words = (sys.executable, str(Path(__file__).with_name("ask")))
     try:
         starter = launch.choose(launcher, library)

@@ -96,7 +96,7 @@ class Claim:
     intra_rank: bool = False
     """Whether the path moves bytes inside a rank only."""
     crosses: bool = False
-    """Whether it copies between host and GPU memory inside a rank."""
+    """Whether one of its two buffers lies in host memory and the other one in a GPU's."""
 
 
 @dataclass(frozen=True)
@@ -202,19 +202,28 @@ def _identify(claim: Claim, found: Mapping[str, WireShare], copies: _Copies) -> 
         return _over_network(claim, network, copies)
     if claim.hosts > 1:
         return _between_hosts(found)
+    if claim.crosses:
+        return _across_pcie(found, copies) or _unknown(found)
     return _between_gpus(claim, found, copies) if claim.on_device else _in_memory(found)
 
 
 def _intra_rank(found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
+    if crossed := _across_pcie(found, copies):
+        return crossed
+    if not (pcie := found.get("pcie")) or pcie.no_traffic:
+        return WireVerdict("inside", "inside one memory")
+    return _unknown(found)
+
+
+def _across_pcie(found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict | None:
+    """Between a GPU's memory and its host's, or copied by the driver inside one; None if neither shows."""
     pcie = found.get("pcie")
     if pcie and pcie.carried:
         return WireVerdict("pcie", f"over PCIe ({_amount(pcie)})", rests_on="pcie")
     if (copied := copies.down + copies.up + copies.peer + copies.on_device) >= ENOUGH:
         where = "on the GPU " if copies.on_device >= ENOUGH else ""
         return WireVerdict("copied", f"copied {where}by the driver ({100 * copied:.0f} % of the bytes)")
-    if not pcie or pcie.no_traffic:
-        return WireVerdict("inside", "inside one memory")
-    return _unknown(found)
+    return None
 
 
 def _over_network(claim: Claim, network: WireShare, copies: _Copies) -> WireVerdict:
@@ -287,8 +296,8 @@ def _in_memory(found: Mapping[str, WireShare]) -> WireVerdict:
 def _suspicion(claim: Claim, verdict: WireVerdict, found: Mapping[str, WireShare]) -> str | None:
     """What the path declares and the counters contradict."""
     pcie, link = found.get("pcie"), _gpu_link(found)
-    if claim.intra_rank:
-        if claim.crosses and pcie and pcie.no_traffic:
+    if claim.intra_rank or claim.crosses:
+        if claim.crosses and claim.hosts == 1 and pcie and pcie.no_traffic:
             return (
                 f"{claim.path} is declared to cross PCIe, but the counters show no traffic on PCIe: "
                 "source and destination lie on the same side of it"

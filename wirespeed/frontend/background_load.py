@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,10 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wirespeed.errors import WirespeedError
-from wirespeed.host.process import end, last_line
+from wirespeed.host.process import end, last_line, sweep_folders
 from wirespeed.job.path_selection import select
 from wirespeed.job.plan import Plan, encode
-from wirespeed.job.status_page import process_state
 from wirespeed.paths import find_path
 from wirespeed.patterns import find_pattern
 from wirespeed.statistics.stopping import Stopping
@@ -85,7 +83,7 @@ def running(plan: Plan) -> Iterator[None]:
     if not plan.background:
         yield
         return
-    _sweep()
+    sweep_folders(FOLDER)
     with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
         out, log = Path(folder, "background.jsonl"), Path(folder, "log")
         background = background_plan(parse(plan.background), plan, out)
@@ -104,14 +102,6 @@ def running(plan: Plan) -> Iterator[None]:
                 raise WirespeedError(f"--with {plan.background} ended before the measurement: {_last(log)}")
         finally:
             end(process)
-
-
-def _sweep() -> None:
-    """Removes the folders of front ends that were killed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
-        pid = folder.name.removeprefix(FOLDER).partition("-")[0]
-        if pid.isdecimal() and not process_state(int(pid)):
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _wait_until_it_moves(process: subprocess.Popen[bytes], name: str, out: Path, log: Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from wirespeed.host.mpi import first_words
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome, place_of, stack
 from wirespeed.job.status_page import RankIdentity, RankState, where
@@ -47,6 +48,8 @@ class Events:
     """Ranks of this host whose processes were watched."""
     seen_to_die: RankState | None = None
     """Rank of this host whose process ended before the others'."""
+    stopped_launchers: list[str] = field(default_factory=list)
+    """Processes of the launcher on this host that somebody has stopped: 'prterun (pid 12)'."""
     finished: bool = False
     """Whether all figures have arrived."""
     log: deque[str] = field(default_factory=lambda: deque(maxlen=400))
@@ -165,6 +168,14 @@ def _finished(seen: Events) -> Outcome | None:
     return Outcome() if seen.finished else None
 
 
+def _launcher_stopped(seen: Events) -> Outcome | None:
+    """Its ranks may go on, but nothing that they say arrives, and it does not see them end."""
+    if not seen.stopped_launchers:
+        return None
+    text = f"the launcher {' and '.join(seen.stopped_launchers)} is stopped (SIGSTOP)"
+    return Outcome("hang", f"{text}: nothing arrives that its ranks say")
+
+
 def _not_all_started(seen: Events) -> Outcome | None:
     failed = next((line.strip() for line in seen.log if _NOT_LAUNCHED.search(line)), None)
     if not failed or seen.roster:
@@ -214,9 +225,7 @@ def _launcher_ended(seen: Events) -> Outcome | None:
 
 
 def _not_started(seen: Events) -> Outcome:
-    lines = (line.strip() for line in seen.log)
-    hint = next((line for line in lines if line and not line.startswith("---")), "it printed nothing")
-    text = f"the launcher could not start the ranks (exit code {seen.code}): {hint[:200]}"
+    text = f"the launcher could not start the ranks (exit code {seen.code}): {first_words(seen.log)}"
     return Outcome("error", text, passing=any(_PASSING.search(line) for line in seen.log))
 
 
@@ -273,6 +282,7 @@ AFTER_THE_END: tuple[Rule, ...] = (
     _crashed,
     _refused,
     _finished,
+    _launcher_stopped,
     _not_all_started,
     _lost_its_peer,
     _died_here,
@@ -280,7 +290,14 @@ AFTER_THE_END: tuple[Rule, ...] = (
     _launcher_ended,
     _not_started,
 )
-WITHOUT_PROGRESS: tuple[Rule, ...] = (_halted, _unanswering, _all_report, _pages_alone, _no_sign)
+WITHOUT_PROGRESS: tuple[Rule, ...] = (
+    _launcher_stopped,
+    _halted,
+    _unanswering,
+    _all_report,
+    _pages_alone,
+    _no_sign,
+)
 
 
 def _hang(seen: Events, text: str, one: Message | RankState | None = None) -> Outcome:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,14 +18,16 @@ from typing import Any
 
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.frontend.interruption import Interruption, say
 from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, completed, step_start
 from wirespeed.host import devices, mpi
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.process import ancestors
+from wirespeed.job import shm_cleanup
 from wirespeed.job.messages import Message, parse
 from wirespeed.job.outcome import Outcome, place_of
 from wirespeed.job.plan import Plan
-from wirespeed.job.status_page import own_folder, read_pages, sweep
+from wirespeed.job.status_page import own_folder, read_pages
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.launch import LaunchedRank
 from wirespeed.paths import TransferPath
@@ -73,14 +74,14 @@ def expected_job(plan: Plan, place: LaunchedRank) -> tuple[ExpectedJob, dict[str
 
 def _of_ancestors() -> mpi.Mpi | None:
     """The MPI whose daemon started this process: its library lies beside the daemon."""
-    own = Path(sys.prefix).resolve()
     for executable in ancestors():
         if executable.name in _DAEMONS:
-            source = "wheel" if own in executable.parents else "machine"
             # Two MPIs may share a folder, and only one of them is its `mpiexec`.
             for name in _LAUNCHERS:
-                found = mpi.identify(executable.parent / name, source)
-                if found and (found.vendor == "openmpi") == (_DAEMONS[executable.name] == "openmpi"):
+                found = mpi.identify(executable.parent / name, "machine")
+                if isinstance(found, str):
+                    continue
+                if (found.vendor == "openmpi") == (_DAEMONS[executable.name] == "openmpi"):
                     return found
     return None
 
@@ -135,18 +136,22 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         except WirespeedError as error:
             problem = error
     if place.local_rank <= 0:
-        sweep()
+        shm_cleanup.sweep()
     run = f"job-{os.getppid()}"
     voice = _Voice(own_folder(run), recorder.heard if recorder else ignore)
     watchdog = Watchdog(opened, run, place.rank, reports=voice.descriptor, give_up=True)
     watchdog.stage("start", 0, startup_limit(plan))
+    interruption = Interruption(partial(_end_at_once, recorder, watchdog))
     try:
         device = open_device(opened, kind, plan.between, place.rank, max(place.local_rank, 0))
         comm = Communicator(expected)
     except (WirespeedError, NativeError):
         watchdog.close()
+        if recorder:
+            recorder.close()
         raise
     watchdog.catch()
+    interruption.catch()
     if refused := comm.share(problem):
         # Rank 0 alone knows of its file; the others would wait for it for ever.
         watchdog.close()
@@ -168,6 +173,18 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     return recorder.finish() if recorder else ExitCode.OK
 
 
+def _end_at_once(recorder: _Rank0 | None, watchdog: Watchdog) -> None:
+    """A signal ends the job; the launcher ends this rank by force in a moment."""
+    watchdog.close()
+    shm_cleanup.remove_own()
+    if recorder:
+        recorder.interrupted()
+    else:
+        # A launcher ends the job at the first rank that ends: rank 0 must have written its record by then.
+        time.sleep(2.0)
+    os._exit(ExitCode.INTERRUPTED)
+
+
 def _in_order(plan: Plan, kind: str) -> list[TransferPath]:
     """The plan's paths, those that may end the whole job last."""
     chosen = chosen_paths(plan, kind)
@@ -182,7 +199,10 @@ class _Rank0:
 
     def __init__(self, plan: Plan, observe: Observer) -> None:
         self._observe, self._recorder = observe, Recorder(plan, observe)
-        self.sizes, self.finish = self._recorder.missing_sizes, partial(self._recorder.end, "complete")
+        self.sizes, self.close, self._file = self._recorder.missing_sizes, self._recorder.close, plan.out
+        self._begun = self._over = False
+        self._lock = threading.RLock()
+        """Kept for good once a signal ends the run: nothing may follow its last record."""
         self._step: StepRecorder | None = None
         self._job: Message = {}
 
@@ -190,16 +210,37 @@ class _Rank0:
         library = comm.described() | {"source": "launcher"}
         self._job = {"mpi": library, "launcher": launcher, "variables": variables, "ranks": ranks}
         found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
-        begin(self._recorder, found.values())
+        with self._lock:
+            begin(self._recorder, found.values())
+            self._begun = True
+
+    def finish(self) -> ExitCode:
+        with self._lock:
+            self._over = True
+            return self._recorder.end("complete")
+
+    def interrupted(self) -> None:
+        """Ends the run's records for good. The user hears of it first: closing the file may take its time."""
+        self._lock.acquire(timeout=0.1)
+        if self._over:
+            return
+        with suppress(WirespeedError):
+            if not self._begun:
+                say("interrupted before anything was measured")
+                self._recorder.close()
+                return
+            say(f"interrupted; results: {self._file}; go on with --resume and this --out")
+            self._recorder.end("interrupted")
 
     def start(self, number: int, path: TransferPath, total: int) -> None:
         self._step = StepRecorder(number, path, self._recorder, self._observe, self._job)
         self._observe(step_start(path, number, total))
 
     def take(self, message: Message) -> None:
-        assert self._step
-        if fatal := self._step.take(message):
-            self._step.fail(fatal)
+        with self._lock:
+            assert self._step
+            if fatal := self._step.take(message):
+                self._step.fail(fatal)
 
     def heard(self, message: Message) -> None:
         """This rank's own watchdog or crash handler spoke: its last words go into the file."""
@@ -208,5 +249,6 @@ class _Rank0:
         towards = f" with rank {peer['rank']} on {peer['host']} (pid {peer['pid']})" if peer else ""
         text = f"rank {message['rank']} on {message['host']}: {message['state']} in {where}{towards}"
         what = "hang" if message["kind"] == "stuck" else "crash"
-        if self._step:
-            self._step.fail(Outcome(what, text, stacks=[message], **place_of(message)))
+        with self._lock:
+            if self._step:
+                self._step.fail(Outcome(what, text, stacks=[message], **place_of(message)))

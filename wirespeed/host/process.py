@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,17 +15,33 @@ from typing import Any
 
 from wirespeed.errors import WirespeedError
 
+_SPAN = re.compile(r"(\d+)(?:-(\d+))?")
+
 
 def ancestors() -> Iterator[Path]:
     """The executables of this process's parents, nearest first, as far as they may be seen."""
     pid = os.getpid()
-    while pid > 1:
+    while pid := parent(pid):
         try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            pid = int(fields[1])
             yield Path(f"/proc/{pid}/exe").readlink()
-        except (OSError, ValueError, IndexError):
+        except OSError:
             return
+
+
+def parent(pid: int) -> int:
+    """The process that started this one, or has adopted it; 0 where there is none."""
+    try:
+        # The command's name, in brackets, may hold anything: the rest follows the last bracket.
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def command_name(pid: int) -> str:
+    """The name of the program that a process runs; '' when there is no such process."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    return ""
 
 
 def cores() -> int:
@@ -30,6 +49,14 @@ def cores() -> int:
     import psutil
 
     return psutil.cpu_count(logical=False) or 1
+
+
+def sweep_folders(prefix: str) -> None:
+    """Removes the temporary folders PREFIX<pid>-... of processes that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
+        pid = folder.name.removeprefix(prefix).partition("-")[0]
+        if pid.isdecimal() and not Path("/proc", pid).exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -80,6 +107,12 @@ def own_cpus() -> str:
     return span(os.sched_getaffinity(0))
 
 
+def cpu_list(text: str | None) -> tuple[int, ...]:
+    """The kernel's '0-3,8' as numbers."""
+    spans = _SPAN.findall(text or "")
+    return tuple(number for first, last in spans for number in range(int(first), int(last or first) + 1))
+
+
 def span(numbers: Iterable[int]) -> str:
     """Numbers as '0-3,8'."""
     spans: list[list[int]] = []
@@ -89,3 +122,18 @@ def span(numbers: Iterable[int]) -> str:
         else:
             spans.append([number, number])
     return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in spans)
+
+
+def writable_temporary_folder() -> None:
+    """Raises WirespeedError when TMPDIR names a folder where nothing can be made: an MPI needs one."""
+    folder = os.environ.get("TMPDIR")
+    if not folder:
+        return
+    try:
+        with tempfile.TemporaryDirectory(prefix="wirespeed-", dir=folder):
+            return
+    except OSError as error:
+        raise WirespeedError(
+            f"TMPDIR={folder}: MPI's launchers need a folder for their files, and nothing can be made there "
+            f"({error.strerror}); name another one, or unset TMPDIR"
+        ) from None

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from wirespeed.errors import WirespeedError
 from wirespeed.paths import TransferPath, all_paths
+from wirespeed.patterns import Pattern
 
 ALL = "all"
 
@@ -37,6 +38,13 @@ def select(words: Sequence[str], gpus: bool = True, intra_rank: bool = False) ->
         else:
             raise WirespeedError(_other_kind(word, intra_rank))
     return list(dict.fromkeys(found))
+
+
+def unsuited(path: TransferPath, pattern: Pattern) -> str | None:
+    """Why this path cannot carry this pattern, in one line; None if it can."""
+    if path.into and pattern.in_place:
+        return f"it needs two buffers, and {pattern.name} works in one"
+    return None
 
 
 def _other_kind(word: str, intra_rank: bool) -> str:

@@ -30,6 +30,8 @@ class Plan:
     between: tuple[int, ...] = ()
     """Processor of each rank: GPU numbers, or CPU cores with device cpu; empty: rank i, GPU i mod n."""
     ranks: int = 2
+    oversubscribe: bool = False
+    """Start the ranks even if there are many more of them than CPUs."""
     options: tuple[tuple[str, Any], ...] = ()
     """The pattern's own: ("window", 64), ..."""
     background: str | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import shutil
 import struct
 import time
 from contextlib import suppress
@@ -23,6 +22,8 @@ _SIGNAL_AT = _STACK_AT + _TEXT
 _ASKED_AT = _SIGNAL_AT + 4
 _FAULT_AT = _ASKED_AT + 4
 SIZE = _FAULT_AT + _FAULT
+STOPPED, GONE = ("T", "t"), ("", "Z", "X")
+"""What process_state() says of a process that somebody has stopped, and of one that has ended."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,11 @@ class RankState(RankIdentity):
 
     @property
     def stopped(self) -> bool:
-        return self.state in ("T", "t")
+        return self.state in STOPPED
 
     @property
     def gone(self) -> bool:
-        return self.state in ("", "Z", "X")
+        return self.state in GONE
 
     def where(self) -> str:
         """'in MPI_Recv with rank 1, 64 KiB, iteration 12'."""
@@ -162,13 +163,3 @@ def own_folder(run: str) -> Path:
     """Where the ranks of a run keep their pages on this host: shared memory, else the temporary folder."""
     base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(os.environ.get("TMPDIR", "/tmp"))
     return base / f"wirespeed-{os.getuid()}-{run}"
-
-
-def sweep(older_than: float = 60.0) -> None:
-    """Removes page folders of this user whose ranks are all gone: what killed front ends have left."""
-    for folder in own_folder("").parent.glob(f"wirespeed-{os.getuid()}-*"):
-        with suppress(OSError):
-            if time.time() - folder.stat().st_mtime < older_than:
-                continue
-            if all(state.gone for state in read_pages(folder)):
-                shutil.rmtree(folder)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.host.mpi import Mpi
+from wirespeed.host.mpi import NAMES, Mpi
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,23 @@ def global_rank(environment: Mapping[str, str] | None = None) -> int:
     return next((rank for _, (rank, _, _) in _numbers(environment) if rank >= 0), 0)
 
 
+def foreign_to(vendor: str, environment: Mapping[str, str] | None = None) -> str:
+    """The MPIs whose mpiexec started this process, if a library of this vendor cannot join; else ''.
+
+    Open MPI's mpiexec speaks PMIx, Hydra PMI; batch systems speak both.
+    """
+    place = launched_rank(environment)
+    starter = next((one for one in all_launchers() if place and one.name == place.launcher), None)
+    started = starter.starts_mpi if starter else ()
+    if (
+        vendor not in NAMES
+        or not started
+        or any((one == "openmpi") == (vendor == "openmpi") for one in started)
+    ):
+        return ""
+    return " or ".join(NAMES[one] for one in started)
+
+
 def choose(name: str, mpi: Mpi) -> Launcher:
     """The launcher to start ranks with. Raises WirespeedError that lists those there are."""
     starters = {launcher.name: launcher for launcher in all_launchers() if launcher.starts_mpi}
@@ -121,6 +138,12 @@ def choose(name: str, mpi: Mpi) -> Launcher:
         known = ", ".join(["auto", "mpiexec", *starters])
         raise WirespeedError(f"--launcher {wanted}: there is no such launcher; there are: {known}")
     return starters[wanted]
+
+
+def by_batch_system(name: str) -> bool:
+    """Whether --launcher NAME starts ranks through a batch system here."""
+    batch = [one for one in all_launchers() if one.starts_mpi and one.order < 50]
+    return any(one.name == name or (name == "auto" and one.usable(os.environ)) for one in batch)
 
 
 def check_installed(launcher: Launcher) -> None:

@@ -89,8 +89,12 @@ def ceiling(used: Used) -> Ceiling | None:
         return None
     if len(used.hosts) > 1:
         return _between_hosts(used)
-    if used.step.get("memory") == "device":
+    ends = used.step.get("memory"), used.step.get("into") or used.step.get("memory")
+    if ends == ("device", "device"):
         return _staged(used) if used.staged else _between_gpus(used)
+    if "device" in ends:
+        slot = used.device_name and _slot(used, to_device=ends[1] == "device")
+        return _times(used.width, slot, "between a GPU and its host") if slot else None
     return _in_memory(used)
 
 
@@ -239,15 +243,21 @@ def _in_memory(used: Used) -> Ceiling | None:
         return None
     if used.evidence.get("verdict") == "loopback":
         return used.stated("loopback")
-    measured = next((wire for wire in used.wires if wire.get("kind") == "memory"), {})
-    if used.evidence.get("verdict") != "shared memory" or not measured.get("rate"):
+    known = (one for one in used.wires if one.get("kind") == "memory" and one.get("rate"))
+    measured = sorted(known, key=lambda one: float(one["rate"]))
+    if used.evidence.get("verdict") != "shared memory" or not measured:
         return None
+    cached = max(int(one.get("caches") or rates.CPU_CACHES) for one in measured)
     if stated := used.stated("memory"):
-        return replace(stated, equation=f"copies in memory = {stated.equation}")
-    rate = float(measured["rate"])
-    text = f"one core {measured.get('slower', 'copying from memory to memory')} = {rate / 1e9:.1f} GB/s"
+        return replace(stated, equation=f"copies in memory = {stated.equation}", cached=cached)
+    middle = measured[len(measured) // 2]
+    rate = float(middle["rate"])
+    ends = [float(one[name]) for one in measured for name in ("low", "rate", "high") if one.get(name)]
+    low, high = (min(ends), max(ends)) if len(ends) > 1 else (0.0, 0.0)
+    text = f"one core {middle.get('slower', 'copying from memory to memory')} = {rate / 1e9:.1f} GB/s"
+    text += f" ({low / 1e9:.1f} to {high / 1e9:.1f})" if low else ""
     source = "measured here before the counted iterations, with buffers beyond the caches"
-    return Ceiling(rate, text, source, "memory")
+    return Ceiling(rate, text, source, "memory", low=low, high=high, cached=cached)
 
 
 def _times(width: int, one: Ceiling, how: str) -> Ceiling:
@@ -259,4 +269,4 @@ def _times(width: int, one: Ceiling, how: str) -> Ceiling:
 
 def impossible(share: float) -> bool:
     """Whether it is above 1 by more than a rounding error."""
-    return share > 1.005
+    return share > rates.ROUNDING

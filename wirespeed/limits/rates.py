@@ -23,6 +23,26 @@ class Ceiling:
     """Kind of wire: nvlink, xgmi, pcie, network, loopback, memory (a host's), device memory."""
     stated: bool = False
     """Whether the user has stated the rate."""
+    low: float = 0.0
+    """Of a measured rate: the lower end of its interval; 0: without an interval."""
+    high: float = 0.0
+    cached: int = 0
+    """Messages up to so many bytes can stay in caches before a memory, which then does not limit them."""
+
+    def share(self, rate: float, size: int) -> float | None:
+        """A message's rate as a share of this limit; None where the limit does not apply."""
+        return rate / self.rate if size > self.cached else None
+
+    def exceeded(self, rate: float, size: int) -> bool:
+        """Whether the rate is above the limit, and above the interval of a measured one."""
+        most = max(self.rate, self.high)
+        return size > self.cached and rate > ROUNDING * most
+
+
+ROUNDING = 1.005
+"""Above a limit by no more than this factor is a rounding error."""
+CPU_CACHES = 64 << 20
+"""Bytes that a CPU's caches are taken to hold where the result file does not say."""
 
 
 @cache
@@ -51,7 +71,10 @@ def gpu_links(name: str, count: int | None = None) -> Ceiling | None:
 def memory(name: str) -> Ceiling | None:
     """A GPU's own memory, reads and writes together."""
     known = next((one for one in _table()["memory"] if name in one["names"]), None)
-    return known and Ceiling(known["rate"], f"{known['rate'] / 1e9:g} GB/s", known["source"], "device memory")
+    if known is None:
+        return None
+    text = f"{known['rate'] / 1e9:g} GB/s"
+    return Ceiling(known["rate"], text, known["source"], "device memory", cached=known["cache"])
 
 
 def pcie(generation: int, width: int, *, to_device: bool) -> Ceiling | None:

@@ -30,6 +30,8 @@ class TransferPath:
     """The transport's options, as in `by=write;copy=kernel`."""
     intra_rank: bool = False
     """The path moves bytes inside one rank, none between ranks."""
+    one_host: bool = False
+    """The path works only where all ranks are on one host."""
     library: str = ""
     """The vendor's library that moves the bytes, as wirespeed/host/libraries.py names it."""
     gpu_aware_mpi: bool = False
@@ -53,6 +55,11 @@ class TransferPath:
     def needs_device(self) -> bool:
         """Does it exist only with GPUs (or emulated ones)? All memory but pageable is their driver's."""
         return {self.memory, self.into or self.memory} != {"pageable"}
+
+    @property
+    def mixed(self) -> bool:
+        """Does it cross between host and device memory: is one of the two buffers on a device alone?"""
+        return (self.memory == "device") != ((self.into or self.memory) == "device")
 
     @property
     def tried_first(self) -> bool:

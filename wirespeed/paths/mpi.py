@@ -13,4 +13,8 @@ PATHS = (
     aware("aware-nogdr", "MPI given device pointers, GPUDirect P2P switched off (UCX_TLS=^cuda_ipc)",
           memory="device", order=32,
           without="aware", variables={"UCX_TLS": "^cuda_ipc"}, switched="libuct_cuda"),
+    aware("aware-d2h", "MPI from a device buffer into a pageable host buffer, in both directions",
+          memory="device", into="pageable", options="into=pageable", order=33, default=False),
+    aware("aware-h2d", "MPI from a pageable host buffer into a device buffer, in both directions",
+          memory="pageable", into="device", options="into=device", order=34, default=False),
 )  # fmt: skip

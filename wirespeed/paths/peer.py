@@ -4,7 +4,7 @@ from functools import partial
 
 from wirespeed.paths import TransferPath
 
-peer = partial(TransferPath, memory="device", trial=True)
+peer = partial(TransferPath, memory="device", trial=True, one_host=True)
 PATHS = (
     peer("ipc-write",
          "the sender's host starts a write into the other GPU's memory: copy engine, or kernel where faster",

@@ -131,6 +131,8 @@ class Pattern(ABC):
     """Number of ranks it takes; None: --ranks, or one per processor."""
     sizes: str | None = None
     """Default sizes; None: the default of all commands."""
+    own_sizes = False
+    """The pattern itself always defines the sizes (`fixed_sizes`); --sizes is refused."""
     barrier_per_sample = False
     """Every sample begins with a barrier of all ranks."""
     slowest_counts = False

@@ -63,6 +63,7 @@ class Custom(Pattern):
     """
     options = (Option("file", "The transfers: FILE.csv or FILE.json.", None, metavar="FILE"),)
     ranks = None
+    own_sizes = True
     barrier_per_sample = True
     slowest_counts = True
 

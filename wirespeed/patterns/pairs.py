@@ -34,7 +34,14 @@ class Pairs(Pattern):
     view = "matrix"
 
     def refuse(self, shape: Shape) -> str | None:
-        return None if shape.ranks >= 2 else "pairs takes two ranks or more"
+        if shape.ranks < 2:
+            return "pairs takes two ranks or more"
+        every, sample = self._all_phases(shape), shape.options.get("sample")
+        if sample is not None and int(sample) > every:
+            return (
+                f"--sample {sample}: {shape.ranks} ranks make {every} phases; at most {every} can be chosen"
+            )
+        return None
 
     @staticmethod
     def round_robin_phases(ranks: int) -> int:

@@ -13,7 +13,7 @@ from wirespeed.host.libraries import loaded_file
 from wirespeed.host.mpi import NAMES, parse_library_string
 from wirespeed.job.messages import Message
 from wirespeed.job.step_spec import ExpectedJob
-from wirespeed.launch import global_rank
+from wirespeed.launch import foreign_to, global_rank
 from wirespeed.launch.srun import may_end_in_init, other_kind
 
 
@@ -64,6 +64,9 @@ class Communicator:
         loaded = f"but the ranks loaded {self.title} ({self.library}); use launcher and library of one"
         if self.vendor != vendor:
             raise _wrong(f"the launcher is {launcher}'s {loaded} MPI (--mpi PREFIX)")
+        # An MPICH that is built with PMIx joins ranks of Open MPI's mpiexec, too.
+        if (starter := foreign_to(self.vendor)) and "pmix" not in self.string:
+            raise _wrong(f"the launcher is that of {starter} {loaded} MPI (--mpi PREFIX)")
         if expected.version and self.version.split(".")[:2] != expected.version.split(".")[:2]:
             raise _wrong(f"the launcher is {launcher} {loaded} installation (--mpi PREFIX)")
 

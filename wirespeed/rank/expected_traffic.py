@@ -29,27 +29,36 @@ def sent_by(steps: Sequence[Step]) -> dict[int, int]:
 
 @dataclass
 class ExpectedTraffic:
-    """Bytes per iteration out of and into each GPU (a Location) and each host (its name)."""
+    """Bytes per iteration out of and into each GPU (a Location) and each host (its name).
+
+    `sent` and `received` leave out what stays at a place.
+    """
 
     sent: dict[Location | str, int]
     received: dict[Location | str, int]
+    read: Counter[Location]
+    """Bytes that leave the send buffers at a place, also for another rank there."""
+    written: Counter[Location]
     total: int
 
     @staticmethod
     def of(locations: Sequence[Location], sends: Sequence[dict[int, int]]) -> ExpectedTraffic:
         """`locations` and `sends` (sent_by) by rank."""
         sent, received = Counter[Location | str](), Counter[Location | str]()
+        read, written = Counter[Location](), Counter[Location]()
         several = len({one.host for one in locations}) > 1
         for here, peers in zip(locations, sends, strict=True):
             for peer, count in peers.items():
                 there = locations[peer]
+                read[here] += count
+                written[there] += count
                 if here != there:
                     sent[here] += count
                     received[there] += count
                 if here.host != there.host or not several:
                     sent[here.host] += count
                     received[there.host] += count
-        return ExpectedTraffic(sent, received, sum(sum(peers.values()) for peers in sends))
+        return ExpectedTraffic(sent, received, read, written, sum(sum(peers.values()) for peers in sends))
 
     def most(self) -> int:
         """The largest of these counts."""

@@ -74,5 +74,5 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     watchdog.stage("end", 0, 30.0)
     if comm.rank == 0:
         messages.send({"kind": "done"})
-    watchdog.close()
+    watchdog.close(keep_list=here)
     comm.leave()

@@ -9,6 +9,7 @@ from typing import Any
 
 from wirespeed.host.core import Core
 from wirespeed.job.messages import Message
+from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import startup_limit, stuck_after
 from wirespeed.paths import TransferPath, find_path
@@ -65,7 +66,8 @@ class PathRunner:
         path = find_path(name)
         # Some transports join the ranks once more, and that takes its time.
         self._watchdog.stage(name, 0, self._plan.timeout or startup_limit(self._plan))
-        if why := next(filter(None, self._comm.everyone(without_effect(path))), None):
+        why = unsuited(path, self._context.pattern)
+        if why := why or next(filter(None, self._comm.everyone(without_effect(path))), None):
             self._context.failed("unavailable", why)
             return
         try:

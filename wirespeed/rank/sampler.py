@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wirespeed.rank.context import RankContext
+from wirespeed.rank.cpu_wait import CpuWait
 from wirespeed.rank.payload_check import PayloadCheck
 from wirespeed.rank.program import Program
 from wirespeed.rank.teams import TeamSamples
@@ -52,6 +53,8 @@ class PhaseSamples:
     iterations_per_sample: int
     stopped: str
     details: dict[str, Any]
+    cores: dict[str, Any]
+    """Whether the ranks had CPUs meanwhile (CpuWait.worst)."""
 
 
 class Sampler:
@@ -68,7 +71,7 @@ class Sampler:
         self._context, self._comm, self._stopping = context, context.comm, context.plan.stopping
         self._program, self._payload, self._team, self._progress = program, check, team, progress
         self._divisor = context.pattern.figure(context.shape, program.size).divisor
-        self._samples = Samples()
+        self._samples, self._wait = Samples(), CpuWait()
         self._checking = 0.0
 
     def measure(self, timed: Program) -> PhaseSamples:
@@ -84,7 +87,8 @@ class Sampler:
         # The median decides, because a first iteration may be long on a busy machine.
         if self._team.slowest_latest(self._samples) * self._divisor < LONG_ITERATION_SECONDS:
             self._check()
-        return PhaseSamples(self._samples, per_sample, stopped, timed.described())
+        cores = self._wait.worst(self._comm)
+        return PhaseSamples(self._samples, per_sample, stopped, timed.described(), cores)
 
     def _check(self) -> float:
         """Seconds of one checked iteration."""
@@ -96,7 +100,9 @@ class Sampler:
     def _fixed(self, timed: Program, loops: int) -> int:
         """As the ping-pong tutorial: one elapsed time over all loops."""
         warm_up = WARM_UP_ITERATIONS if self._stopping.warmup is None else self._stopping.warmup
-        self._keep(timed.run(loops, untimed=warm_up))
+        with self._wait.timed():
+            seconds = timed.run(loops, untimed=warm_up)
+        self._keep(seconds)
         return loops
 
     def _warm_up(self, first: float) -> float:
@@ -136,7 +142,9 @@ class Sampler:
             self._samples.step_s = rule.step_s
             if check:
                 self._check()
-            self._keep(self._program.run(per_sample, count, untimed))
+            with self._wait.timed():
+                seconds = self._program.run(per_sample, count, untimed)
+            self._keep(seconds)
             teams.count, teams.batches = teams.count + count, teams.batches + 1
             teams.latest = self._team.slowest_latest(self._samples)
             if self._comm.rank == 0 and time.monotonic() - last_progress > PROGRESS_SECONDS:

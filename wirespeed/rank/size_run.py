@@ -78,6 +78,7 @@ class SizeRun:
 
     def _sampled(self, team: TeamSamples) -> PhaseSamples:
         one_buffer = self._context.plan.stopping.loops is not None and self._context.pattern.one_buffer
+        one_buffer = one_buffer and not self._path.into
         with self._program(self._phase) as program:
             sampler = Sampler(self._context, program, self._payload, team, self._progress)
             if not one_buffer:
@@ -122,6 +123,7 @@ class SizeRun:
             "stopped": sampled.stopped,
             "checked": {"iterations": self._payload.iterations, "bytes": self._payload.bytes},
             "details": sampled.details,
+            "cores": sampled.cores,
             "teams": self._teams if len(self._teams) > 1 else [],
             "elapsed_s": time.monotonic() - self._began,
         }

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from wirespeed.host import devices
+from wirespeed.host.cgroup import cpu_quota
 from wirespeed.host.core import Core
 from wirespeed.host.process import allowed_cpus, own_cpus
 from wirespeed.job.messages import Message
@@ -38,7 +39,8 @@ def open_device(opened: Core, kind: str, between: tuple[int, ...], rank: int, lo
 def introduced(opened: Core, comm: Communicator, device: Any, kind: str) -> list[Any] | None:
     """Collective. Hands the timed communicator to the core; who and where each rank is, on rank 0."""
     opened.check(opened.lib.ws_mpi_open(comm.library.encode(), comm.handle()))
-    own = {"rank": comm.rank, "host": os.uname().nodename, "pid": os.getpid(), "cpus": own_cpus()}
+    own = {"rank": comm.rank, "host": os.uname().nodename, "pid": os.getpid()}
+    own |= {"cpus": own_cpus(), "cpu_quota": cpu_quota()}
     return comm.gather(own | {"device": None if kind == "host" else opened.identity(device)})
 
 

@@ -6,6 +6,7 @@ import faulthandler
 from contextlib import suppress
 
 from wirespeed.host.core import Core
+from wirespeed.job import shm_cleanup
 from wirespeed.job.status_page import own_folder
 
 
@@ -20,7 +21,8 @@ class Watchdog:
         folder = own_folder(run if read_here else f"{run}-{rank}")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.file = folder / f"{rank}.page"
-        self._stack = folder / f"{rank}.python"
+        self._stack, self._uses = folder / f"{rank}.python", folder / f"{rank}{shm_cleanup.SUFFIX}"
+        self._used = ""
         self.page = opened.check(opened.lib.ws_page_open(str(self.file).encode(), rank))
         self._python = self._stack.open("w")
         stack = str(self._stack)
@@ -38,10 +40,17 @@ class Watchdog:
 
     def stage(self, path: str, size: int, timeout: float) -> None:
         self._core.lib.ws_page_stage(self.page, path.encode(), size, timeout)
+        if self.file.exists() and (used := shm_cleanup.used()) != self._used:
+            self._used = used
+            with suppress(OSError):
+                self._uses.write_text(used)
 
-    def close(self) -> None:
-        """Removes the files; the last rank of a host takes the folder with it."""
-        for file in (self.file, self._stack):
+    def close(self, keep_list: bool = False) -> None:
+        """Removes the files; the last rank of a host takes the folder with it.
+
+        `keep_list`: the front end still needs to know what MPI uses, which may not come to its end.
+        """
+        for file in (self.file, self._stack, *([] if keep_list else [self._uses])):
             file.unlink(missing_ok=True)
         with suppress(OSError):
             self.file.parent.rmdir()

@@ -10,6 +10,7 @@ from typing import Any
 
 from wirespeed.evidence.counters import CounterSource, Reading, Wire, find_counter_sources, reason
 from wirespeed.evidence.verdict import Claim, Counted, identify_wire, more_would_help
+from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import NativeError
 from wirespeed.job.messages import Message
 from wirespeed.limits.wires import NETWORKS
@@ -107,8 +108,10 @@ class WireCounting:
         ]
         if self._reads and self._path.memory in ("pageable", "pinned") and (rates := memory_rates()):
             slower = min(rates, key=rates.__getitem__)
-            memory = {"host": host, "kind": "memory", "name": "memory", "device": None}
-            mine.append(memory | {"rate": rates[slower], "slower": slower, "rates": rates})
+            rate, low, high = rates[slower]
+            memory = {"host": host, "kind": "memory", "name": "memory", "device": None, "rate": rate}
+            memory |= {"low": low, "high": high, "slower": slower, "caches": cache_bytes()}
+            mine.append(memory | {"rates": {name: one for name, (one, *_) in rates.items()}})
         for wire in mine:
             for name, rate in self._context.plan.links:
                 if name in (wire["name"], wire["kind"], str(wire["name"]).split(" port ")[0]):
@@ -202,12 +205,12 @@ class WireCounting:
         usable = [one for one in wires if one.in_range]
         claim = Claim(
             path=path.name,
-            on_device=path.memory in ("device", "managed"),
+            on_device=path.memory in ("device", "managed") or path.mixed,
             direct=path.claims_direct,
             hosts=len({one.host for one in self._locations}),
             devices=len({one for one in self._locations if one.device}),
             intra_rank=path.intra_rank,
-            crosses=path.intra_rank and (path.memory == "device") != ((path.into or path.memory) == "device"),
+            crosses=path.mixed,
         )
         payload = counts.iterations * expected.total
         verdict = identify_wire(claim, usable, counts.copies, payload)
@@ -232,15 +235,9 @@ class WireCounting:
     def _with_expected(self, one: Counted, iterations: int, expected: ExpectedTraffic) -> Counted:
         edge = one.host if one.kind in NETWORKS else Location(one.host, one.device)
         sent, received = expected.sent.get(edge, 0), expected.received.get(edge, 0)
-        if self._path.intra_rank and one.kind == "pcie":
-            sent, received = self._within_ranks(expected, edge)
+        if self._path.mixed and isinstance(edge, Location):
+            # One of the two buffers lies beyond the GPU's edge, wherever the peer is.
+            into = self._path.into or self._path.memory
+            sent = expected.read[edge] if self._path.memory == "device" else 0
+            received = expected.written[edge] if into == "device" else 0
         return replace(one, expected_sent=iterations * sent, expected_received=iterations * received)
-
-    def _within_ranks(self, expected: ExpectedTraffic, edge: Location | str) -> tuple[int, int]:
-        """What copies inside ranks take over the slot of their GPU: out of it, and into it."""
-        ranks = sum(location == edge for location in self._locations)
-        each = expected.total // max(1, len(self._locations)) * ranks
-        into = self._path.into or self._path.memory
-        leaves = self._path.memory == "device" and into != "device"
-        enters = self._path.memory != "device" and into == "device"
-        return each * leaves, each * enters

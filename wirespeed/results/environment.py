@@ -81,8 +81,13 @@ def cpu() -> Message:
         "sockets": len({package for package, _ in cores}) or None,
         "cores": len(cores) or None,
         "threads": os.cpu_count(),
-        "numa_nodes": len(list(_NODES.glob("node[0-9]*"))) or None,
+        "numa_nodes": len(numa_nodes()) or None,
     }
+
+
+def numa_nodes() -> list[int]:
+    """Numbers of this machine's NUMA nodes, which may have gaps; none where the kernel does not say."""
+    return sorted(int(node.name[4:]) for node in _NODES.glob("node[0-9]*"))
 
 
 def _cpu_model() -> str:

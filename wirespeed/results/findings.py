@@ -52,6 +52,8 @@ class Conditions(Struct, frozen=True):
 
 
 AS_IT_IS = Conditions()
+NOTABLE = 1.25
+"""Ratio below which a difference may be noise of the machine, and is not worth a change of settings."""
 
 
 class Point(Struct, frozen=True):
@@ -96,6 +98,18 @@ class Improvement(Struct, frozen=True):
         if certain:
             return "better" if max(certain) > 1 else "worse"
         return "same" if self.best else ""
+
+    @property
+    def most(self) -> float | None:
+        """The largest ratio that the intervals leave possible; null: there are none."""
+        ends = [point.high for point in self.points if point.ratio is not None]
+        return max((end for end in ends if end is not None), default=None) if None not in ends else None
+
+    @property
+    def useless(self) -> bool:
+        """Whether it was worse, or no different within intervals that exclude a gain worth having."""
+        most = self.most
+        return self.verdict == "worse" or (self.verdict == "same" and most is not None and most < NOTABLE)
 
 
 class RemedyOption(Struct, frozen=True):
@@ -142,6 +156,11 @@ class RecordedFinding(Struct, frozen=True):
         """Whether the remedy should be applied as it stands."""
         better = self.worth is not None and self.worth.verdict == "better"
         return not self.options and (better or not self.suggestion)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether measurements with and without the remedy exclude a gain: it is then no finding."""
+        return self.worth is not None and self.worth.useless and self.cost != Cost.BREAKS
 
     @property
     def measured_cost(self) -> str:

@@ -20,6 +20,7 @@ from wirespeed.results.parts import (
     Clock,
     ClockRates,
     Copies,
+    Cores,
     CountedWire,
     Derived,
     Environment,
@@ -143,6 +144,8 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     checked: Checked = field(default_factory=Checked)
     details: dict[str, Any] = {}
     """What the transport chose for this size."""
+    cores: Cores | None = None
+    """Whether the ranks had CPUs meanwhile; null: not known."""
     teams: list[TeamFigure] = []
     """The figure of each team, where there are several; the entry's own is that of the slowest."""
     elapsed_s: Amount | None = None
@@ -156,6 +159,11 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     def possible(self) -> bool:
         """Is this a time that can be reckoned with?"""
         return self.low > SHORTEST and self.high > SHORTEST and self.seconds > SHORTEST
+
+    @property
+    def contended(self) -> bool:
+        """Did ranks wait for CPUs while it was timed? Then it is no sure figure of the path."""
+        return self.cores is not None and self.cores.contended
 
     @property
     def memory_domain(self) -> str:

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct, field
 
+MUCH_WAITED, SOME_WAITED = 0.2, 0.02
+"""Shares of the timed seconds without a CPU. A few waits change no median. Ranks that take turns wait for
+half of the time or more; those that sleep until their GPU has done the work do not wait."""
 LARGEST = (1 << 63) - 1
 """No count and no time is larger."""
 
@@ -97,6 +100,8 @@ class Rank(Part, frozen=True, kw_only=True):
     pid: int = 0
     cpus: str = ""
     """Where it may run, as in 0-7,16."""
+    cpu_quota: Amount | None = None
+    """CPUs' worth of time that its control group may use; null: no limit."""
     device: Device | None = None
     """null: the host's own memory only."""
 
@@ -189,6 +194,27 @@ class Checked(Part, frozen=True, kw_only=True):
     bytes: Whole = 0
 
 
+class Cores(Part, frozen=True, kw_only=True):
+    """Whether each rank had a CPU while a figure was timed, by the kernel's scheduler."""
+
+    waited: Amount | None = None
+    """Share of the timed seconds in which a rank was ready to run and had no CPU, of the one that waited
+    most; null: the kernel does not count."""
+    rank: Whole | None = None
+    """That rank."""
+    preempted: Whole = 0
+    """How often the kernel took its CPU away from it (involuntary context switches)."""
+    shared: str | None = None
+    """Ranks that have fewer CPUs than they are, and so take turns; null: each can have one of its own."""
+
+    @property
+    def contended(self) -> bool:
+        """Is the figure the scheduler's as much as the path's?"""
+        if self.waited is None:
+            return self.shared is not None
+        return self.waited >= (SOME_WAITED if self.shared else MUCH_WAITED)
+
+
 class Stack(Part, frozen=True, kw_only=True):
     """Where a rank was."""
 
@@ -231,6 +257,12 @@ class Wire(Sparse, frozen=True, kw_only=True):
     """Which of `rates` is `rate`."""
     rates: dict[str, Rate] = {}
     """Of memory: bytes per second by what one core does."""
+    low: Rate | None = None
+    """Of a measured rate: the lower end of its interval."""
+    high: Rate | None = None
+    """Its upper end."""
+    caches: Fact | None = None
+    """Of memory: bytes that the caches of one core hold."""
 
 
 class CountedWire(Part, frozen=True, kw_only=True):

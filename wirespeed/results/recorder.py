@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from wirespeed.paths import TransferPath
 from wirespeed.results.environment import environment, shareable
 from wirespeed.results.lenient import fitted
 from wirespeed.results.model import KINDS, End, Entry, Event, Failure, Head, Record, StepRecord
-from wirespeed.results.store import Store, default_name
+from wirespeed.results.store import Store
 
 Observer = Callable[[Event], None]
 
@@ -27,9 +28,9 @@ class Recorder:
 
     def __init__(self, plan: Plan, observe: Observer) -> None:
         """Opens the file. Raises WirespeedError when it cannot be written."""
-        self._plan, self._observe = plan, observe
         self.run = secrets.token_hex(6)
-        self._store = Store(Path(plan.out or default_name()), resume=plan.resume)
+        self._store = Store(plan.out, resume=plan.resume)
+        self._plan, self._observe = replace(plan, out=str(self._store.path)), observe
         self.before = self._store.before
         """What the file held, on resume."""
         self._done = self._store.done(plan) if plan.resume else set()

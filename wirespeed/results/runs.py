@@ -108,7 +108,7 @@ class Run:
             pattern=self.head.plan.pattern,
             step=to_builtins(self.step(path)),
             width=int(self.options.get("group") or 1),
-            wires=to_builtins(self.wires_of(path)),
+            wires=to_builtins([*self.wires_of(path), *self._memory_beside(path)]),
             evidence=to_builtins(told[-1]) if told else {},
         )
         return ceiling(used)
@@ -117,6 +117,17 @@ class Run:
         """The most that a way through host memory could carry between the path's GPUs; None between hosts."""
         step = {**to_builtins(self.step(path)), "transport": "pipelined"}
         return ceiling(Used("pingpong", step, wires=to_builtins(self.wires_of(path))))
+
+    def _memory_beside(self, path: str) -> list[Wire]:
+        """How fast the memory of the path's hosts was whenever other paths were measured."""
+        hosts = {rank.host for rank in self.step(path).ranks}
+        others = {one.path: one.wires for one in self.wires if one.path != path}
+        return [
+            wire
+            for wires in others.values()
+            for wire in wires
+            if wire.kind == "memory" and wire.host in hosts
+        ]
 
     def wires_of(self, path: str) -> list[Wire]:
         """What the drivers of all hosts say of the wires that the path's ranks can use."""

@@ -10,8 +10,10 @@ import os
 import stat
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -23,34 +25,33 @@ from wirespeed.results.reading import Results, cannot, read, shown, why
 SYNC_S = 1.0
 """Data is forced to the disk at most this often, and at the end."""
 
-_NO_FIGURE = ("out", "resume", "timeout", "debug", "paths", "sizes")
+_NO_FIGURE = ("out", "resume", "timeout", "debug", "paths", "sizes", "oversubscribe")
 """Parts of a plan that change no figure; entries of plans that agree in the rest are not measured again."""
 
 
-def default_name() -> Path:
-    """A new name in the current folder: wirespeed-<time>.jsonl."""
+def default_names() -> Iterator[Path]:
+    """Names in the current folder: wirespeed-<time>.jsonl, then the same with -2, -3, ..."""
     stem = f"wirespeed-{datetime.now():%Y%m%d-%H%M%S}"
-    name, number = Path(f"{stem}.jsonl"), 1
-    while name.exists():
-        number += 1
-        name = Path(f"{stem}-{number}.jsonl")
-    return name
+    yield Path(f"{stem}.jsonl")
+    yield from (Path(f"{stem}-{number}.jsonl") for number in count(2))
 
 
 class Store:
     """One run's result file, open from before anything is measured until the end."""
 
-    def __init__(self, path: str | os.PathLike[str], resume: bool = False) -> None:
-        """Opens the file. Raises WirespeedError if it exists (without `resume`) or cannot be written."""
-        self.path = Path(path)
-        self.before = Results(os.fspath(path))
+    def __init__(self, path: str | os.PathLike[str] | None = None, resume: bool = False) -> None:
+        """Opens the file; None: a new one in the current folder, with the first name that is free.
+
+        Raises WirespeedError if it exists (without `resume`) or cannot be written.
+        """
+        self.path = Path(path or "")
+        self.before = Results(os.fspath(path or ""))
         """What the file held, on resume."""
         self._lock = threading.RLock()
         self._synced = 0.0
         self._file = -1
         try:
-            self._new = not (resume and self.path.exists())
-            self._file = os.open(self.path, os.O_RDWR | os.O_APPEND | (_CREATE if self._new else 0), 0o666)
+            self._open(path, resume)
             if not stat.S_ISREG(os.fstat(self._file).st_mode):
                 raise cannot(f"cannot go on with {shown(self.path)}: it is not a regular file")
             self._alone()
@@ -62,6 +63,18 @@ class Store:
         except BaseException:
             self._drop()
             raise
+
+    def _open(self, path: str | os.PathLike[str] | None, resume: bool) -> None:
+        for self.path in default_names() if path is None else [Path(path)]:
+            self._new = not (resume and self.path.exists())
+            try:
+                # Of several runs that try one name at the same moment, the file system lets one create it.
+                how = os.O_RDWR | os.O_APPEND | (_CREATE if self._new else 0)
+                self._file = os.open(self.path, how, 0o666)
+                return
+            except FileExistsError:
+                if path is not None:
+                    raise
 
     def _alone(self) -> None:
         """Two runs in one file would mix their lines and cut each other's."""

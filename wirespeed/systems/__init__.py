@@ -51,7 +51,7 @@ def load(name: str, folder: Path | None = None) -> System:
 
 @cache
 def _read(file: Path) -> System:
-    return read(file.read_text(encoding="utf-8"), file.name)
+    return read(file.read_bytes(), file.name)
 
 
 def all_systems(folder: Path | None = None) -> dict[str, System]:

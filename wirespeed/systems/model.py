@@ -114,6 +114,8 @@ class Batch(Table, frozen=True):
     """Slurm: what takes the queue's name, where it is not --partition."""
     chunk: str = ""
     """PBS: what follows the number of nodes in `select`; otherwise the cores and GPUs of a node."""
+    account: bool = False
+    """Jobs are charged to a project: the site's own examples name one."""
     cores_per_rank: int = 0
     """Asked for each rank, when there is one a GPU; 0: not asked for."""
 

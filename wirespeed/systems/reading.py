@@ -22,10 +22,10 @@ KINDS = {
 """msgspec's names of types in words."""
 
 
-def read(text: str, name: str) -> System:
+def read(text: str | bytes, name: str) -> System:
     """The system in a file's text; `name` is the file's. Raises WirespeedError with table and reason."""
     try:
-        return convert(parse(text), System)
+        return convert(parse(text if isinstance(text, str) else text.decode()), System)
     except ValidationError as error:
         reason, _, place = str(error).partition(" - at `$")
         found = re.findall(r"\.(\w+)(?:\[(\d+)\])?", place)

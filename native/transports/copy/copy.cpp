@@ -45,28 +45,15 @@ class Copies final : public Action {
 class CopyTransport final : public Transport {
   public:
     explicit CopyTransport(Context& context)
-        : Transport(context), into_(memory_from(context.option("into", "device"))),
-          node_(context.option("node", "")) {}
+        : Transport(context), node_(context.option("node", "")) {}
 
     Buffers allocate(Memory kind, std::size_t bytes) override {
-        Device& device = context_.device;
         const FromNode node(node_);
-        Allocation from(device, kind, bytes), into(device, into_, bytes);
+        const Buffers buffers = Transport::allocate(kind, bytes);
         // Pages come into being, and to a node, when they are first written.
-        for (const Allocation* each : {&from, &into})
-            if (on_host(each->kind())) std::memset(each->address(), 0, bytes);
-        Buffers buffers;
-        buffers.kind = kind;
-        buffers.bytes = bytes;
-        buffers.send = from.hand_over();
-        buffers.receive = into.hand_over();
+        if (on_host(buffers.kind)) std::memset(buffers.send, 0, bytes);
+        if (on_host(buffers.into)) std::memset(buffers.receive, 0, bytes);
         return buffers;
-    }
-
-    void release(Buffers& buffers) override {
-        if (buffers.send) context_.device.release(buffers.kind, buffers.send);
-        if (buffers.receive) context_.device.release(into_, buffers.receive);
-        buffers = {};
     }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
@@ -83,14 +70,13 @@ class CopyTransport final : public Transport {
                     {buffers.receive + into.offset, buffers.send + out.offset, out.bytes});
             }
         }
-        const bool pageable = buffers.kind == Memory::pageable || into_ == Memory::pageable;
+        const bool pageable = buffers.kind == Memory::pageable || buffers.into == Memory::pageable;
         return std::make_unique<DescribedProgram>(
             context_, std::make_unique<Copies>(context_, std::move(pieces), pageable),
             node_.empty() ? "" : "\"numa_node\": " + node_);
     }
 
   private:
-    Memory into_;
     std::string node_;
 };
 

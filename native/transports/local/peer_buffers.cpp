@@ -32,7 +32,7 @@ PeerBuffers::~PeerBuffers() {
 
 Buffers PeerBuffers::allocate(Memory kind, std::size_t bytes) {
     Buffers buffers;
-    buffers.kind = kind;
+    buffers.kind = buffers.into = kind;
     buffers.bytes = bytes;
     Allocation send, receive;
     Opened opened;

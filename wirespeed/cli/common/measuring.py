@@ -24,6 +24,7 @@ class Measured:
     plan: Plan
     code: ExitCode
     file: str
+    """Result file; "" where none is given and none has been begun."""
     records: list[Event] = field(default_factory=list)
     """Those of the whole file; empty in a rank that has nothing to say."""
 
@@ -52,11 +53,7 @@ def measure_plan(plan: Plan, begin: Callable[[Head], None] | None = None) -> Mea
     from wirespeed.results.model import Head
 
     distrust_terminals()
-    if plan.out is None:
-        from wirespeed.results.store import default_name
-
-        plan = replace(plan, out=str(default_name()))
-    measured = Measured(plan, ExitCode.INTERRUPTED, str(plan.out))
+    measured = Measured(plan, ExitCode.INTERRUPTED, plan.out or "")
     before = _earlier(plan)
 
     # What a pattern means shows as its paths begin.
@@ -67,8 +64,10 @@ def measure_plan(plan: Plan, begin: Callable[[Head], None] | None = None) -> Mea
             if not measured.records:
                 measured.records += before
             measured.records.append(event)
-            if begin and isinstance(event, Head):
-                begin(event)
+            if isinstance(event, Head):
+                measured.file = event.plan.out or ""
+                if begin:
+                    begin(event)
             progress(event)
 
         # A second Ctrl-C, or one before the run could catch it: the table shows what there is.
@@ -90,6 +89,9 @@ def _earlier(plan: Plan) -> list[Event]:
 
 def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] = ()) -> ExitCode:
     """The whole of a simple measuring command; `further` plans go into the same file, if all went well."""
+    from wirespeed.frontend.rank_limit import refuse_too_many
+
+    refuse_too_many([plan, *further])
     measured = measure_plan(plan)
     # What programs read is one document: it comes at the end.
     at_once = not further or reporting.format in ("table", "tutorial")

@@ -23,6 +23,14 @@ FORMATS = ("table", "json", "csv", "tutorial", "osu", "prometheus", "reframe")
 STOPPING = ("precision", "max_time", "loops", "warmup")
 
 
+def unlisted(command: click.Command, *names: str) -> click.Command:
+    """The command; its --help leaves out these options, which it refuses with a reason of its own."""
+    for one in command.params:
+        if isinstance(one, click.Option) and one.name in names:
+            one.hidden = True
+    return command
+
+
 def together(*options: Decorator) -> Decorator:
     """Options as one decorator; --help lists them in this order."""
 
@@ -92,12 +100,23 @@ def measuring(sizes: str = DEFAULT_SIZES) -> Decorator:
     )
 
 
-_FORMAT = "How to print the result. Tutorial means as the ping-pong tutorial does, with GB = 2^30 bytes."
-reporting = together(
-    option("--format", words.choice(*FORMATS), _FORMAT, "table", "style"),
-    click.option("--against", metavar="SYSTEM", help="Also print a system's published curves (summit)."),
-)
-"""How a result is printed: Reporting."""
+def reporting(published: bool = True) -> Decorator:
+    """How a result is printed: Reporting. `published`: as published ping-pongs, too."""
+    text = "How to print the result."
+    if published:
+        text += " Tutorial means as the ping-pong tutorial does, with GB = 2^30 bytes."
+    listed = [name for name in FORMATS if published or name != "tutorial"]
+    kind = words.Word("|".join(listed), words.choice(*FORMATS).parse)
+    against = "Also print a system's published curves (summit)."
+    return together(
+        option("--format", kind, text, "table", "style"),
+        click.option("--against", metavar="SYSTEM", hidden=not published, help=against),
+        flag(
+            "--explain",
+            "Also print what the columns and marks mean, each limit's equation, and what paths chose.",
+        ),
+    )
+
 
 table_or_json = option(
     "--format", words.choice("table", "json"), "How to print the result.", "table", "style"
@@ -125,8 +144,11 @@ class Reporting:
 
     format: str = "table"
     against: str | None = None
+    explain: bool = False
 
     def __post_init__(self) -> None:
+        if self.explain and self.format != "table":
+            raise WirespeedError(f"--explain explains a table; it does not go with --format {self.format}")
         if self.against is None:
             return
         if self.format != "table":
@@ -139,5 +161,5 @@ class Reporting:
         """The runs, on stdout."""
         from wirespeed.report.export.formats import FORMATS
 
-        FORMATS[self.format](runs, sys.stdout, self.against)
+        FORMATS[self.format](runs, sys.stdout, self.against, self.explain)
         sys.stdout.flush()

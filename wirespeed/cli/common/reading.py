@@ -12,17 +12,30 @@ from wirespeed.results.runs import Run, collect
 
 if TYPE_CHECKING:
     from wirespeed.report.page import Source
+    from wirespeed.results.reading import Results
 
 
 def read_runs(name: str) -> list[Run]:
     """The runs of a file, with a warning for what was left out. Raises WirespeedError if there is none."""
+    return runs_of(read_results(name))
+
+
+def read_results(name: str) -> Results:
+    """All records of a file, with a warning for what was left out. Raises WirespeedError for other files."""
     from wirespeed.results.reading import read
 
     results = read(name)
-    warnings, runs = results.warnings, collect(results.records)
-    warn_of(name, warnings)
+    warn_of(name, results.warnings)
+    return results
+
+
+def runs_of(results: Results) -> list[Run]:
+    """The runs among a file's records. Raises WirespeedError if there is none."""
+    runs = collect(results.records)
     if not runs:
-        raise _none(f"{name} holds no run of wirespeed")
+        readers = "'wirespeed show' and 'wirespeed report' read it"
+        found = f"what 'wirespeed doctor' found, and no figures; {readers}"
+        raise _none(f"{results.file} holds {found if results.doctors else 'no run of wirespeed'}")
     return runs
 
 
@@ -49,6 +62,10 @@ def files_of(side: str) -> list[str]:
     if not side.strip() or "\0" in side:
         raise WirespeedError(f"{shown(side)}: this is no name of a file")
     path = Path(side)
+    try:
+        path.exists()
+    except OSError as error:  # a name too long, a loop of links
+        raise _none(f"cannot read {shown(side)}: {error.strerror}") from None
     if path.is_dir():
         found, why = path.glob("*.jsonl"), "no file in this folder ends in .jsonl"
     elif any(letter in side for letter in "*?[") and not path.exists():

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
 MOST_WARNINGS = 5
+LONGEST_WORD = 200
+"""Letters; what a user has typed may have thousands."""
+
+
+def one_line(text: str) -> str:
+    """The text on one line, without what a terminal would obey, its words cut where they are very long."""
+    words = "".join(letter if letter.isprintable() else " " for letter in text).split()
+    return " ".join(word if len(word) <= LONGEST_WORD else f"{word[:LONGEST_WORD]}..." for word in words)
 
 
 def note(text: str) -> None:
@@ -18,7 +25,7 @@ def note(text: str) -> None:
 
 def warn(text: str) -> None:
     """A warning on stderr."""
-    note(f"wirespeed: warning: {text}")
+    note(f"wirespeed: warning: {one_line(text)}")
 
 
 def warn_of(file: str, warnings: Sequence[str]) -> None:
@@ -29,19 +36,14 @@ def warn_of(file: str, warnings: Sequence[str]) -> None:
         warn(f"{file}: {len(warnings) - MOST_WARNINGS} more of this kind")
 
 
-def write_new(text: str, output: str | None) -> None:
-    """The text on stdout, or in a new file. Raises WirespeedError for one that exists."""
-    from wirespeed.results.reading import cannot, shown, why
+def print_or_write(text: str, output: str | None) -> None:
+    """The text on stdout, or in a file, whose earlier content it replaces. Raises WirespeedError."""
+    from wirespeed.results.whole_file import write_whole
 
     if output is None:
         click.echo(text, nl=False)
-        return
-    try:
-        with Path(output).open("x", encoding="utf-8") as file:
-            file.write(text)
-    except (OSError, ValueError) as error:
-        kept = ", and is not overwritten" if isinstance(error, FileExistsError) else ""
-        raise cannot(f"cannot write {shown(output)}: {why(error)}{kept}") from None
+    else:
+        write_whole(output, text)
 
 
 def distrust_terminals() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from typing import Any
@@ -109,6 +110,10 @@ def _sizes(word: str) -> tuple[int, ...]:
 def _file(word: str) -> str:
     if not word.strip() or "\0" in word:
         raise ValueError("this is no name of a file")
+    if len(os.fsencode(word)) >= 4096 or any(len(os.fsencode(part)) > 255 for part in word.split("/")):
+        raise ValueError("this is too long for the name of a file")
+    if word == "-":
+        raise ValueError("this is no name of a file; './-' means one that is called so")
     return word
 
 

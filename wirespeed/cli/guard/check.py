@@ -1,7 +1,7 @@
 """Hold results against the bounds in a file, for acceptance tests.
 
-FILE has the results: a result file, a folder of them, or a quoted wildcard. Each bound that does not hold
-is one line; the exit code is then 6.
+FILE has the results: a result file, a folder of them, or a quoted wildcard. Each rule ([[require]]) that does
+not hold is one line; the exit code is then 6.
 
 \b
 Examples:
@@ -21,7 +21,7 @@ import click
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import flag, option, plan_of, where
-from wirespeed.cli.common.streams import note, write_new
+from wirespeed.cli.common.streams import note, print_or_write
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
 
@@ -36,9 +36,11 @@ if TYPE_CHECKING:
 @flag("--measure", "Measure what --require asks for, instead of reading FILE.")
 @option("--out", words.FILE, "Result file of --measure.")
 @flag("--strict", "Doubtful figures fail as well.")
-@flag("--all", "Also print the bounds that hold.", "everything")
+@flag("--all", "Also print the rules that hold.", "everything")
+@flag("--explain", "Print a line for each size of each rule.")
+@flag("--json", "Print a JSON list with every size of each rule.", "as_json")
 @click.option("--learn", metavar="FILE", help="Write a first SITE.toml from these results.")
-@click.option("-o", "--output", metavar="SITE.toml", help="Where --learn writes to. Default: stdout.")
+@click.option("-o", "--output", type=words.FILE, help="Where --learn writes to. Default: stdout.")
 @where
 def command(
     file: str | None,
@@ -49,7 +51,8 @@ def command(
     **given: Any,
 ) -> ExitCode:
     """Checks, or learns."""
-    how = {name: given.pop(name) for name in ("strict", "everything")}
+    how = {name: given.pop(name) for name in ("strict", "everything", "explain")}
+    as_json = given.pop("as_json")
     if learn is not None:
         if require is not None or measure or file is not None:
             raise WirespeedError(
@@ -63,7 +66,8 @@ def command(
     if (file is None) != measure:
         raise WirespeedError("give either FILE or --measure")
     from wirespeed.cli.common.reading import read_side
-    from wirespeed.report.check.evaluate import check
+    from wirespeed.report.check.as_json import to_json
+    from wirespeed.report.check.evaluate import check, rules
     from wirespeed.report.check.requirements import read_requirements
     from wirespeed.report.check.terminal import print_findings
     from wirespeed.report.terminal.run_summary import make_console
@@ -72,29 +76,36 @@ def command(
     if file is not None:
         code, runs = ExitCode.OK, read_side(file)
     else:
-        code, runs = _measure(plan_of(given), requirements)
+        code, runs = _measure(plan_of(given), requirements, require)
     findings = check(requirements, runs)
-    print_findings(make_console(), require, findings, **how)
+    if as_json:
+        click.echo(to_json(findings))
+    else:
+        print_findings(make_console(), require, findings, **how)
     if code == ExitCode.INTERRUPTED:
         return code
-    return ExitCode.WORSE if any(one.bad(strict=how["strict"]) for one in findings) else ExitCode.OK
+    return ExitCode.WORSE if any(one.bad(strict=how["strict"]) for one in rules(findings)) else ExitCode.OK
 
 
-def _measure(base: Plan, requirements: Sequence[Requirement]) -> tuple[ExitCode, list[Run]]:
-    """What the requirements need, and nothing else, in one result file."""
+def _measure(base: Plan, requirements: Sequence[Requirement], file: str) -> tuple[ExitCode, list[Run]]:
+    """What the requirements in the file need, and nothing else, in one result file."""
     from wirespeed.cli.common.measuring import measure_plan
+    from wirespeed.frontend.rank_limit import refuse_too_many
     from wirespeed.launch import launched_rank
 
     if launched_rank():
         raise WirespeedError("--measure starts jobs of its own: not inside a launcher's job; give it a file")
+    wanted = [*plans(base, requirements)]
+    refuse_too_many(wanted, f"write oversubscribe = true beside ranks in {file}")
     measured = None
-    for plan in plans(base, requirements):
+    for plan in wanted:
         measured = measure_plan(replace(plan, out=measured.file, resume=True) if measured else plan)
         if measured.code == ExitCode.INTERRUPTED:
             break
     if measured is None:
         return ExitCode.OK, []
-    note(f"results: {measured.file}")
+    if measured.file:
+        note(f"results: {measured.file}")
     return measured.code, measured.runs
 
 
@@ -104,6 +115,7 @@ class _Job(NamedTuple):
     pattern: str
     ranks: int
     options: tuple[tuple[str, object], ...]
+    oversubscribe: bool
 
 
 def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
@@ -114,7 +126,7 @@ def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
     for one in requirements:
         pattern = find_pattern(one.pattern)
         own = {option.key: option.default for option in pattern.options} | one.options
-        job = _Job(one.pattern, one.ranks or pattern.ranks or 0, tuple(own.items()))
+        job = _Job(one.pattern, one.ranks or pattern.ranks or 0, tuple(own.items()), one.oversubscribe)
         if one.bytes is not None:
             sizes[job, one.path].add(one.bytes)
     paths: dict[tuple[_Job, tuple[int, ...]], list[str]] = defaultdict(list)
@@ -132,5 +144,5 @@ def _learn(name: str, output: str | None) -> ExitCode:
     text = learn(read_side(name), files_of(name))
     if "\n[[require]]\n" not in text:
         raise WirespeedError(f"{name}: no entry has enough samples to derive a bound")
-    write_new(text, output)
+    print_or_write(text, output)
     return ExitCode.OK

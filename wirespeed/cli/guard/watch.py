@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import flag, measuring, option, plan_of, where
+from wirespeed.cli.common.options import flag, measuring, option, plan_of, unlisted, where
 from wirespeed.cli.common.streams import distrust_terminals, note
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
@@ -63,7 +63,7 @@ def command(
     from wirespeed.report.drift.summary import print_summary
     from wirespeed.report.drift.terminal import Watching
     from wirespeed.report.terminal.run_summary import make_console
-    from wirespeed.results.store import Store, default_name
+    from wirespeed.results.store import Store
 
     distrust_terminals()
     if launched_rank():
@@ -77,7 +77,7 @@ def command(
     over = math.inf if lasts is None else began + lasts
     each = every if every is not None else EVERY if lasts is None else 0.0
     console = make_console()
-    with Store(plan.out or default_name()) as store, Watching(console, drift, over=over) as watching:
+    with Store(plan.out) as store, Watching(console, drift, over=over) as watching:
         try:
             while True:
                 started = time.monotonic()
@@ -114,3 +114,6 @@ def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
     if code != ExitCode.INTERRUPTED:
         watching.measured(drift.add(repetition))
     return code
+
+
+unlisted(command, "resume")

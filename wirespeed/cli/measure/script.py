@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,11 +25,12 @@ import click
 
 from wirespeed.cli.common import words as types
 from wirespeed.cli.common.options import flag, option
-from wirespeed.cli.common.streams import write_new
+from wirespeed.cli.common.streams import print_or_write, warn
 from wirespeed.errors import ExitCode, WirespeedError
 
 if TYPE_CHECKING:
     from wirespeed.job.plan import Plan
+    from wirespeed.paths import TransferPath
     from wirespeed.patterns import Pattern
     from wirespeed.systems.model import System
     from wirespeed.systems.scripts import BatchJob
@@ -44,6 +47,8 @@ def minutes(word: str) -> int:
     found = hours * 60 + rest + -(-seconds // 60)
     if found < 1:
         raise ValueError("at least a minute")
+    if len(parts) > 1 and max(map(int, parts[1:])) > 59:
+        raise ValueError("minutes and seconds after a colon end at 59; write minutes alone, as in 90")
     return found
 
 
@@ -103,7 +108,7 @@ PLAIN = types.Word("NAME", _plain)
 @option(
     "--setup", types.Word("LINE", _line), "Run this line of shell first, as in 'source venv/bin/activate'."
 )
-@click.option("-o", "--output", type=types.FILE, help="Write to this file, which must not exist.")
+@click.option("-o", "--output", type=types.FILE, help="Where to write the script. Default: stdout.")
 @flag("--list", "List the known machines, as 'wirespeed systems' does.", "listed")
 @click.pass_context
 def command(context: click.Context, /, output: str | None, listed: bool, **given: Any) -> ExitCode:
@@ -113,7 +118,11 @@ def command(context: click.Context, /, output: str | None, listed: bool, **given
 
         code: ExitCode = context.invoke(systems.command)
         return code
-    write_new(script(Wanted(**given)), output)
+    wanted = Wanted(**given)
+    print_or_write(script(wanted), output)
+    system, _ = _where(wanted)
+    if system and system.batch.account and not wanted.account:
+        warn(f"jobs on {system.name} are charged to a project: name yours with --account NAME")
     return ExitCode.OK
 
 
@@ -135,7 +144,24 @@ def script(wanted: Wanted) -> str:
             job = replace(job, words=(*job.words, "--between", ",".join(map(str, gpus))))
             # Once more, as the ranks will read it.
             _measurement(pattern, job.words)
-    return write(job, batch, system)
+    text = write(job, batch, system)
+    if job.setup:
+        _check_shell(job.setup)
+    return text
+
+
+def _check_shell(line: str) -> None:
+    """Raises WirespeedError for a line that no shell can run; without bash here, the job will tell."""
+    bash = shutil.which("bash")
+    if bash is None:
+        return
+    # Nothing is run; BASH_ENV and functions of the environment would be.
+    checked = subprocess.run(
+        [bash, "-n"], input=line, env={"LC_ALL": "C"}, capture_output=True, text=True, errors="replace"
+    )
+    if checked.returncode or checked.stderr:
+        why = re.sub(r"^.*?line \d+: ", "", checked.stderr.strip().split("\n")[0])
+        raise WirespeedError(f"--setup {types.shown(line)}: bash cannot run this line: {why}")
 
 
 def _where(wanted: Wanted) -> tuple[System | None, str]:
@@ -164,7 +190,7 @@ def _measurement(pattern: Pattern, words: Sequence[str]) -> Plan:
     from wirespeed.cli.patterns import command_of, plans
 
     given = command_of(pattern).make_context(f"wirespeed {pattern.name}", list(words)).params
-    for reporting in ("style", "against"):
+    for reporting in ("style", "against", "explain"):
         del given[reporting]
     if given.pop("background"):
         raise WirespeedError("--with starts a job of its own: it does not go into a script")
@@ -190,6 +216,8 @@ def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) ->
     paths = select(plan.paths, plan.device != "cpu" and gpus > 0, pattern.intra_rank)
     if not paths:
         raise WirespeedError("--paths: none of them can be measured without a GPU")
+    if wanted.nodes > 1 and not pattern.intra_rank:
+        paths = _between_nodes(paths, plan.paths)
     own = sys.argv[1:] if sys.argv[1:2] == ["script"] else ["script"]
     return BatchJob(
         pattern=pattern.name,
@@ -206,6 +234,17 @@ def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) ->
         setup=wanted.setup or "",
         command=shlex.join(["wirespeed", *own]),
     )
+
+
+def _between_nodes(paths: Sequence[TransferPath], named: Sequence[str]) -> list[TransferPath]:
+    """Those that work between nodes. Raises WirespeedError for another one that was named."""
+    for path in paths:
+        if path.one_host and path.name in named:
+            raise WirespeedError(f"--paths {path.name}: it works within one node; leave it out, or --nodes")
+    found = [path for path in paths if not path.one_host]
+    if not found:
+        raise WirespeedError("--paths: all of them work within one node; name others, or leave out --nodes")
+    return found
 
 
 def _ranks_per_node(wanted: Wanted, pattern: Pattern, plan: Plan, gpus: int) -> int:

@@ -31,16 +31,16 @@ MEMORY_PER_BYTE = 12
 
 @click.command(help=__doc__)
 @measuring(SIZES)
-@reporting
+@reporting()
 @where
-def command(style: str, against: str | None, **given: Any) -> ExitCode:
+def command(style: str, against: str | None, explain: bool, **given: Any) -> ExitCode:
     """Measures and prints."""
     from wirespeed.cli.common.measuring import measure_plan
     from wirespeed.report.terminal.run_summary import make_console
     from wirespeed.report.terminal.survey import print_lacking, print_machine, print_next
     from wirespeed.results.runs import joined
 
-    how = Reporting(style, against)
+    how = Reporting(style, against, explain)
     distrust_terminals()
     plan = plan_of(given)
     wanted = len(plan.sizes)

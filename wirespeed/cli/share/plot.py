@@ -19,7 +19,7 @@ NAMES = words.several(words.Word("NAME", str))
 @click.command(help=__doc__)
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option(
-    "--out", "-o", metavar="FILE", default="figure.pdf", help="Figure to write: .pdf, .svg or .png."
+    "--out", "-o", type=words.FILE, default="figure.pdf", help="Figure to write: .pdf, .svg or .png."
 )
 @option("--paths", NAMES, "Paths in the figure. Default: all.")
 @option("--kind", words.choice("both", "bandwidth", "time"), "Bandwidth, time, or both side by side.", "both")

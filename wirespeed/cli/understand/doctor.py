@@ -68,4 +68,4 @@ def command(file: str | None, after_hang: str | None, fix: bool, as_json: bool, 
     if given["out"]:
         with Store(given["out"], resume=True) as store:
             store.append(record)
-    return ExitCode.FAILED_ENTRY if given["strict"] and result.findings else ExitCode.OK
+    return ExitCode.FAILED_ENTRY if given["strict"] and result.standing else ExitCode.OK

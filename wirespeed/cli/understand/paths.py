@@ -21,16 +21,12 @@ from wirespeed.errors import ExitCode
 def command(style: str, **given: Any) -> ExitCode:
     """Looks at the machine and prints."""
     from wirespeed.frontend import session
-    from wirespeed.host.libraries import lacking
     from wirespeed.paths import all_paths
     from wirespeed.report.terminal.paths import PathState, print_paths
     from wirespeed.report.terminal.run_summary import make_console
 
     machine = session.discover(plan_of(given))
-    rows = [
-        PathState(path, machine.availability(path) or lacking(path.library, machine.kind))
-        for path in all_paths()
-    ]
+    rows = [PathState(path, machine.lacks(path)) for path in all_paths()]
     if style == "table":
         print_paths(make_console(), rows)
         return ExitCode.OK

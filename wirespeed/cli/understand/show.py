@@ -1,6 +1,7 @@
 """Print the runs of a result file again.
 
-FILE is a result file (wirespeed-....jsonl). Every run in it is printed as it was when it was measured.
+FILE is a result file (wirespeed-....jsonl). Every run in it is printed as it was when it was measured; of a
+file that only 'wirespeed doctor --out' has written, what the doctor found.
 Damaged lines are left out, with a warning.
 """
 
@@ -14,11 +15,19 @@ from wirespeed.errors import ExitCode
 
 @click.command(help=__doc__)
 @click.argument("file")
-@reporting
+@reporting()
 @debugging
-def command(file: str, style: str, against: str | None) -> ExitCode:
+def command(file: str, style: str, against: str | None, explain: bool) -> ExitCode:
     """Reads and prints."""
-    from wirespeed.cli.common.reading import read_runs
+    from wirespeed.cli.common.reading import read_results, runs_of
 
-    Reporting(style, against).print(read_runs(file))
+    shown, results = Reporting(style, against, explain), read_results(file)
+    if results.doctors and not results.runs and shown == Reporting():
+        from wirespeed.doctor.result import Result
+        from wirespeed.report.doctor.terminal import print_result
+        from wirespeed.report.terminal.run_summary import make_console
+
+        print_result(make_console(), Result.of(results.doctors[-1]))
+    else:
+        shown.print(runs_of(results))
     return ExitCode.OK

@@ -16,7 +16,7 @@ import click
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import debugging, flag, option, table_or_json
-from wirespeed.errors import ExitCode
+from wirespeed.errors import ExitCode, WirespeedError
 
 if TYPE_CHECKING:
     from wirespeed.report.systems.all_systems import Reached
@@ -48,6 +48,10 @@ def command(
     from wirespeed.systems.recognition import recognised_here
 
     systems = all_systems() if system is None else {system.lower(): load(system)}
+    most = max(one.node.gpus for one in systems.values())
+    if group is not None and group > most:
+        where = "the largest node here" if system is None else "a node of it"
+        raise WirespeedError(f"--group {group}: {where} has {most} GPUs")
     here = [row for file in files for row in reached_here(read_runs(file), file)]
     published = [figure for figure in load_published() if figure.system in systems]
     elsewhere = reached_elsewhere(published, systems)

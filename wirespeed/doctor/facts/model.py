@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from wirespeed.host.nvml import NvLink
+from wirespeed.results.runs import Run
 
-if TYPE_CHECKING:
-    from wirespeed.results.runs import Run
+LOADED = 0.25
+"""Share of the CPUs in use by others above which figures measured meanwhile are doubtful."""
 
 
 class PciLink(Struct, frozen=True):
@@ -216,6 +217,8 @@ class Facts(Struct, frozen=True):
     software: Mapping[str, str] = {}
     variables: Mapping[str, str] = {}
     places: tuple[RankPlacement, ...] = ()
+    busy: float | None = None
+    """CPUs that others used when this began, of those that this process may use; None: unknown."""
     lacking: tuple[str, ...] = ()
     """Sources without an answer, and why."""
     runs: tuple[Run, ...] = ()
@@ -228,8 +231,27 @@ class Facts(Struct, frozen=True):
     """Whether the runs are of another machine."""
 
     @property
+    def reservations(self) -> tuple[str, ...]:
+        """What keeps the figures from being those of this machine, at rest."""
+        there = f"{self.file} was measured on another machine: what follows from it holds there"
+        cpus = len(self.limits.cpus)
+        loaded = (
+            f"This host is loaded: others use {self.busy or 0:.1f} of {cpus} CPUs, so figures measured now "
+            "are uncertain; repeat this when the host is quiet"
+        )
+        shown = ((there, self.foreign), (loaded, (self.busy or 0) > LOADED * cpus))
+        return tuple(text for text, applies in shown if applies)
+
+    @property
     def real_gpus(self) -> tuple[Gpu, ...]:
         return tuple(gpu for gpu in self.gpus if gpu.kind != "emulated")
+
+    @property
+    def active_ports(self) -> list[str]:
+        """'mlx5_0:1' of each RDMA port that is up."""
+        return [
+            f"{nic.name}:{port.number}" for nic in self.nics for port in nic.ports if port.state == "ACTIVE"
+        ]
 
     @property
     def chosen(self) -> MpiFact | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-_SPAN = re.compile(r"(\d+)(?:-(\d+))?")
+from wirespeed.host.process import cpu_list as cpu_list
 
 
 class Tree:
@@ -53,9 +53,3 @@ class Tree:
 def natural(name: str) -> list[tuple[int, str]]:
     """Sort key by which eth2 stands before eth10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]
-
-
-def cpu_list(text: str | None) -> tuple[int, ...]:
-    """The kernel's '0-3,8' as numbers."""
-    spans = _SPAN.findall(text or "")
-    return tuple(number for first, last in spans for number in range(int(first), int(last or first) + 1))

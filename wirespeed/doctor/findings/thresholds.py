@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Conditions, Cost, Finding, Trial
-from wirespeed.doctor.tables import TableRow, exports, table
+from wirespeed.doctor.shell import exports
+from wirespeed.doctor.tables import TableRow, table
+from wirespeed.results.findings import NOTABLE
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_seconds, format_size
 
-NOTABLE = 1.1
-"""Time relative to a larger message: a smaller ratio is noise of the machine."""
+FEW = 4
+"""Sizes of a run: with more, a single one that stands out is noise of the machine, not a threshold."""
 WORTH_TRYING = 1.5
 """Time relative to another path: below it, a threshold is not the reason."""
 PATHS = {"host": "CPU", "aware": "GPU", "nccl": "GPU"}
@@ -20,19 +22,36 @@ PATHS = {"host": "CPU", "aware": "GPU", "nccl": "GPU"}
 
 Slow = tuple[Entry, Entry]
 """A size that could be faster, and the larger message or the other path that takes less time."""
+Case = Callable[[Run, str], list[Slow]]
 
 
 def find(facts: Facts) -> Iterator[Finding]:
     """From the last run that has the path; there are no findings without measurements."""
     for path, domain in PATHS.items():
-        run = next((one for one in reversed(facts.runs) if one.of_path(path)), None)
-        if run is None:
+        runs = [one for one in facts.runs if one.of_path(path)]
+        if not runs:
             continue
-        cases = {"small": _small(run, path), "slow": _slow(run, path)}
+        run = runs[-1]
+        cases = {"small": _seen_again(_small, runs, path), "slow": _seen_again(_slow, runs, path)}
         for tuning in table("tunings"):
             slow = [one for one in cases[tuning["when"]] if _in_range(tuning, one[0].bytes)]
             if slow and (tuning["library"], tuning["domain"]) == (library_of(run, path), domain):
                 yield _finding(facts, path, tuning, slow)
+
+
+def _seen_again(case: Case, runs: Sequence[Run], path: str) -> list[Slow]:
+    """Those of the last run, without what the run before it measured and did not show.
+
+    Of many sizes, one whose neighbours are as they should be does not count.
+    """
+    found = case(runs[-1], path)
+    for before in runs[-2:-1]:
+        again = {own.bytes for own, _ in case(before, path)}
+        measured = {entry.bytes for entry in before.of_path(path)}
+        found = [one for one in found if one[0].bytes in again or one[0].bytes not in measured]
+    sizes = [entry.bytes for entry in runs[-1].of_path(path)]
+    at = {sizes.index(own.bytes): (own, other) for own, other in found}
+    return [one for number, one in at.items() if len(sizes) <= FEW or {number - 1, number + 1} & at.keys()]
 
 
 def _in_range(tuning: TableRow, size: int) -> bool:
@@ -41,7 +60,7 @@ def _in_range(tuning: TableRow, size: int) -> bool:
 
 def _small(run: Run, path: str) -> list[Slow]:
     """Sizes that take longer than a larger one, beyond the intervals of both."""
-    entries = [entry for entry in run.of_path(path) if entry.bytes]
+    entries = _sure(run, path)
     fastest = (min(entries[at:], key=lambda other: other.seconds) for at in range(1, len(entries)))
     pairs = zip(entries, fastest, strict=False)
     return [
@@ -51,8 +70,17 @@ def _small(run: Run, path: str) -> list[Slow]:
 
 def _slow(run: Run, path: str) -> list[Slow]:
     """Sizes at which another path for the same kind of data is much faster."""
-    fastest = ((entry, run.fastest(entry.bytes, PATHS[path])) for entry in run.of_path(path) if entry.bytes)
-    return [(one, best[0]) for one, best in fastest if best and one.low > WORTH_TRYING * best[0].high]
+    fastest = ((entry, run.fastest(entry.bytes, PATHS[path])) for entry in _sure(run, path))
+    return [
+        (one, best[0])
+        for one, best in fastest
+        if best and best[0].precision is not None and one.low > WORTH_TRYING * best[0].high
+    ]
+
+
+def _sure(run: Run, path: str) -> list[Entry]:
+    """The path's figures that have an interval."""
+    return [entry for entry in run.of_path(path) if entry.bytes and entry.precision is not None]
 
 
 def _finding(facts: Facts, path: str, tuning: TableRow, slow: list[Slow]) -> Finding:

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wirespeed.limits.ceilings import impossible
+from wirespeed.limits import Ceiling
 from wirespeed.patterns import find_pattern
 from wirespeed.report.check import health
 from wirespeed.report.check.requirements import Requirement
 from wirespeed.report.export.labels import conditions, pattern
-from wirespeed.report.facts import figures
+from wirespeed.report.facts import figures, shares
+from wirespeed.report.grouping import grouped
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
 
-FAILED, MISSING, UNKNOWN, DOUBTFUL, KEPT = "failed", "missing", "unknown", "doubtful", "kept"
+FAILED, MISSING, UNKNOWN, DOUBTFUL = "failed", "missing", "unknown", "doubtful"
+NOT_JUDGED, KEPT = "not judged", "kept"
+WHATS = (FAILED, MISSING, UNKNOWN, DOUBTFUL, NOT_JUDGED, KEPT)
+"""The worst first."""
 BAD = (FAILED, MISSING, UNKNOWN)
+IN_DOUBT = (DOUBTFUL, NOT_JUDGED)
 
 
 @dataclass(frozen=True)
@@ -25,10 +30,43 @@ class Finding:
     requirement: Requirement
     what: str
     text: str
+    far: float = 0.0
+    """How many times the bound's time the figure's is, or the other way round; the more, the worse."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What came of one [[require]] of the file, with all its sizes; its rules on health are their own."""
+
+    findings: Sequence[Finding]
+
+    @property
+    def what(self) -> str:
+        """The worst of them."""
+        return next(what for what in WHATS if any(one.what == what for one in self.findings))
+
+    @property
+    def worst(self) -> Finding:
+        return max((one for one in self.findings if one.what == self.what), key=lambda one: one.far)
 
     def bad(self, *, strict: bool) -> bool:
-        """`strict`: in doubt, yes."""
-        return self.what in BAD or (strict and self.what == DOUBTFUL)
+        """`strict`: in doubt, yes. A rule of which nothing could be judged is not kept."""
+        return bool(self.broken(strict=strict))
+
+    def broken(self, *, strict: bool) -> Sequence[Finding]:
+        """Those that do not hold."""
+        if all(one.what == NOT_JUDGED for one in self.findings):
+            return self.findings
+        return [one for one in self.findings if one.what in BAD or (strict and one.what in IN_DOUBT)]
+
+
+def rules(findings: Sequence[Finding]) -> list[Rule]:
+    """Findings by the [[require]] that they belong to."""
+    return [Rule(one) for one in grouped((_rule(found.requirement), found) for found in findings).values()]
+
+
+def _rule(one: Requirement) -> tuple[int, str]:
+    return one.rule, one.bound.kind if one.bytes is None else ""
 
 
 def check(requirements: Sequence[Requirement], runs: Sequence[Run]) -> list[Finding]:
@@ -93,24 +131,56 @@ def _judge(one: Requirement, run: Run, entry: Entry) -> Finding:
     bound, where = one.bound, conditions(run)
     suffix = f" ({where})" if where else ""
     figure = interval(entry, in_time=bound.kind == "time")
-    whole = 1.0
+    wholes = (1.0, 1.0)
     if bound.kind == "share":
         limit = run.ceiling(entry.path)
         if limit is None:
             why = "the limit of this path is not known here, so no share of it can be checked"
             return Finding(one, UNKNOWN, f"{why}{suffix}")
-        whole = limit.rate
-        figure += f", {figures.percent(entry.rate / whole)} of {format_rate(whole)} GB/s"
-        if impossible(entry.rate / whole):
+        if why_not := _unjudged(limit, entry):
+            return Finding(one, NOT_JUDGED, f"{figure}: {why_not}{suffix}")
+        wholes = (limit.low or limit.rate, limit.high or limit.rate)
+        figure += f", {figures.percent(entry.rate / limit.rate)} of {_between(limit)}"
+        if shares.exceeds(entry, limit):
             return Finding(one, UNKNOWN, f"{figure}: a share above 100 % is impossible{suffix}")
-    seconds = bound.value if bound.kind == "time" else entry.amount / (bound.value * whole)
+    easy, hard = wholes if bound.least else wholes[::-1]
     # At least a rate is at most a time.
-    if bound.least == (bound.kind != "time"):
-        beyond, surely = entry.seconds > seconds, entry.low > seconds
-    else:
-        beyond, surely = entry.seconds < seconds, entry.high < seconds
+    slow_is_bad = bound.least == (bound.kind != "time")
+    surely = _beyond(entry.low if slow_is_bad else entry.high, _seconds(one, entry, easy), slow_is_bad)
+    beyond = _beyond(entry.seconds, _seconds(one, entry, hard), slow_is_bad)
+    if entry.contended:
+        # A rank that waits for a CPU is slower than it would be: what is too fast all the same surely is.
+        beyond, surely = beyond or not slow_is_bad, surely and not slow_is_bad
     what = FAILED if surely else DOUBTFUL if beyond else KEPT
-    return Finding(one, what, f"{figure}, {bound.text} wanted{suffix}")
+    waited = ", but ranks waited for CPUs" if entry.contended and what == DOUBTFUL else ""
+    ratio = entry.seconds / _seconds(one, entry, easy)
+    text = f"{figure}, {bound.text} wanted{waited}{suffix}"
+    return Finding(one, what, text, ratio if slow_is_bad else 1 / ratio)
+
+
+def _seconds(one: Requirement, entry: Entry, whole: float) -> float:
+    """The bound as a time."""
+    value = one.bound.value
+    return value if one.bound.kind == "time" else entry.amount / (value * whole)
+
+
+def _beyond(seconds: float, bound: float, slow_is_bad: bool) -> bool:
+    return seconds > bound if slow_is_bad else seconds < bound
+
+
+def _unjudged(limit: Ceiling, entry: Entry) -> str:
+    """Why a share of this limit says nothing about the figure, if so."""
+    if shares.share(entry, limit) is None:
+        return f"the {shares.PROCESSORS[limit.wire]}'s caches can hold such messages, so memory is no limit"
+    if limit.wire == "memory" and not limit.stated and not limit.low:
+        return "the rate of memory was measured once, without an interval"
+    return ""
+
+
+def _between(limit: Ceiling) -> str:
+    """'450 GB/s', or '10.2 GB/s (9.80 to 10.4)' of a measured one."""
+    ends = f" ({format_rate(limit.low)} to {format_rate(limit.high)})" if limit.low else ""
+    return f"{format_rate(limit.rate)} GB/s{ends}"
 
 
 def interval(entry: Entry, *, in_time: bool) -> str:

@@ -17,7 +17,7 @@ from wirespeed.results.reading import cannot, why
 from wirespeed.toml import parse
 from wirespeed.units import parse_sizes
 
-KEYS = ("pattern", "path", "ranks", "options", *health.KEYS, "sizes")
+KEYS = ("pattern", "path", "ranks", "oversubscribe", "options", *health.KEYS, "sizes")
 EXAMPLE = "'at least 380 GB/s', 'at most 12 us' or 'at least 80 % of limit'"
 _NUMBER = r"(?=[.]?[0-9])[0-9]*[.]?[0-9]*(?:[eE][+-]?[0-9]+)?"
 _BOUND = re.compile(rf"at (least|most)\s+({_NUMBER})\s*(\S+?)(\s+of(?:\s+the)?\s+limit)?")
@@ -51,6 +51,10 @@ class Requirement:
     bound: Bound
     ranks: int | None = None
     options: dict[str, Any] = field(default_factory=dict, hash=False)
+    oversubscribe: bool = False
+    """Whether --measure may start many more ranks than there are CPUs."""
+    rule: int = 0
+    """Number of its [[require]] in the file."""
 
 
 def read_requirements(name: str) -> list[Requirement]:
@@ -112,6 +116,10 @@ class _Reader:
         with self._at(number, "ranks"):
             if ranks is not None and (type(ranks) is not int or ranks < 1):
                 raise WirespeedError(f"ranks = {ranks!r}: write a whole number from 1 on")
+        oversubscribe = entry.get("oversubscribe", False)
+        with self._at(number, "oversubscribe"):
+            if type(oversubscribe) is not bool:
+                raise WirespeedError("oversubscribe: write true or false")
         with self._at(number, "options"):
             options = _options(pattern, entry.get("options", {}))
         with self._at(number, "sizes"):
@@ -128,7 +136,9 @@ class _Reader:
                 for bound, size in itertools.product(bounds, parse_sizes(word)):
                     if size == 0 and bound.kind != "time":
                         raise WirespeedError("0 bytes have no bandwidth: write a time, as in 'at most 2 us'")
-                    yield Requirement(line, pattern.name, path, size, bound, ranks, options)
+                    yield Requirement(
+                        line, pattern.name, path, size, bound, ranks, options, oversubscribe, number
+                    )
 
 
 def _path(name: Any) -> str:

@@ -110,9 +110,14 @@ def typical(entries: Sequence[Entry]) -> float:
     return math.exp(math.fsum(math.log(entry.seconds) for entry in entries) / len(entries))
 
 
+def _sure(entries: Sequence[Entry]) -> list[Launch]:
+    """Without the launches whose ranks waited for CPUs: those say more of the scheduler than of the path."""
+    return [launch(entry) for entry in entries if not entry.contended]
+
+
 def _changes(curve: Sequence[FigurePair], spread: float, *, alike: bool) -> list[Change | None]:
     """Changes of one path at all sizes: how its figures scatter shows how far each can be trusted."""
-    sides = [([*map(launch, pair.old.entries)], [*map(launch, pair.new.entries)]) for pair in curve]
+    sides = [(_sure(pair.old.entries), _sure(pair.new.entries)) for pair in curve]
     spread *= comparison.unrest(sides, spread)
     changes = [comparison.change(old, new, spread) for old, new in sides]
     factor = comparison.roughness([change for change in changes if change]) if alike else 1.0

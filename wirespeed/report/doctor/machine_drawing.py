@@ -13,6 +13,7 @@ from rich.text import Text
 
 from wirespeed.doctor.facts.model import Facts, Gpu, GpuPair, Net, Nic, Node
 from wirespeed.doctor.facts.pci import named
+from wirespeed.doctor.shell import visible
 from wirespeed.host.process import span
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say
@@ -39,7 +40,9 @@ def _box(title: str, lines: list[Line], width: int) -> Panel:
     body.add_column(no_wrap=True)
     body.add_column(overflow="fold")
     for name, style, parts in lines:
-        body.add_row(Text(name, style=f"bold {style}"), Text(", ".join(filter(None, parts))))
+        body.add_row(
+            Text(visible(name), style=f"bold {style}"), Text(visible(", ".join(filter(None, parts))))
+        )
     if not lines:
         body.add_row(Text("no GPU and no network adapter", style="dim"))
     return Panel(body, title=Text(title, style="bold"), title_align="left", padding=(0, 1), width=width)

@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import chain
 
 from rich.console import Console
 from rich.text import Text
 
 from wirespeed.doctor.facts.model import Facts, MpiFact
-from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.measured import Stretch
 from wirespeed.doctor.result import Result
+from wirespeed.doctor.set_variables import set_variables
+from wirespeed.doctor.shell import comment, own_shell, visible
 from wirespeed.report.doctor.findings import print_findings
 from wirespeed.report.doctor.machine_drawing import draw
+from wirespeed.report.doctor.variables import print_variables
 from wirespeed.report.facts.machine import cpu_line
 from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.results.findings import RecordedFinding
+from wirespeed.results.lenient import fitted
 from wirespeed.results.parts import Cpu
 from wirespeed.units import format_size
-
-SAFE = ("export ", "unset ", "ulimit ")
-"""Lines that change this shell alone: --fix prints them to be run; others stand behind a '#'."""
 
 
 def print_result(console: Console, result: Result) -> None:
     """Everything, top to bottom."""
     facts = result.facts
-    say(console, Text.assemble((facts.host, "bold"), f": {cpu_line(Cpu(**facts.cpu))}; {facts.kernel}"))
+    say(console, Text.assemble((facts.host, "bold"), f": {cpu_line(fitted(Cpu, facts.cpu))}; {facts.kernel}"))
     console.print()
     draw(console, facts)
     console.print()
     _software(console, facts)
     for line in result.notes:
-        say(console, line, "yellow")
+        say(console, visible(line), "yellow")
     console.print()
     print_findings(console, result.findings)
+    told = {one.key.removeprefix("variable-") for one in result.findings}
+    print_variables(console, set_variables(facts.variables, told))
     _fastest(console, facts, result.stretches)
 
 
@@ -46,7 +50,7 @@ def _software(console: Console, facts: Facts) -> None:
     rows += [("not here", line, "dim") for line in facts.lacking]
     width = max(len(label) for label, _, _ in rows) + 2
     for label, text, style in rows:
-        say(console, Text.assemble((f"{label:<{width}}", "bold"), (text, style)), indent=width)
+        say(console, Text.assemble((f"{label:<{width}}", "bold"), (visible(text), style)), indent=width)
 
 
 def _sharing(facts: Facts) -> list[tuple[str, str, str]]:
@@ -95,23 +99,26 @@ def _next(stretch: Stretch) -> str:
     """'; aware takes 1.2 to 2.3 times as long'; up to 5 % longer counts as equally fast."""
     if stretch.least is None or stretch.most is None:
         return ""
-    least, most = f"{stretch.least:.1f}", f"{stretch.most:.1f}"
+    # What is within the intervals of the fastest may even be faster: that is no difference.
+    least, most = (f"{max(1.0, times):.1f}" for times in (stretch.least, stretch.most))
     if most == "1.0":
         return f"; {stretch.next_best} is as fast within 5 %"
     span = f"up to {most}" if least == "1.0" else most if least == most else f"{least} to {most}"
     return f"; {stretch.next_best} takes {span} times as long"
 
 
-def shell_lines(findings: tuple[Finding, ...]) -> list[str]:
-    """For --fix: what is wrong as a comment, then the remedies. Only what changes this shell is not one."""
+def shell_lines(findings: Iterable[RecordedFinding]) -> list[str]:
+    """For --fix: what is wrong as a comment, then the remedies. Only what changes this shell is not one.
+
+    Whatever the findings hold, each element is one line, and no line starts a command.
+    """
     lines = []
     for finding in findings:
-        if finding.worth and finding.worth.verdict == "worse":
+        if finding.refuted:
             continue
-        lines.append(f"# {' '.join(finding.title.split())}")
+        lines.append(comment(finding.title))
         tried = (option.lines for option in finding.options if option.outcome in ("", "works"))
         # A remedy that was not measured is for the reader to decide.
         for remedy in (*finding.remedy, *chain.from_iterable(tried)):
-            safe = remedy.startswith(SAFE) and finding.sure
-            lines.append(remedy if safe or remedy.startswith("#") else f"# {remedy}")
+            lines.append((finding.sure and own_shell(remedy)) or comment(remedy))
     return lines

@@ -15,7 +15,7 @@ from wirespeed.report.drift.detection import Drift, drifted, word
 from wirespeed.report.export import labels
 from wirespeed.report.facts import figures
 from wirespeed.report.terminal.columns import Column, Table, table
-from wirespeed.report.terminal.run_summary import sparkline
+from wirespeed.report.terminal.sparkline import sparkline
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.units import format_rate, format_seconds, format_size
 
@@ -98,7 +98,6 @@ def line(drift: Drift, verdicts: Sequence[FigureVerdict]) -> str:
 
 
 def _table(drift: Drift, console: Console) -> Table[Key]:
-    marks = "_.:-=+*#" if console.options.ascii_only else "▁▂▃▄▅▆▇█"
     verdicts = {(one.key.path, one.key.bytes): one for one in drift.verdicts}
     latest = {key: [entry for entry in drift.history(key) if entry][-1] for key in drift.keys}
 
@@ -112,7 +111,7 @@ def _table(drift: Drift, console: Console) -> Table[Key]:
     def curve(key: Key) -> str:
         seconds = [entry.seconds if entry else None for entry in drift.history(key)]
         known = [one for one in seconds if one is not None]
-        return sparkline(seconds[-SHOWN:], min(known), max(known), marks)
+        return sparkline(seconds[-SHOWN:], min(known), max(known))
 
     def now(key: Key) -> Text:
         verdict = verdicts.get(key)

@@ -13,10 +13,11 @@ from wirespeed.report.export.reframe import to_reframe
 from wirespeed.report.export.tutorial import tutorial
 from wirespeed.results.runs import Entry, Run
 
-Writer = Callable[[Sequence[Run], IO[str], "str | None"], None]
+Writer = Callable[..., None]
+"""Takes runs, a stream, the system to compare with, and for a table whether to explain it."""
 
 
-def _table(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
+def _table(runs: Sequence[Run], stream: IO[str], against: str | None, explain: bool = False) -> None:
     from wirespeed.report.systems.published_curves import load_system, print_against
     from wirespeed.report.terminal.contention import print_ratios
     from wirespeed.report.terminal.run_summary import make_console, print_run
@@ -26,7 +27,7 @@ def _table(runs: Sequence[Run], stream: IO[str], against: str | None) -> None:
         if number:
             console.print()
             console.rule(style="dim")
-        print_run(console, run)
+        print_run(console, run, explain=explain)
         if run.background and number and runs[number - 1].entries:
             print_ratios(console, runs[number - 1], run, run.background)
         if against and run.published:
@@ -47,7 +48,7 @@ def _csv(runs: Sequence[Run]) -> str:
 
 def _text(text_of: Callable[[Sequence[Run]], str]) -> Writer:
     # Line by line: with PYTHONUNBUFFERED, Python drops the rest of a long text when a write falls short.
-    return lambda runs, stream, _: stream.writelines(text_of(runs).splitlines(keepends=True))
+    return lambda runs, stream, *_: stream.writelines(text_of(runs).splitlines(keepends=True))
 
 
 FORMATS: dict[str, Writer] = {

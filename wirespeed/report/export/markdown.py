@@ -7,18 +7,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from operator import itemgetter
 
+from rich.text import Text
+
 from wirespeed.limits import Ceiling
-from wirespeed.report.facts import figures, health
+from wirespeed.report.facts import best, figures, health
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.markers import mark
+from wirespeed.report.facts.shares import share
 from wirespeed.report.facts.speedup import Pair, pairs
-from wirespeed.report.page import best, evidence
+from wirespeed.report.page import evidence
 from wirespeed.report.page.about import about
-from wirespeed.report.page.curves import limits, share
+from wirespeed.report.page.curves import limits
 from wirespeed.report.page.findings import findings
 from wirespeed.report.page.sources import Measured, Source, measured
 from wirespeed.report.page.verdict import verdicts
-from wirespeed.report.terminal.columns import Column, Row
+from wirespeed.report.terminal import pair_matrix
+from wirespeed.report.terminal.columns import Cell, Column, Row
+from wirespeed.report.terminal.slowest_teams import describe
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Run
 from wirespeed.units import format_rate, format_seconds, format_size
@@ -52,8 +57,12 @@ def table(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> str:
     """Columns and rows as Markdown."""
     heads = [plain(column.head) for column in columns]
     rule = ["---" if column.left else "---:" for column in columns]
-    cells = [[plain(column.cell(row) or "") for column in columns] for row in rows]
+    cells = [[plain(_words(column.cell(row))) for column in columns] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *cells))
+
+
+def _words(cell: Cell) -> str:
+    return cell.plain if isinstance(cell, Text) else cell or ""
 
 
 def _texts(*heads: str) -> list[Column[Sequence[str]]]:
@@ -94,6 +103,8 @@ def _run(one: Measured, *, alone: bool) -> Iterator[str]:
         yield table(columns, spans)
     if one.run.entries:
         yield from _figures(one)
+    if one.run.view == "matrix":
+        yield from _matrices(one.run)
     if rows := evidence.rows(one.run):
         yield table(_texts(*evidence.HEADS), rows)
     lines = [f"- **{plain(head)}**: {plain(line)}" for head, line, _ in failure_lines(one.run)]
@@ -118,6 +129,14 @@ def _figures(one: Measured) -> Iterator[str]:
         yield table(columns, filter(None, sizes))
     if len(run.sizes) > MOST_ROWS:
         yield f"{len(run.sizes) - MOST_ROWS} more sizes are in {plain(one.file)}."
+
+
+def _matrices(run: Run) -> Iterator[str]:
+    """Each path and size: rows and columns are ranks."""
+    for entry in (entry for path in run.paths for entry in run.of_path(path)):
+        if ranks := pair_matrix.ranks_of(entry):
+            yield f"{plain(pair_matrix.heading(entry))}; {plain(describe(entry))}:"
+            yield table(pair_matrix.build(entry, ranks).columns, ranks)
 
 
 def _time(run: Run, path: str, size: int) -> str:

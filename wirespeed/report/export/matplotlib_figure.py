@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from wirespeed.report.page.sources import Measured, Source, measured
 from wirespeed.report.page.styles import LIGHT, Style, styles
 from wirespeed.report.systems.published_curves import Reference, load_system
 from wirespeed.results.coerce import text
-from wirespeed.results.reading import cannot, shown, why
+from wirespeed.results.whole_file import write_whole
 from wirespeed.units import format_size
 
 if TYPE_CHECKING:
@@ -72,12 +73,14 @@ def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, a
             _dress(panel, kind, curves)
         handles, labels = panels[0][-1].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8, handlelength=3.2)
+        drawn, form = io.BytesIO(), out.rpartition(".")[2]
         try:
-            figure.savefig(out, dpi=DPI, metadata={"Creator": "wirespeed"} if out.endswith(".pdf") else None)
-        except (OSError, ValueError) as error:
-            raise cannot(f"cannot write {shown(out)}: {why(error)}") from None
+            figure.savefig(
+                drawn, format=form, dpi=DPI, metadata={"Creator": "wirespeed"} if form == "pdf" else None
+            )
         finally:
             pyplot.close(figure)
+    write_whole(out, drawn.getvalue())
 
 
 def _curves(sources: Sequence[Source], wanted: Sequence[str]) -> list[_Curve]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from wirespeed.results.runs import Failure
 from wirespeed.units import format_rate, format_seconds, format_size
 
@@ -14,6 +16,8 @@ _FAILURES = {
     "error": ("error", "error"),
     "interrupted": ("interrupted", "intr."),
 }
+_REPLACED = re.compile(r"measured with (.+?) instead\b")
+"""What is recorded with a failure under one MPI, after which another one is tried."""
 WHAT = {kind: words for kind, (words, _) in _FAILURES.items()}
 SHORT = {kind: word for kind, (_, word) in _FAILURES.items()}
 """For cells of narrow columns."""
@@ -72,6 +76,8 @@ def failure_text(failure: Failure) -> str:
     what = WHAT.get(failure.what, failure.what) or "failed"
     text = " ".join(failure.text.split())
     text = text.removeprefix(f"{failure.path}: ").removeprefix(f"{what}: ")
+    if text and (other := _REPLACED.match(failure.remedy or "")):
+        return f"{text}, so {other[1]} was used" if ", so " not in text else f"{text}; {other[1]} was used"
     if not text.startswith(what):
         text = f"{what}: {text}" if text else what
     if failure.remedy and failure.remedy not in text:

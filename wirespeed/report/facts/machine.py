@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from wirespeed.host.mpi import NAMES, Mpi
 from wirespeed.report.grouping import grouped
-from wirespeed.results.parts import Cpu, Device, LoadedMpi, Rank
+from wirespeed.results.parts import Cpu, Device, Environment, LoadedMpi, Rank
 from wirespeed.results.runs import Run
 
 
@@ -95,6 +96,49 @@ def devices_lines(devices: Iterable[Device]) -> list[str]:
         f"{len(found)} x {name}, numbers {_ranges(found)}" if len(found) > 1 else f"{name}, number {found[0]}"
         for (_, name), found in groups.items()
     ]
+
+
+def machine_names(runs: Sequence[Run]) -> list[str]:
+    """The name of each run's machine: its host, with a number where several machines call themselves so."""
+    found: dict[str, list[_Machine]] = {}
+    places = []
+    for environment in (run.head.environment for run in runs):
+        known = found.setdefault(environment.host or "unknown host", [])
+        place = next((at for at, one in enumerate(known) if one.takes(environment)), len(known))
+        if place == len(known):
+            known.append(_Machine())
+        known[place].add(environment)
+        places.append((environment.host or "unknown host", place))
+    return [host if len(found[host]) == 1 else f"{host} ({place + 1})" for host, place in places]
+
+
+@dataclass
+class _Machine:
+    """What runs on one machine agree upon; a run may see some of its GPUs, or none."""
+
+    cpus: set[Cpu] = field(default_factory=set)
+    gpus: set[str] = field(default_factory=set)
+
+    def takes(self, environment: Environment) -> bool:
+        cpu, gpus = environment.cpu, _gpus(environment)
+        same_cpu = cpu == Cpu() or self.cpus <= {cpu}
+        return same_cpu and (gpus <= self.gpus or self.gpus <= gpus)
+
+    def add(self, environment: Environment) -> None:
+        self.cpus |= {environment.cpu} - {Cpu()}
+        self.gpus |= _gpus(environment)
+
+
+def _gpus(environment: Environment) -> set[str]:
+    real = (one for one in environment.devices if one.kind not in ("host", "emulated"))
+    return {one.id or f"{one.index} {one.name}" for one in real}
+
+
+def machine_line(environment: Environment) -> str:
+    """'2 x NVIDIA H200, numbers 0 and 1; 2 x AMD EPYC 9654, 192 cores'."""
+    return "; ".join(
+        [*devices_lines(environment.devices), cpu_line(environment.cpu, environment.memory_bytes)]
+    )
 
 
 def mpi_lines(mpis: Sequence[Mpi]) -> list[str]:

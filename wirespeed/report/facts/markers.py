@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wirespeed.limits.ceilings import impossible
 from wirespeed.results.runs import Entry, Run
 
+CONTENDED = "&"
 NOT_REACHED = "~"
 FAR_OFF = "!"
 FAR = 0.1
@@ -18,10 +18,13 @@ TIMES = "x"
 
 
 def mark(entry: Entry) -> str:
-    """'~': the time was over before the precision asked for was reached; '?': too few batches to tell.
+    """'~': the time was over before the precision asked for was reached; '?': too few batches to tell; '&':
+    ranks waited for CPUs.
 
-    Of a marked figure more time would make the interval narrower.
+    Of a figure marked with one of the first two more time would make the interval narrower.
     """
+    if entry.contended:
+        return CONTENDED
     if entry.stopped == "fixed":
         return ""
     if entry.precision is None:
@@ -32,7 +35,12 @@ def mark(entry: Entry) -> str:
 def grade(entry: Entry) -> str:
     """The mark where the table has no intervals: '!' tells a wide one from one that just missed."""
     far = entry.precision is not None and entry.precision > FAR
-    return FAR_OFF if far and mark(entry) else mark(entry)
+    return FAR_OFF if far and unsettled(entry) else mark(entry)
+
+
+def unsettled(entry: Entry) -> bool:
+    """Would more time make its interval narrower?"""
+    return mark(entry) in (NOT_REACHED, NO_INTERVAL)
 
 
 def widest(entries: Iterable[Entry]) -> float | None:
@@ -49,8 +57,8 @@ CLOSE, HALF = 0.85, 0.5
 """Shares of a limit: from CLOSE on it is as good as reached. Small messages never come near."""
 
 
-def share_style(share: float) -> str:
+def share_style(share: float, *, exceeded: bool = False) -> str:
     """How a percentage of a limit is printed."""
-    if impossible(share):
+    if exceeded:
         return "bold red"
     return "green" if share >= CLOSE else "" if share >= HALF else "dim"

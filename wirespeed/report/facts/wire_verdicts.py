@@ -8,15 +8,13 @@ from itertools import groupby
 from rich.console import Console
 
 from wirespeed.limits import Ceiling
-from wirespeed.limits.ceilings import impossible
+from wirespeed.report.facts.shares import exceeds
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.results.parts import Copied
 from wirespeed.results.runs import Entry, Evidence, Run
 from wirespeed.units import format_rate, format_size
 
-CACHED = {"memory": ("CPU", 64 << 20), "device memory": ("GPU", 256 << 20)}
-"""Whose caches are before a memory, and bytes that large ones hold."""
 SMALL_COPY = 16 << 10
 """Bytes up to which a copy of a path's larger messages is no message."""
 
@@ -31,8 +29,12 @@ def print_wires(console: Console, run: Run) -> None:
         say(console, f"  {', '.join(paths)}: {text}")
     if copies := "; ".join(_copies(run)):
         say(console, f"  copies per iteration and rank: {copies}", "dim")
+
+
+def print_suspicions(console: Console, run: Run) -> None:
+    """Paths whose wires deny what they declare."""
     for text, largest in suspicions(run):
-        say(console, f"  {text}", "bold red" if largest else "yellow")
+        say(console, text, "bold red" if largest else "yellow")
 
 
 def of_path(run: Run, path: str) -> list[Evidence]:
@@ -112,8 +114,8 @@ def beyond(run: Run) -> list[str]:
     lines = []
     for path in run.paths:
         limit = run.ceiling(path)
-        rated = [entry for entry in run.of_path(path) if entry.amount and limit]
-        over = [entry for entry in rated if limit and impossible(entry.rate / limit.rate)]
+        rated = [entry for entry in run.of_path(path) if entry.amount]
+        over = [entry for entry in rated if exceeds(entry, limit)]
         if limit and over:
             most = max(over, key=lambda entry: entry.rate)
             lines.append(
@@ -124,10 +126,6 @@ def beyond(run: Run) -> list[str]:
 
 
 def _reason(limit: Ceiling, over: Sequence[Entry], largest: Entry) -> str:
-    processor, cached = CACHED.get(limit.wire, ("", 0))
-    if over[-1].bytes <= cached:
-        size = format_size(over[-1].bytes)
-        return f"up to {size} the data stay in the {processor}'s caches, and the limit is that of its memory"
     too_low = "the rate given with --link is too low"
     if limit.wire == "network":
         burst = "a shaper or a buffer lets bursts pass faster than the rate of the link"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from wirespeed.report.facts.shares import percent, share
 from wirespeed.report.page.sources import Measured
 from wirespeed.report.terminal.copy_table import ALONE, TOGETHER, slowest
 from wirespeed.results.coerce import text
@@ -62,8 +63,9 @@ def _largest(run: Run, paths: Sequence[str]) -> Iterator[tuple[str, Entry]]:
 def _groups(one: Measured, several: bool) -> Iterator[Bar]:
     for label, entry in _largest(one.run, one.run.paths):
         limit = one.run.ceiling(entry.path)
+        part = share(entry, limit)
         note = f"{format_rate(entry.rate)} GB/s"
-        note += f", {100 * entry.rate / limit.rate:.0f} % of {format_rate(limit.rate)}" if limit else ""
+        note += f", {percent(part)} of {format_rate(limit.rate)}" if limit and part is not None else ""
         label = f"{one.label}: {label}" if several else label
         yield Bar(label, text(entry.path), entry.rate, note, limit.rate if limit else None)
 

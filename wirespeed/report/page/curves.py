@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from wirespeed.limits import Ceiling
 from wirespeed.report.facts import health
 from wirespeed.report.facts.markers import mark
 from wirespeed.report.facts.speedup import Pair, pairs
@@ -13,7 +12,7 @@ from wirespeed.report.grouping import grouped
 from wirespeed.report.page.sources import Measured
 from wirespeed.report.systems.published_curves import known_systems, load_system
 from wirespeed.results.coerce import MOST_EXACT, number, text
-from wirespeed.results.runs import Entry, Run
+from wirespeed.results.runs import Run
 
 SHOWN_AT_FIRST = 20
 """More curves would hide each other: then one run's are shown until others are asked for."""
@@ -52,6 +51,7 @@ def _curve(one: Measured, path: str) -> dict[str, Any]:
         curve["marks"] = marks
     if limit := one.run.ceiling(path):
         curve["limit"] = number(limit.rate)
+        curve["cached"] = limit.cached
     return curve
 
 
@@ -68,11 +68,6 @@ def limits(runs: Iterable[Run]) -> list[dict[str, Any]]:
         }
         for rate, equation, source in sorted(found)
     ]
-
-
-def share(entry: Entry, limit: Ceiling | None) -> float | None:
-    """A figure as a share of its limit; more than 1 is impossible."""
-    return entry.rate / limit.rate if limit and entry.amount else None
 
 
 def _published(sets: Sequence[Measured]) -> list[dict[str, Any]]:

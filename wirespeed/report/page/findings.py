@@ -26,19 +26,20 @@ class Found:
 
 
 def findings(sources: Sequence[Source]) -> list[Found]:
-    """Those of all files, in the order in which the doctor gave them: the most expensive first."""
-    return [_found(one) for source in sources for one in source.findings]
+    """Those of all files, as the doctor ordered them; the last one is all that trials refuted."""
+    said = [one for source in sources for one in source.findings]
+    refuted = [f"{text(one.title)} ({_worth(one.worth)})" for one in said if one.refuted and one.worth]
+    tried = [Found("Tried, and nothing gained", "none", refuted, [])] if refuted else []
+    return [_found(one) for one in said if not one.refuted] + tried
 
 
 def _found(said: RecordedFinding) -> Found:
     worth, cost = said.worth or Improvement(), text(said.measured_cost)
-    # What was tried and did not help is nothing to do.
-    useless = worth.verdict in ("worse", "same")
     return Found(
         title=text(said.title or "finding"),
         cost=COSTS.get(cost, cost),
         evidence=_lines(said.evidence),
-        remedy=[] if useless else [*_lines(said.remedy), *_options(said)],
+        remedy=[*_lines(said.remedy), *_options(said)],
         worth=_worth(worth),
     )
 

@@ -9,16 +9,16 @@ from importlib.resources import files
 from typing import Any
 
 from wirespeed._version import __version__
+from wirespeed.report.facts import best
 from wirespeed.report.facts.failures import failure_lines
-from wirespeed.report.facts.machine import cpu_line, devices_lines
-from wirespeed.report.grouping import grouped
-from wirespeed.report.page import best, evidence
+from wirespeed.report.facts.machine import machine_line, machine_names
+from wirespeed.report.page import evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.bars import bars
 from wirespeed.report.page.curves import charts, prices
 from wirespeed.report.page.findings import findings
 from wirespeed.report.page.matrix import matrices
-from wirespeed.report.page.sources import Measured, Source, host_of, measured
+from wirespeed.report.page.sources import Measured, Source, measured
 from wirespeed.report.page.styles import DARK, LIGHT, styles
 from wirespeed.report.page.verdict import verdicts
 from wirespeed.results.coerce import text
@@ -84,18 +84,16 @@ def page_data(sets: Sequence[Measured], looks: dict[str, Any]) -> dict[str, Any]
 
 
 def _title(sets: Sequence[Measured]) -> str:
-    hosts = dict.fromkeys(host_of(one.run) for one in sets)
-    return f"{len(hosts)} machines" if len(hosts) > 3 else ", ".join(hosts) or "no figures"
+    names = dict.fromkeys(machine_names([one.run for one in sets]))
+    return f"{len(names)} machines" if len(names) > 3 else text(", ".join(names)) or "no figures"
 
 
 def _machines(sets: Sequence[Measured]) -> list[tuple[str, str]]:
-    """(host, its GPUs and CPU), each host once."""
-    hosts = grouped((host_of(one.run), one.run.head.environment) for one in sets)
-    found = {
-        host: [*devices_lines(one.devices), cpu_line(one.cpu, one.memory_bytes)]
-        for host, (one, *_) in hosts.items()
-    }
-    return [(host, text("; ".join(lines))) for host, lines in found.items()][:MOST_MACHINES]
+    """(host, its GPUs and CPU), each machine once."""
+    found: dict[str, str] = {}
+    for name, one in zip(machine_names([one.run for one in sets]), sets, strict=True):
+        found.setdefault(text(name), text(machine_line(one.run.head.environment)))
+    return [*found.items()][:MOST_MACHINES]
 
 
 def _script() -> str:

@@ -67,7 +67,7 @@ def _read(file: str) -> Source:
     results = read(file)
     findings = results.doctors[-1].findings if results.doctors else []
     source = Source(file, _resumed(collect(results.records)), findings, results.warnings)
-    if not source.runs and not findings:
+    if not source.runs and not results.doctors:
         raise WirespeedError(f"{file} holds no run of wirespeed", ExitCode.CANNOT_WRITE)
     return source
 

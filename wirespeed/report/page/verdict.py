@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from wirespeed.limits import Ceiling
-from wirespeed.limits.ceilings import impossible
 from wirespeed.report.facts import figures, health
+from wirespeed.report.facts.best import Span, by_domain
+from wirespeed.report.facts.cpu_contention import contended
 from wirespeed.report.facts.failures import failure_lines
-from wirespeed.report.facts.machine import mpi_title
-from wirespeed.report.facts.markers import mark
+from wirespeed.report.facts.machine import machine_names, mpi_title
+from wirespeed.report.facts.markers import unsettled
+from wirespeed.report.facts.shares import exceeds, share, unlimited
 from wirespeed.report.facts.speedup import UNKNOWN, pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
-from wirespeed.report.page.best import Span, by_domain
-from wirespeed.report.page.curves import share
 from wirespeed.report.page.findings import findings
-from wirespeed.report.page.sources import Measured, Source, host_of
+from wirespeed.report.page.sources import Measured, Source
 from wirespeed.report.terminal.slowest_teams import FAR, NEAR, behind, describe
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Entry, Run
@@ -41,14 +41,18 @@ class Verdict(NamedTuple):
 def verdicts(sets: Sequence[Measured], sources: Sequence[Source]) -> list[tuple[str, list[Verdict]]]:
     """(heading, sentences): for each host and pattern those of the run with most figures."""
     heads: dict[tuple[str, str], Measured] = {}
-    for one in sorted(sets, key=lambda one: (-len(one.run.entries), -_ranks(one.run))):
-        heads.setdefault((host_of(one.run), one.pattern), one)
+    ranked = sorted(sets, key=lambda one: (-len(one.run.entries), -_ranks(one.run)))
+    for machine, one in zip(machine_names([one.run for one in ranked]), ranked, strict=True):
+        heads.setdefault((machine, one.pattern), one)
     groups = [
-        (f"{one.pattern} on {host_of(one.run)} ({one.label})", [*_of_run(one.run)]) for one in heads.values()
+        (f"{one.pattern} on {machine} ({one.label})", [*_of_run(one.run)])
+        for (machine, _), one in heads.items()
     ]
     if found := sum(bool(one.remedy) for one in findings(sources)):
         things = f"{found} thing{'s' if found > 1 else ''} to change"
         groups.append(("doctor", [(WARNING, f"The doctor found {things}: see Findings")]))
+    elif not any(source.runs for source in sources):
+        groups.append(("doctor", [(GOOD, "The doctor found nothing to change")]))
     return [
         (text(title), [Verdict(level, text(f"{sentence}.", 1000)) for level, sentence in sentences])
         for title, sentences in groups
@@ -73,6 +77,7 @@ def _of_run(run: Run) -> Iterator[Sentence]:
     yield from _worth(run)
     yield from _failed(run)
     yield from _unsure(run)
+    yield from ((NOTE, line) for line in unlimited(run))
 
 
 def _doubtful(run: Run) -> Iterator[Sentence]:
@@ -93,7 +98,7 @@ def _aware(run: Run) -> Iterator[Sentence]:
     level = GOOD
     seen = run.evidence.get((AWARE, last.bytes))
     through = run.ceiling_through_host(AWARE)
-    if impossible(share(last, limit) or 0):
+    if exceeds(last, limit):
         level = NOTE
     elif seen is not None and seen.verdict != "unknown":
         sentence += f"; {seen.text}"
@@ -107,8 +112,9 @@ def _aware(run: Run) -> Iterator[Sentence]:
         level = WARNING
     yield level, sentence
     if staged := run.entries.get((STAGED, last.bytes)):
-        times = figures.ratio(staged.seconds / last.seconds)
-        yield NOTE, f"At {format_size(last.bytes)} aware is {times} times as fast as staged"
+        fast, slow = sorted((last, staged), key=lambda entry: entry.seconds)
+        times = figures.ratio(slow.seconds / fast.seconds)
+        yield NOTE, f"At {format_size(last.bytes)} {fast.path} is {times} times as fast as {slow.path}"
 
 
 def _figure(entry: Entry, limit: Ceiling | None) -> str:
@@ -148,20 +154,18 @@ def _each(run: Run) -> Iterator[Sentence]:
 
 
 def _pairs(run: Run) -> Iterator[Sentence]:
-    """The slowest pairs at each path's largest size; how far they are from the others is noise below NEAR."""
+    """The slowest pairs at each path's largest size."""
     for entry in (run.of_path(path)[-1] for path in run.paths):
         if len(entry.teams) > 1:
-            far, words = behind(entry), describe(entry)
-            if far < NEAR:
-                words = f"all {len(entry.teams)} pairs within {figures.percent(NEAR)} of the median"
-            yield WARNING if far >= FAR else GOOD, f"{entry.path}, {format_size(entry.bytes)}: {words}"
+            level = WARNING if behind(entry) >= FAR else GOOD
+            yield level, f"{entry.path}, {format_size(entry.bytes)}: {describe(entry)}"
 
 
 def _worth(run: Run) -> Iterator[Sentence]:
     for pair in pairs(run):
         worths = [(size, worth) for size in run.sizes if (worth := pair.worth(run, size)) and worth.certain]
-        if worths:
-            size, worth = max(worths, key=lambda one: one[1].ratio)
+        size, worth = max(worths, key=lambda one: one[1].ratio, default=(0, None))
+        if worth and worth.ratio >= 1 + NEAR:
             what = pair.what if pair.what != UNKNOWN else "it"
             longer = f"takes up to {figures.ratio(worth.ratio)} times as long (at {format_size(size)})"
             yield NOTE, f"{pair.path} without {what} ({pair.without}) {longer}"
@@ -179,7 +183,8 @@ def _failed(run: Run) -> Iterator[Sentence]:
 
 
 def _unsure(run: Run) -> Iterator[Sentence]:
-    wide = sum(mark(entry) != "" for entry in run.entries.values())
+    yield from ((WARNING, text) for text in contended(run))
+    wide = sum(map(unsettled, run.entries.values()))
     if wide and run.stopping:
         within = f"within the ±{figures.percent(run.stopping.precision)} asked for"
         remedy = "a longer --max-time makes them more precise"

@@ -16,6 +16,8 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
+from wirespeed.report.terminal.ascii_text import ascii_cell
+
 Row = TypeVar("Row")
 Cell = Text | str | None
 """None: this row has no value in this column, which shows as a dash."""
@@ -56,12 +58,14 @@ class Table(Generic[Row]):
     sections: Sequence[tuple[str, Sequence[Row]]]
     ruled: bool = True
     """Whether lines stand above the sections."""
+    ascii_only: bool = False
 
     @cached_property
     def _cells(self) -> list[list[Text]]:
         """Column by column."""
         rows = [row for _, rows in self.sections for row in rows]
-        return [[column.text(row) for row in rows] for column in self.columns]
+        cells = [[column.text(row) for row in rows] for column in self.columns]
+        return [[ascii_cell(cell) for cell in column] for column in cells] if self.ascii_only else cells
 
     @cached_property
     def _places(self) -> list[tuple[int, int]]:
@@ -96,8 +100,9 @@ class Table(Generic[Row]):
         left = [column for column in self.columns if column.drop < most]
         return replace(self, columns=left).fit(width)
 
-    def lines(self, rule: str = "─") -> Iterator[Text]:
+    def lines(self) -> Iterator[Text]:
         """Heads and rows, a line each, without blanks at the end."""
+        rule = "-" if self.ascii_only else "─"
         if any(column.group for column in self.columns):
             line = Text()
             for group, numbers in self._groups():
@@ -128,7 +133,8 @@ class Table(Generic[Row]):
         return _ended(line)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        for line in self.lines("-" if options.ascii_only else "─"):
+        shown = replace(self, ascii_only=True).fit(options.max_width) if options.ascii_only else self
+        for line in shown.lines():
             line.no_wrap, line.overflow = True, "ignore"
             yield line
 

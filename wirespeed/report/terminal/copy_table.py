@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
+from wirespeed.limits import Ceiling
 from wirespeed.report.facts import health
 from wirespeed.report.facts.markers import grade, share_style
+from wirespeed.report.facts.shares import percent
 from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
@@ -27,7 +29,7 @@ class _CopyRow:
     entry: Entry
     first: bool
     """The first of its path."""
-    limit: float
+    limit: Ceiling | None
     sign: str
     alone: float
     with_all: float
@@ -46,7 +48,7 @@ def build(run: Run) -> Table[_CopyRow]:
         for number, entry in enumerate(run.of_path(path)):
             rates = [entry.amount / (slowest(entry, how) or math.inf) for how in (ALONE, TOGETHER)]
             sign = health.mark(run, entry) or grade(entry)
-            rows.append(_CopyRow(entry, not number, limit.rate if limit else 0.0, sign, *rates))
+            rows.append(_CopyRow(entry, not number, limit, sign, *rates))
     columns: list[Column[_CopyRow]] = [
         Column("path", lambda row: row.entry.path if row.first else "", left=True),
         Column("size", lambda row: format_size(row.entry.bytes)),
@@ -81,5 +83,6 @@ def _share(row: _CopyRow) -> Text | None:
     """Of the slowest rank alone."""
     if not row.alone or not row.limit:
         return None
-    share = row.alone / row.limit
-    return Text(f"{100 * share:.0f} %", share_style(share))
+    part = row.limit.share(row.alone, row.entry.bytes)
+    exceeded = row.limit.exceeded(row.alone, row.entry.bytes)
+    return None if part is None else Text(percent(part), share_style(part, exceeded=exceeded))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from wirespeed.report.facts import figures, health, markers
-from wirespeed.report.facts.speedup import pairs
+from wirespeed.report.facts.speedup import Pair, incomparable, pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.size_table import Layout
 from wirespeed.results.runs import Entry, Run
@@ -43,6 +43,53 @@ def legend(run: Run, layout: Layout) -> list[str]:
     ]
 
 
+def brief(run: Run, layout: Layout) -> list[str]:
+    """The marks of this table and its definition, in as few words as tell them apart."""
+    entries = list(run.entries.values())
+    what = "; ".join(_definitions(entries)) or "one way: half of a round trip"
+    fixed = all(entry.stopped == "fixed" for entry in entries)
+    middle = "mean of a fixed count" if fixed else "median"
+    return [
+        *([] if fixed else _marks(run, entries, layout)),
+        *([health.LEGEND] if health.marked(run) else []),
+        *_fastest(run, layout),
+        *_unknown(run),
+        *(f"{what}: times longer without it: {ratios}" for what, ratios in _ratios(run)),
+        *(f"{path}: {reason}" for path, reason in incomparable(run)),
+        f"{what}, {middle}; GB = 1e9 bytes; --explain says more",
+    ]
+
+
+def _ratios(run: Run) -> list[tuple[str, str]]:
+    """('GPUDirect', 'aware-nogdr / aware; ≈ no difference')."""
+    found = grouped((pair.what, pair) for pair in pairs(run))
+    return [
+        (what, ", ".join(f"{pair.without} / {pair.path}" for pair in alike) + _same(run, alike))
+        for what, alike in found.items()
+    ]
+
+
+def _same(run: Run, alike: list[Pair]) -> str:
+    known = (worth for pair in alike for size in run.sizes if (worth := pair.worth(run, size)))
+    unsure = any(not worth.certain and worth.share is not None for worth in known)
+    return f"; {markers.AS_FAST} no difference" if unsure else ""
+
+
+def _marks(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
+    signs = {health.mark(run, entry) or markers.mark(entry) for entry in entries}
+    wanted = figures.percent(run.stopping.precision) if run.stopping else ""
+    told = []
+    if markers.NOT_REACHED in signs and run.stopping:
+        limit = f"--max-time ({run.stopping.max_time:g} s)"
+        told.append(f"{markers.NOT_REACHED} not within ±{wanted} in {limit}")
+        if layout.compact and any(markers.grade(entry) == markers.FAR_OFF for entry in entries):
+            told.append(f"{markers.FAR_OFF} nor within ±{figures.percent(markers.FAR)}")
+        told.append(f"widest {figures.spread(markers.widest(entries))}")
+    if markers.NO_INTERVAL in signs:
+        told.append(f"{markers.NO_INTERVAL} too few samples for an interval")
+    return ["; ".join(told)] if told else []
+
+
 STATED = ("network", "loopback")
 """Verdicts on wires whose drivers often do not report a rate."""
 
@@ -67,13 +114,18 @@ def _limits(run: Run) -> list[str]:
     known = [(path, limit) for path in run.paths if (limit := run.ceiling(path))]
     found = grouped((f"{limit.equation} ({limit.source})", path) for path, limit in known)
     lines = [f"limit of {', '.join(paths)}: {text}" for text, paths in found.items()]
+    return [*lines, *_unknown(run, anyway=bool(lines))]
+
+
+def _unknown(run: Run, *, anyway: bool = False) -> list[str]:
+    """Paths without a limit, where stating the rate of a wire would give one; `anyway`: elsewhere, too."""
     seen = {path: one.verdict for (path, _), one in run.evidence.items()}
     unknown = [path for path in run.paths if path in seen and not run.ceiling(path)]
-    stated = [path for path in unknown if seen[path] in STATED]
-    if (lines and unknown) or stated:
-        how = " (state the rate of the wire: --link NAME=RATE)" if stated else ""
-        lines.append(f"limit of {', '.join(unknown)}: unknown{how}")
-    return lines
+    stated = any(seen[path] in STATED for path in unknown)
+    if not stated and not (anyway and unknown):
+        return []
+    how = " (state the rate of the wire: --link NAME=RATE)" if stated else ""
+    return [f"limit of {', '.join(unknown)}: unknown{how}"]
 
 
 def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:

@@ -26,11 +26,9 @@ _WORST = "bold red"
 def print_matrices(console: Console, run: Run) -> None:
     """A matrix for each path and size."""
     for entry in (entry for path in run.paths for entry in run.of_path(path)):
-        ranks = sorted({rank for pair in by_pair(entry.teams) for rank in pair})
-        if 2 < len(ranks) <= MOST_RANKS:
-            unit = "one-way time in us" if entry.bytes <= SMALL else "GB/s one way"
+        if ranks := ranks_of(entry):
             console.print()
-            say(console, f"{entry.path}, {format_size(entry.bytes)}: {unit}", "bold")
+            say(console, heading(entry), "bold")
             console.print(build(entry, ranks), crop=False)
     coloured = console.color_system is not None and not console.no_color
     if coloured and any(len(entry.teams) > 1 for entry in run.entries.values()):
@@ -38,6 +36,18 @@ def print_matrices(console: Console, run: Run) -> None:
         shares = ", ".join(f"{name} to {share:.0%}" for name, share in named)
         console.print()
         say(console, f"colours: slower than the median by {shares}, bold red beyond", "dim")
+
+
+def ranks_of(entry: Entry) -> list[int]:
+    """The ranks of a matrix; none where two ranks are the only pair, or where there are too many."""
+    ranks = sorted({rank for pair in by_pair(entry.teams) for rank in pair})
+    return ranks if 2 < len(ranks) <= MOST_RANKS else []
+
+
+def heading(entry: Entry) -> str:
+    """'aware, 64 MiB: GB/s one way'."""
+    unit = "one-way time in us" if entry.bytes <= SMALL else "GB/s one way"
+    return f"{entry.path}, {format_size(entry.bytes)}: {unit}"
 
 
 def build(entry: Entry, ranks: list[int]) -> Table[int]:

@@ -8,8 +8,8 @@ from functools import partial
 
 from rich.text import Text
 
-from wirespeed.report.facts import figures, health
-from wirespeed.report.facts.markers import AS_FAST, FASTEST, NO_INTERVAL, TIMES, grade, share_style, winners
+from wirespeed.report.facts import figures, health, shares
+from wirespeed.report.facts.markers import AS_FAST, NO_INTERVAL, TIMES, grade, share_style, winners
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.terminal.columns import Cell, Column, Row, Table, fold, table
 from wirespeed.results.runs import Entry, Run
@@ -43,11 +43,8 @@ def lay_out(width: int, run: Run) -> list[Table[_SizeRow]]:
         return Table([size, *(_column(run, path, best) for path in part)], sections)
 
     tables = fold(paths, build, width)
-    speedups = list(speedup_columns(run, _size_with_speedup, grouped=True))
-    further = speedups + (_fastest(run) if len(tables) == 1 else [])
-    if not further:
-        return tables
-    last = Table([*tables[-1].columns, *further], sections).fit(width)
+    speedups = [*speedup_columns(run, _size_with_speedup, grouped=True)]
+    last = Table([*tables[-1].columns, *speedups, *_fastest(run)], sections).fit(width)
     if last.width <= width:
         return [*tables[:-1], last]
     unique = {row.size: row for row in rows if row.shows != SHARE}
@@ -62,7 +59,8 @@ def _sections(run: Run) -> list[tuple[str, list[_SizeRow]]]:
     few = len(run.sizes) <= FEW
     small = [size for size in run.sizes if few or size <= SPLIT]
     large = [size for size in run.sizes if size > (NO_RATE if few else SPLIT)]
-    limited = large if any(run.ceiling(path) for path in run.paths) else []
+    limits = [limit for path in run.paths if (limit := run.ceiling(path))]
+    limited = [size for size in large if any(size > limit.cached for limit in limits)]
     blocks = ((f"{run.way}, us", TIME, small), ("GB/s", RATE, large), ("% of limit", SHARE, limited))
     return [(title, [_SizeRow(size, shows) for size in sizes]) for title, shows, sizes in blocks if sizes]
 
@@ -83,14 +81,15 @@ def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRo
             failure = None if row.shows == SHARE else run.failure(path, row.size)
             return Text(f"{figures.SHORT.get(failure.what, failure.what)} ", "red") if failure else none
         if row.shows == SHARE:
-            share = entry.rate / limit.rate if limit and entry.amount else None
-            return none if share is None else Text(f"{100 * share:.0f} ", share_style(share))
+            part = shares.share(entry, limit)
+            style = share_style(part or 0, exceeded=shares.exceeds(entry, limit))
+            return none if part is None else Text(f"{100 * part:.0f} ", style)
         wins = entry in best[row.size]
         figure = format_rate(entry.rate) if row.shows == RATE else figures.microseconds(entry.seconds)
         return Text.assemble(
             (health.mark(run, entry) or grade(entry) or " ", "yellow"),
             (figure, "bold green" if wins else ""),
-            (FASTEST if wins else " ", "green"),
+            " ",
         )
 
     group = f"{_domain(run, path)} data" if several else ""

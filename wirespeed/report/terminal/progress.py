@@ -60,6 +60,7 @@ class Progress:
         """'host    64 KiB   8.52 us   7.69 GB/s  ±0.4 %  120 samples'."""
         self._width = max(self._width, len(entry.path))
         over = "  (--max-time over)" if entry.stopped == "max-time" else ""
+        over += "  (ranks waited for CPUs)" if entry.contended else ""
         self.note(
             f"{entry.path:<{self._width}}  {_figure(entry, 8)}  {figures.spread(entry.precision):>7}  "
             f"{entry.samples} samples{over}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.text import Text
 
-from wirespeed.report.facts import figures, health
+from wirespeed.report.facts import figures, health, shares
 from wirespeed.report.facts.markers import FASTEST, mark, share_style, winners
 from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.terminal import path_columns
@@ -47,7 +47,7 @@ def lay_out(width: int, run: Run) -> Layout:
         if len(tables) == 1 or not pairs(run):
             heads = {column.head for one in tables for column in one.columns}
             return Layout(tables, "95 %" in heads, "min" in heads, stars=len(tables) > 1)
-    return Layout(path_columns.lay_out(width, run), stars=True, compact=True)
+    return Layout(path_columns.lay_out(width, run), compact=True)
 
 
 def build(run: Run, paths: Sequence[str], *, alone: bool) -> Table[int]:
@@ -96,8 +96,12 @@ def _path_columns(
         return text if whole or not run.competing else text.append(FASTEST if style(entry) else " ", "green")
 
     def share(entry: Entry) -> Cell:
-        of_limit = entry.rate / limit.rate if limit else 0.0
-        return Text(f"{100 * of_limit:.0f} %", share_style(of_limit)) if entry.amount else None
+        part = shares.share(entry, limit)
+        return (
+            None
+            if part is None
+            else Text(shares.percent(part), share_style(part, exceeded=shares.exceeds(entry, limit)))
+        )
 
     yield Column(f" {path}\n {run.way}", time, gap=3)
     # Several tables of several paths each are worth their length only with intervals.
@@ -111,7 +115,7 @@ def _path_columns(
         for name in ("min", "p99"):
             yield column(name, _seconds(name), style="dim", gap=3, drop=2)
     yield column("GB/s", rate, gap=3)
-    if limit:
+    if any(shares.share(entry, limit) is not None for entry in entries.values()):
         yield column("of\nlimit", share, gap=3)
     derived = (one for entry in entries.values() for one in entry.derived if one.median is not None)
     for name, unit in dict.fromkeys((one.name, one.unit) for one in derived):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from wirespeed.report.facts import figures
 from wirespeed.report.terminal.wrapped_line import say_all
 from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import Entry, Run
@@ -32,10 +33,11 @@ def print_slowest(console: Console, run: Run) -> None:
 
 
 def describe(entry: Entry) -> str:
-    """'slowest 0-3: 22.1 us (12.1 GB/s), 38 % more than the median of 28; then ...'."""
-    median = _median(entry)
+    """'slowest 0-3: 22.1 us (12.1 GB/s), 38 % more than the median of 28; then ...', or that all agree."""
+    median, far = _median(entry), behind(entry)
+    if far < NEAR:
+        return f"all {len(entry.teams)} within {figures.percent(NEAR)} of the median"
     slowest, *others = sorted(entry.teams, key=lambda team: -team.seconds)[:NAMED]
-    far = behind(entry)
     more = f"{far + 1:.3g} times" if far >= 1 else f"{100 * far:.0f} % more than"
     text = f"slowest {_figure(entry, slowest)}, {more} the median of {len(entry.teams)}"
     return "; then ".join([text, *(_figure(entry, one) for one in others if one.seconds / median - 1 >= FAR)])

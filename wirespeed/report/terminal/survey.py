@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.job.plan import Plan
 from wirespeed.report.facts.figures import size_word
 from wirespeed.report.facts.machine import cpu_line, devices_lines, mpi_lines
-from wirespeed.report.facts.markers import mark
+from wirespeed.report.facts.markers import unsettled
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say, say_all
@@ -89,36 +90,69 @@ def next_steps(
     run: Run, file: str, gpus: int, mpis: Sequence[Any], environment: Mapping[str, str] = os.environ
 ) -> list[Suggestion]:
     """The most useful first, at most five."""
+    same, there = _same(run), _same(run, "mpi", "launcher")
     nodes = environment.get("SLURM_JOB_NUM_NODES") or environment.get("SLURM_NNODES") or ""
     others = [mpi for mpi in mpis if mpi.title != mpis[0].title]
     found = [
         *_longer(run),
-        (True, "wirespeed pingpong --against summit", "every power of two, compared with published curves"),
+        (
+            True,
+            f"wirespeed pingpong --against summit{same}",
+            "every power of two, compared with published curves",
+        ),
         (
             nodes.isdecimal() and int(nodes) > 1,
-            "srun -N 2 -n 2 wirespeed pingpong",
+            f"srun -N 2 -n 2 wirespeed pingpong{_same(run, 'device', 'mpi')}",
             "the same between two nodes of this allocation",
         ),
-        (gpus > 2, f"wirespeed pingpong --between 0,{gpus - 1}", "another pair: are all links alike?"),
+        (
+            gpus > 2,
+            f"wirespeed pingpong --between 0,{gpus - 1}{same}",
+            "another pair: are all links alike?",
+        ),
         *(
-            (True, f"wirespeed pingpong --mpi {shlex.quote(str(mpi.prefix))}", f"the same with {mpi.title}")
+            (
+                True,
+                f"wirespeed pingpong --mpi {shlex.quote(str(mpi.prefix))}{_same(run, 'device')}",
+                f"the same with {mpi.title}",
+            )
             for mpi in others[:1]
         ),
-        (not gpus, "wirespeed pingpong --device emulated", "the GPU paths on emulated GPUs"),
+        (
+            not gpus,
+            f"wirespeed pingpong --device emulated{there}",
+            "the GPU paths on emulated GPUs",
+        ),
         (True, f"wirespeed show {shlex.quote(file)}", "this table again; --format csv for a spreadsheet"),
-        (True, "wirespeed pingpong --paths all", "every path; 'wirespeed paths' describes each one"),
+        (True, f"wirespeed pingpong --paths all{same}", "every path; 'wirespeed paths' describes each one"),
     ]
     return [Suggestion(command, why) for useful, command, why in found if useful][:5]
 
 
+KEPT = ("device", "mpi", "launcher", "hosts")
+"""Options that say where a survey was done."""
+
+
+def _same(run: Run, *names: str) -> str:
+    """Those of these options that were given (without names: of KEPT), quoted for a shell."""
+    plan, usual = run.head.plan, Plan()
+    given = {name: getattr(plan, name) for name in names or KEPT}
+    words = {
+        name: ",".join(value) if isinstance(value, tuple) else value
+        for name, value in given.items()
+        if value and value != getattr(usual, name)
+    }
+    return "".join(f" --{name} {shlex.quote(word)}" for name, word in words.items())
+
+
 def _longer(run: Run) -> Iterator[tuple[bool, str, str]]:
-    unsettled = [entry for entry in run.entries.values() if mark(entry)]
-    if not unsettled:
+    found = list(filter(unsettled, run.entries.values()))
+    if not found:
         return
-    paths = ",".join(dict.fromkeys(entry.path for entry in unsettled))
-    sizes = ",".join(size_word(size) for size in sorted({entry.bytes for entry in unsettled}))
+    paths = ",".join(dict.fromkeys(entry.path for entry in found))
+    sizes = ",".join(size_word(size) for size in sorted({entry.bytes for entry in found}))
     limit = 5 * (run.stopping.max_time if run.stopping else 0.4)
     options = [f"--paths {paths}", f"--sizes {sizes}", f"--max-time {limit:g}"]
     while len(" ".join(options)) > LONGEST:
         options.remove(max(options, key=len))
-    yield True, f"wirespeed pingpong {' '.join(options)}", "more time for the figures marked ~"
+    yield True, f"wirespeed pingpong {' '.join(options)}{_same(run)}", "more time for the figures marked ~"

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from wirespeed.report.terminal.ascii_text import ascii_cell
+
 
 def say(console: Console, text: Text | str, style: str = "", indent: int = 2) -> None:
     """Print a line, continued further in where the terminal is too narrow; `style` is for strings."""
     if isinstance(text, str):
         text = Text(text, style)
+    if console.options.ascii_only:
+        text = ascii_cell(text)
     indent = min(indent, console.width // 3)
     first = text.wrap(console, console.width)[0]
     console.print(first)

@@ -12,7 +12,7 @@ function curvesSection(box, chart) {
   for (const one of chart.series) {
     const moved = one.moved || one.bytes;
     const common = { path: one.path, set: one.set, label: one.path, colour: colour(one.path), dash: look(one.path).dash, marker: sets.indexOf(one.set) };
-    const part = (i) => (one.limit && moved[i] ? `${(100 * moved[i] / one.seconds[i] / one.limit).toPrecision(3)} %` : "");
+    const part = (i) => (one.limit && moved[i] && one.bytes[i] > one.cached ? `${(100 * moved[i] / one.seconds[i] / one.limit).toPrecision(3)} %` : "");
     const sign = (i) => (one.marks && one.marks[i] ? `${one.marks[i]} ` : "");
     const per = (column) => moved.map((bytes, i) => (column[i] ? bytes / column[i] : null));
     rates.push({ ...common, limit: one.limit, x: one.bytes, y: per(one.seconds), low: per(one.high), high: per(one.low), note: (i) => sign(i) + part(i) });

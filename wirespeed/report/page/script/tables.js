@@ -4,7 +4,7 @@ function figuresTable(place, pattern) {
   const chart = page.charts.find((one) => one.pattern === pattern);
   const rows = chart.series.flatMap((one) => one.bytes.map((bytes, i) => {
     const seconds = one.seconds[i], moved = (one.moved || one.bytes)[i];
-    const part = one.limit && moved ? `${(100 * moved / seconds / one.limit).toPrecision(3)} %` : "";
+    const part = one.limit && moved && bytes > one.cached ? `${(100 * moved / seconds / one.limit).toPrecision(3)} %` : "";
     return [page.sets[one.set].letter, one.path, sizeText(bytes), secondsText(seconds), spreadText(one.low[i], seconds, one.high[i]),
       moved ? rateText(moved / seconds) : "", part, one.marks ? one.marks[i] : ""];
   }));

@@ -1,0 +1,50 @@
+"""Ranks of a user's own launcher are stopped and ended by signals; nobody watches them."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from support.command import disturbed
+from support.mpis import InstalledMpi
+from support.strikes import PATIENCE, SLOW, after, strike
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_a_hang_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects a run that no front end watches: the ranks name the stopped one and end the job."""
+    out = tmp_path / "r.jsonl"
+    done = disturbed(
+        "pingpong",
+        *PATIENCE,
+        *SLOW,
+        out=out,
+        when=after(1),
+        before=tuple(mpi.command(2)),
+        act=strike(out, 1, signal.SIGSTOP),
+        environment=mpi.variables,
+    )
+    assert done.code != 0
+    assert "rank 0" in done.err and "no progress for 2 s" in done.err
+    assert "rank 1" in done.err and "is stopped (SIGSTOP)" in done.err
+    assert done.entries and done.failures[0]["what"] == "hang"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_a_foreign_launcher(number: int, mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the last record, and the way to go on, from Ctrl-C and from the batch system."""
+    out = tmp_path / "r.jsonl"
+    done = disturbed(
+        *("pingpong", "--paths", "host", *SLOW),
+        out=out,
+        when=after(1),
+        before=tuple(mpi.command(2)),
+        act=lambda process: process.send_signal(number),
+        environment=mpi.variables,
+    )
+    done.no_stack_trace()
+    assert done.code != 0
+    assert done.entries and not done.failures
+    assert done.records[-1]["kind"] == "end" and done.records[-1]["status"] == "interrupted"
+    assert f"interrupted; results: {out}; go on with --resume" in done.err

@@ -1,0 +1,159 @@
+"""What a killed front end leaves: no process, and nothing in shared memory once there was another run."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import leftovers
+from support.command import Record, disturbed, ranks_of, read, whole_lines, wirespeed
+from support.mpis import InstalledMpi
+from support.strikes import SLOW, after
+
+from wirespeed.job import shm_cleanup
+from wirespeed.job.status_page import own_folder
+
+
+def test_a_front_end_killed_without_warning(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the machine from orphans when even the front end is killed; its file stays readable."""
+    out = tmp_path / "r.jsonl"
+    done = disturbed(
+        "pingpong", "--mpi", mpi.mpiexec, *SLOW, out=out, when=after(1), act=lambda process: process.kill()
+    )
+    assert done.code == -signal.SIGKILL
+    assert done.entries
+    pids = ranks_of(done.records)
+    deadline = time.monotonic() + leftovers.PATIENCE
+    while any(_runs(pid) for pid in pids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [pid for pid in pids if _runs(pid)]
+    for folder in Path("/dev/shm").glob(f"wirespeed-{os.getuid()}-{done.of('run')[0]['run']}*"):
+        for file in folder.iterdir():
+            file.unlink()
+        folder.rmdir()
+
+
+@pytest.fixture
+def foreign() -> Iterator[Path]:
+    """A segment that a job of somebody else uses."""
+    path = Path(f"/dev/shm/sm_segment.test.{os.getpid()}")
+    path.write_bytes(bytes(mmap.PAGESIZE))
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0):
+        yield path
+    path.unlink()
+
+
+def test_what_a_killed_front_end_leaves_is_swept(mpi: InstalledMpi, foreign: Path, tmp_path: Path) -> None:
+    """Protects shared memory and TMPDIR from killed runs, and other jobs from the sweep."""
+    out = tmp_path / "r.jsonl"
+    left: set[Path] = set()
+
+    def kill(process: subprocess.Popen[str]) -> None:
+        for pid in ranks_of(whole_lines(out)):
+            maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+            left.update(Path(line.split(None, 5)[5]) for line in maps if " /dev/shm/" in line)
+        process.kill()
+
+    # A launcher's sockets need a short name.
+    with tempfile.TemporaryDirectory(prefix="ws", dir="/tmp") as folder:
+        options = ("--mpi", mpi.mpiexec, "--paths", "host")
+        variables = {"TMPDIR": folder}
+        disturbed("pingpong", *options, *SLOW, out=out, when=after(1), act=kill, environment=variables)
+        records = read(out)
+        for pid in ranks_of(records):
+            while _runs(pid):
+                time.sleep(0.02)
+        left = {path for path in left if path.exists()} | set(Path(folder).iterdir())
+        (pages,) = Path("/dev/shm").glob(f"wirespeed-{os.getuid()}-{records[0]['run']}-*")
+        if mpi.name != "impi":  # it takes its segments' names as soon as they are mapped
+            assert any(path.parent != pages for path in left)
+        # The next run comes some hours later.
+        os.utime(pages, (0, 0))
+        again = wirespeed("pingpong", *options, "--sizes", "8", "--max-time", "0.02", out=tmp_path / "b")
+        assert again.code == 0, again.err
+        assert not pages.exists()
+        assert not [path for path in left if path.exists()]
+        assert foreign.exists()
+
+
+def test_a_listed_segment_that_is_in_use_stays(foreign: Path) -> None:
+    """Protects a running job from a list whose names it uses, too, and everything that no MPI has made."""
+    pages = own_folder("test-in-use")
+    pages.mkdir()
+    gone, other = (Path(f"/dev/shm/{name}.test.{os.getpid()}") for name in ("vader_segment", "wanted"))
+    for path in (gone, other):
+        path.touch()
+    here = shm_cleanup.used().splitlines()[0]
+    try:
+        (pages / "0.uses").write_text("\n".join([here, *map(str, (foreign, gone, other))]))
+        (pages / "1.uses").write_text("")
+        os.utime(pages, (0, 0))
+        shm_cleanup.sweep()
+        assert foreign.exists() and other.exists()
+        assert not gone.exists() and not pages.exists()
+    finally:
+        other.unlink()
+
+
+@pytest.mark.parametrize("name", ["ompi.{}", "ompi.n1.0/pid.{}", "data.{}", "ompi.{}-kept"])
+@pytest.mark.parametrize("runs", [False, True])
+def test_the_folder_of_a_launcher(name: str, runs: bool, tmp_path: Path) -> None:
+    """Protects folders of launchers that run, and folders that are none of a launcher's."""
+    process = subprocess.Popen(["sleep", "60"])
+    if not runs:
+        process.kill()
+        process.wait()
+    folder = tmp_path / name.format(process.pid)
+    folder.mkdir(parents=True)
+    pages = own_folder(f"test-{process.pid}")
+    pages.mkdir()
+    try:
+        (pages / "0.uses").write_text(f"{shm_cleanup.used().splitlines()[0]}\n{folder}")
+        os.utime(pages, (0, 0))
+        shm_cleanup.sweep()
+        assert folder.exists() == (runs or name in ("data.{}", "ompi.{}-kept"))
+        assert tmp_path.exists()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_front_end_killed_beside_another_pattern(tmp_path: Path) -> None:
+    """Protects later figures from a job of --with that goes on by itself (conftest.py: nothing is left)."""
+
+    def both(records: list[Record]) -> bool:
+        return len([record for record in records if record["kind"] == "run"]) == 2
+
+    before = leftovers.look()
+    done = disturbed(
+        *("pingpong", "--paths", "host", "--sizes", "8", "--max-time", "0.5", "--precision", "0.0001%"),
+        *("--with", "stream:host:64K"),
+        out=tmp_path / "r.jsonl",
+        when=both,
+        act=lambda process: process.kill(),
+    )
+    assert done.code == -signal.SIGKILL
+    deadline = time.monotonic() + leftovers.PATIENCE
+    while any(one.pid for one in leftovers.own(before)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    left = leftovers.own(before)
+    assert not [one for one in left if one.pid]
+    # Nobody is left to take the folders away; a later run sweeps them.
+    for one in left:
+        assert one.folder
+        shutil.rmtree(one.folder, ignore_errors=True)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False

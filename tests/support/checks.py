@@ -1,0 +1,27 @@
+"""Files of requirements, and results to hold against them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from support.records import head
+
+Record = dict[str, Any]
+Check = Callable[..., tuple[int, list[str], str]]
+RESULTS = sorted(Path(__file__).parents[2].glob("results/*.jsonl"))
+SURVEY = next(file for file in RESULTS if file.stem == "h200-x2-survey")
+
+
+def site(sizes: str, path: str = "host", more: str = "") -> str:
+    return f'[[require]]\npath = "{path}"\n{more}\n[require.sizes]\n{sizes}\n'
+
+
+def write(file: Path, *records: Record, plan: Record | None = None) -> Path:
+    start = head()
+    start["plan"] |= plan or {}
+    lines = ({"pattern": start["plan"]["pattern"], **record, "run": "r"} for record in (start, *records))
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return file

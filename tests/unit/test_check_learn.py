@@ -1,0 +1,178 @@
+"""wirespeed check: bounds learnt from figures, and measured for."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.checks import RESULTS, Check, site, write
+from support.fake_run import FakeRun, one_line
+from support.records import entry, head, make_run, step
+
+from wirespeed import toml
+from wirespeed.cli.main import main
+from wirespeed.errors import ExitCode
+from wirespeed.job.plan import Plan
+from wirespeed.report.check.evaluate import check
+from wirespeed.report.check.learn import learn
+from wirespeed.report.check.requirements import read_requirements
+from wirespeed.results.lenient import printable
+from wirespeed.results.runs import Run
+from wirespeed.results.whole_file import write_whole
+
+FIGURES = st.dictionaries(
+    st.tuples(st.sampled_from(["host", "aware"]), st.sampled_from([0, 8, 1000, 1 << 14, 1 << 20, 1 << 30])),
+    st.lists(st.tuples(st.floats(1e-9, 1e3), st.floats(0, 0.6)), min_size=1, max_size=4),
+    min_size=1,
+)
+
+
+ANY_LETTER = st.characters(exclude_categories=())
+HOSTILE = st.one_of(
+    st.text(ANY_LETTER, max_size=20),
+    st.sampled_from(
+        [
+            'n1\n[[require]]\npath = "staged"\nsizes = {8 = "at most 1 ns"}',
+            '"a"',
+            "a.b.c",
+            "\x7f",
+            "\\",
+            "a\rb",
+        ]
+    ),
+)
+
+
+class TestLearn:
+    @settings(max_examples=20)
+    @given(FIGURES)
+    def test_what_it_learnt_from_passes(
+        self,
+        tmp_path_factory: pytest.TempPathFactory,
+        figures: dict[tuple[str, int], list[tuple[float, float]]],
+    ) -> None:
+        """Protects from bounds that the very machine they describe breaks, whatever it measured."""
+        runs: list[Run] = []
+        for number in range(4):
+            runs.append(
+                make_run(
+                    *(
+                        entry(path, size, *launches[number])
+                        for (path, size), launches in figures.items()
+                        if number < len(launches)
+                    )
+                )
+            )
+        file = tmp_path_factory.mktemp("learn") / "site.toml"
+        file.write_text(learn(runs, ["r.jsonl"]))
+        if "[[require]]" not in file.read_text():
+            return
+        requirements = read_requirements(str(file))
+        assert len(requirements) + file.read_text().count("too few samples to derive a bound") == len(figures)
+        for run in runs:
+            for finding in check(requirements, [run]):
+                assert finding.what in ("kept", "missing"), finding
+        lines = file.read_text().splitlines()
+        for one in requirements:
+            assert one.bound.text in lines[one.line - 1], "the line that a failure names is that of its bound"
+
+    @settings(max_examples=60)
+    @given(host=HOSTILE, path=HOSTILE, file=HOSTILE, option=HOSTILE)
+    def test_names_stay_names(
+        self, tmp_path_factory: pytest.TempPathFactory, host: str, path: str, file: str, option: str
+    ) -> None:
+        """Whatever hosts, paths and files are called: the bounds are those measured, and no others."""
+        first = head()
+        first["plan"] |= {"pattern": "custom", "options": [["file", option]]}
+        first["environment"]["host"] = host
+        figures = [{**entry(one, 8, 1e-6), "pattern": "custom"} for one in ("host", path)]
+        site = tmp_path_factory.mktemp("learn") / "site.toml"
+        text = learn([make_run(first, step("host"), step(path), *figures)], [file])
+        write_whole(site, text)
+        (one,) = read_requirements(str(site))
+        shown = printable(option)
+        assert (one.pattern, one.path, one.bytes, one.options) == ("custom", "host", 8, {"file": shown})
+
+    @given(st.one_of(st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(ANY_LETTER)))
+    def test_values_as_toml(self, value: bool | int | float | str) -> None:
+        text = toml.written(value)
+        assert "\n" not in text
+        wanted = re.sub("[\ud800-\udfff]", "?", value) if isinstance(value, str) else value
+        assert toml.parse(f"a = {text}")["a"] == wanted
+
+    @pytest.mark.parametrize("file", RESULTS, ids=lambda file: file.stem)
+    def test_measured_files(self, file: Path, check_: Check, capsys: pytest.CaptureFixture[str]) -> None:
+        code = main(["check", "--learn", str(file), "-o", "learnt.toml"])
+        if file.stem == "h200-x2-large":
+            # Fixed counts: each figure is one sample.
+            assert code == ExitCode.USAGE and "no entry has enough samples" in one_line(
+                capsys.readouterr().err
+            )
+            return
+        assert code == ExitCode.OK
+        code, out, _ = check_(Path("learnt.toml").read_text(), file)
+        assert code == ExitCode.OK and re.fullmatch(r"all \d+ bounds hold", out[-1])
+
+    def test_a_slower_machine_fails(self, check_: Check) -> None:
+        good = make_run(*(entry("host", size, 1e-6 + size * 1e-10) for size in (8, 1 << 20)))
+        text = learn([good], ["good.jsonl"])
+        slow = write(Path("slow.jsonl"), *(entry("host", s, 1.25 * (1e-6 + s * 1e-10)) for s in (8, 1 << 20)))
+        code, out, _ = check_(text, slow)
+        assert (
+            code == ExitCode.WORSE and out[0].startswith("FAILED") and "2 of 2 bounds, 8 B to 1 MiB" in out[0]
+        )
+
+    def test_its_words(self) -> None:
+        run = make_run(step("host"), entry("host", 8, 1e-6), entry("host", 1 << 20, 1e-4))
+        text = learn([run], ["r.jsonl"])
+        assert '"8" = "at most 1.09 us"             # 1.00 us (0.996 to 1.00), 1 launch\n' in text
+        assert '"1M" = "at least 9.63 GB/s"         # 10.5 GB/s (10.4 to 10.5), 1 launch\n' in text
+        assert "from r.jsonl" in text and "# What n1 must reach" in text
+
+    def test_without_an_interval_nothing_is_as_read(self) -> None:
+        bare = entry("host", 8, 2e-6) | {"precision": None}
+        text = learn([make_run(bare)], ["r.jsonl"])
+        assert '# "8": 2.00 us' in text and '\n"8"' not in text and "[[require]]" not in text
+
+
+class TestMeasuring:
+    def test_just_what_is_asked_for(self, fake: FakeRun, check_: Check) -> None:
+        text = site('8 = "at most 2 us"\n64 = "at most 2 us"') + site('8 = "at most 2 us"', "staged")
+        text += site('8 = "at most 2 us"', more='pattern = "groups"\nranks = 4\noptions = {group = 2}')
+        code, out, err = check_(text, "--measure", "--device", "cpu", "--out", "m.jsonl")
+        assert [(plan.pattern, plan.paths, plan.sizes, plan.ranks) for plan in fake.plans] == [
+            ("pingpong", ("host",), (8, 64), 2),
+            ("pingpong", ("staged",), (8,), 2),
+            ("groups", ("host",), (8,), 4),
+        ]
+        assert dict(fake.plans[2].options)["group"] == 2
+        assert {plan.device for plan in fake.plans} == {"cpu"}
+        assert [(plan.out, plan.resume) for plan in fake.plans] == [("m.jsonl", n > 0) for n in range(3)]
+        assert isinstance(fake.plan, Plan) and "results: m.jsonl" in err
+        assert code == ExitCode.WORSE and "bounds do not hold" in out[-1]
+
+    def test_not_inside_a_launcher(self, check_: Check, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("PMI_RANK", "0")
+        monkeypatch.setenv("PMI_SIZE", "2")
+        code, _, err = check_(site('8 = "at most 2 us"'), "--measure")
+        assert code == ExitCode.USAGE and "not inside a launcher's job" in one_line(err)
+
+
+class TestDocument:
+    def test_every_option_is_there(self, capsys: pytest.CaptureFixture[str]) -> None:
+        text = (Path(__file__).parents[2] / "docs" / "checking.md").read_text()
+        main(["check", "--help"])
+        options = re.findall(r"^  (?:-o, )?(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
+        assert len(options) > 8
+        assert [name for name in options if f"`{name}" not in text and name != "--help"] == []
+
+    def test_its_file_is_understood(self, tmp_path: Path) -> None:
+        text = (Path(__file__).parents[2] / "docs" / "checking.md").read_text()
+        file = tmp_path / "site.toml"
+        file.write_text(text.split("```toml\n")[1].split("```")[0])
+        found = read_requirements(str(file))
+        assert len(found) == 4 + 7 + 1
+        assert {one.bound.kind for one in found} == {"time", "rate", "share"}

@@ -1,0 +1,89 @@
+"""Every variable of an MPI or of its libraries that is set gets a line, and none is called a fault for it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from support import fake_machine
+from support.fake_facts import facts_of
+from support.records import console, text_of
+
+from wirespeed.doctor.findings import find_all
+from wirespeed.doctor.result import Result
+from wirespeed.doctor.set_variables import set_variables
+from wirespeed.doctor.tables import table
+from wirespeed.report.doctor.terminal import print_result
+
+SEEN = {
+    "UCX_PROTO_INFO": "y",
+    "UCX_NOBODY_KNOWS": "1",
+    "UCX_NOR_THIS": "2",
+    "NCCL_NVLS_ENABLE": "0",
+    "RCCL_MSCCL_ENABLE": "1",
+    "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": "core",
+    "PMIX_MCA_gds_base_verbose": "1",
+    "FI_LOG_LEVEL": "warn",
+    "MPICH_OFI_NIC_POLICY": "GPU",
+    "MPIR_CVAR_CH4_NETMOD": "ofi",
+    "I_MPI_DEBUG": "5",
+    "HSA_XNACK": "1",
+    "CUDA_VISIBLE_DEVICES": "0,1",
+    "PSM3_DEVICES": "self",
+}
+PLACES = {"CUDA_HOME": "/c", "NCCL_VERSION": "2", "I_MPI_ROOT": "/i", "OPAL_PREFIX": "/o", "UCX_DIR": "/u"}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A healthy machine's files."""
+    return fake_machine.tree(tmp_path)
+
+
+def test_each_has_a_line_and_none_is_a_finding(root: Path) -> None:
+    """Protects readers from a setting that nobody mentions, and from an alarm about a harmless one."""
+    facts = facts_of(root, variables={**SEEN, **PLACES})
+    assert find_all(facts) == []
+    screen = console(100)
+    print_result(screen, Result(facts, ()))
+    said = text_of(screen)
+    assert "No findings." in said
+    shown = said.partition("Also set, which is no fault by itself")[2]
+    assert [name for name in SEEN if f"{name}={SEEN[name]}" not in shown] == []
+    assert [name for name in PLACES if name in said] == []
+    (unknown,) = (line for line in shown.splitlines() if "UCX_NOBODY_KNOWS=1" in line)
+    assert "UCX_NOR_THIS=2, UCX_NOBODY_KNOWS=1" in unknown or "UCX_NOBODY_KNOWS=1, UCX_NOR_THIS=2" in unknown
+    assert "ucx_info -c -f" in unknown
+
+
+def test_what_a_finding_says_is_not_said_twice(root: Path) -> None:
+    facts = facts_of(root, variables={"UCX_RNDV_THRESH": "inf", "UCX_PROTO_INFO": "y"})
+    screen = console(100)
+    print_result(screen, Result(facts, tuple(find_all(facts))))
+    shown = text_of(screen).partition("Also set")[2]
+    assert "UCX_PROTO_INFO" in shown and "UCX_RNDV_THRESH" not in shown
+
+
+def test_nothing_where_nothing_is_set() -> None:
+    assert set_variables({"PATH": "/bin", "SLURM_JOB_ID": "1", "OMPI_COMM_WORLD_RANK": "0"}) == []
+
+
+def test_the_first_entry_that_fits_counts() -> None:
+    (one,) = set_variables({"NCCL_IB_TC": "5"})
+    assert (one.library, one.does) == ("NCCL", "traffic class of RoCE packets")
+    assert one.source.endswith("/env.html#nccl-ib-tc")
+    assert set_variables({"UCX_CUDA_COPY_TLS": "x"})[0].does
+    assert set_variables({"UCX_CUDA_COPY_TLS": "x"}, told=("UCX_CUDA_COPY_TLS",)) == []
+
+
+def test_every_entry_can_be_met_and_has_its_source() -> None:
+    """Protects from an entry that an earlier pattern hides, or that belongs to another library."""
+    for library in table("known_variables"):
+        assert library["source"] and library["title"]
+        re.compile(library.get("ignore", ""))
+        for pattern, does in library["does"].items():
+            name = pattern.replace("*", "X")
+            (found,) = set_variables({name: "1"})
+            assert (found.library, found.does) == (library["title"], does), pattern

@@ -1,0 +1,190 @@
+"""Ranks that take turns on CPUs: from where they may run, and from what the scheduler says."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.records import as_read, entry, figure, head, make_run, shown, step
+
+from wirespeed.frontend.shared_cpus import _crowded, sharing
+from wirespeed.host.cgroup import cpu_quota
+from wirespeed.report.check.evaluate import DOUBTFUL, FAILED, KEPT, check
+from wirespeed.report.check.learn import learn
+from wirespeed.report.check.requirements import Requirement, parse_bound
+from wirespeed.report.compare.matching import FigurePair, Key, LaunchFigures, Matched
+from wirespeed.report.compare.verdicts import SAME, UNSURE, figure_verdicts
+from wirespeed.report.page.sources import Source, measured
+from wirespeed.report.page.verdict import WARNING, _of_run
+from wirespeed.results.runs import Entry, collect
+
+TURNS = "ranks 0-1 on n1 share CPU 0"
+
+
+def rank(number: int, cpus: str, host: str = "n1", quota: float | None = None) -> dict[str, Any]:
+    return {"rank": number, "host": host, "cpus": cpus, "cpu_quota": quota}
+
+
+class TestPlaces:
+    @pytest.mark.parametrize(
+        ("cpus", "said"),
+        [
+            (["0", "0"], TURNS),
+            (["0-1", "0-1"], None),
+            (["0", "0-1"], None),
+            (["0-1", "0-1", "0-1"], "ranks 0-2 on n1 share CPUs 0-1"),
+            # The third may run elsewhere, and two of all four pairs are alike.
+            (["0", "0", "0-7"], TURNS),
+            (["0,2", "0,2", "0,2", "5", "5"], "ranks 0-2 on n1 share CPUs 0,2; ranks 3-4 on n1 share CPU 5"),
+            # Only moving rank 0 from CPU 0 leaves one for rank 1.
+            (["0-1", "0"], None),
+            (["", ""], None),
+        ],
+    )
+    def test_ranks_of_a_host(self, cpus: list[str], said: str | None) -> None:
+        """Protects from silence where ranks must take turns, and from alarms where each has a CPU."""
+        assert sharing([rank(number, own) for number, own in enumerate(cpus)]) == said
+
+    def test_hosts_have_cpus_of_their_own(self) -> None:
+        """Protects CPU 0 of two hosts from being taken for one."""
+        assert sharing([rank(0, "0", "n1"), rank(1, "0", "n2")]) is None
+        assert sharing([]) is None
+
+    def test_a_control_group_gives_less_time(self) -> None:
+        """Protects containers: all CPUs are allowed there, but not at the same time."""
+        two = [rank(number, "0-7", quota=1.5) for number in (0, 1)]
+        assert sharing(two) == "2 ranks on n1 may use 1.5 CPUs' time (control group)"
+        assert sharing([one | {"cpu_quota": 2.0} for one in two]) is None
+
+    @given(st.lists(st.sets(st.integers(0, 3), min_size=1), max_size=5))
+    def test_a_crowded_group_is_larger_than_its_cpus(self, masks: list[set[int]]) -> None:
+        """Protects the rule: no group where everybody can have a CPU; groups are larger than their CPUs."""
+        allowed = dict(enumerate(masks))
+        found = _crowded(allowed)
+        fits = any(
+            all(cpu in mask for cpu, mask in zip(order, masks, strict=False))
+            for order in permutations(range(4), len(masks))
+        )
+        assert bool(found) != fits
+        for group, cpus in found:
+            assert len(group) > len(cpus)
+            assert all(allowed[number] <= cpus for number in group)
+
+
+class TestControlGroups:
+    def tree(self, root: Path, files: dict[str, str]) -> Path:
+        for name, text in files.items():
+            file = root / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        return root
+
+    @pytest.mark.parametrize(
+        ("groups", "files", "quota"),
+        [
+            ("0::/a/b\n", {"a/cpu.max": "150000 100000\n", "a/b/cpu.max": "max 100000\n"}, 1.5),
+            ("0::/a/b\n", {"a/cpu.max": "400000 100000\n", "a/b/cpu.max": "50000 100000\n"}, 0.5),
+            # A container: the group's name is the host's, its files are at the top.
+            ("0::/../x\n", {"cpu.max": "200000 100000\n"}, 2.0),
+            (
+                "3:cpu,cpuacct:/j\n2:memory:/m\n",
+                {"cpu,cpuacct/j/cpu.cfs_quota_us": "300000", "cpu,cpuacct/j/cpu.cfs_period_us": "100000"},
+                3.0,
+            ),
+            (
+                "3:cpu:/\n",
+                {"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000"},
+                None,
+            ),
+            ("0::/\n", {}, None),
+            ("nonsense\n", {"cpu.max": "broken"}, None),
+        ],
+    )
+    def test_quota(self, groups: str, files: dict[str, str], quota: float | None, tmp_path: Path) -> None:
+        """Protects the count of CPUs in containers and batch jobs, of both kinds of control groups."""
+        under = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
+        assert cpu_quota(self.tree(tmp_path, {"proc/self/cgroup": groups, **under})) == quota
+        assert cpu_quota(tmp_path / "nowhere") is None
+
+
+def cores(waited: float | None, shared: str | None = None) -> dict[str, Any]:
+    return {"waited": waited, "rank": 0, "preempted": 9, "shared": shared}
+
+
+class TestFigures:
+    @pytest.mark.parametrize(
+        ("waited", "shared", "marked"),
+        [
+            (0.49, TURNS, True),
+            (0.03, TURNS, True),
+            (None, TURNS, True),
+            # Ranks that sleep while a GPU works do not mind.
+            (0.001, TURNS, False),
+            (0.25, None, True),
+            (0.1, None, False),
+            (None, None, False),
+        ],
+    )
+    def test_the_mark_beside_the_figure(self, waited: float | None, shared: str | None, marked: bool) -> None:
+        """Protects from a scheduler's time slice that looks like a sure figure."""
+        run = make_run(head(["host"]), step("host"), entry("host", 8, 4e-3, cores=cores(waited, shared)))
+        text = shown(run)
+        assert ("&4.00 ms" in text) == marked
+        assert ("not the path's own speed" in " ".join(text.split())) == marked
+        if marked and shared and waited:
+            assert f"{TURNS} and take turns" in " ".join(text.split())
+
+    def test_an_older_file_has_no_mark(self) -> None:
+        """Protects files without the member."""
+        assert "&" not in shown(make_run(head(["host"]), step("host"), entry("host", 8, 4e-3)))
+
+    @pytest.mark.parametrize(
+        ("bound", "what"),
+        [
+            ("at most 1 ms", DOUBTFUL),
+            ("at most 5 ms", KEPT),
+            # It is too fast although it waited; what seems slow enough may not be.
+            ("at least 5 ms", FAILED),
+            ("at least 1 ms", DOUBTFUL),
+        ],
+    )
+    def test_a_check_is_not_sure_of_it(self, bound: str, what: str) -> None:
+        """Protects a node from being drained, and a bound from being kept, by what a scheduler did."""
+        asked = Requirement(1, "pingpong", "host", 8, parse_bound(bound))
+        run = make_run(head(["host"]), step("host"), entry("host", 8, 4e-3, cores=cores(0.5, TURNS)))
+        (finding,) = check([asked], [run])
+        assert finding.what == what
+        assert ("but ranks waited for CPUs" in finding.text) == (what == DOUBTFUL)
+
+    def test_no_bound_is_learnt_from_it(self) -> None:
+        """Protects site.toml from bounds that any node keeps."""
+        good = entry("host", 64, 1e-6)
+        run = make_run(head(["host"]), step("host"), good, entry("host", 8, 4e-3, cores=cores(0.5, TURNS)))
+        text = learn([run], ["r.jsonl"])
+        assert '"64" = "at most' in text and '"8" = ' not in text
+        assert "ranks waited for CPUs, which makes no bound" in text
+        again = make_run(head(["host"]), step("host"), entry("host", 8, 1e-6))
+        assert '"8" = "at most' in learn([run, again], ["r.jsonl", "s.jsonl"])
+
+    @pytest.mark.parametrize("launches", [1, 4])
+    def test_a_comparison_cannot_tell(self, launches: int) -> None:
+        """Protects a new library from the blame for a busy machine, however many launches there were."""
+        slow = [figure("host", 8, 4e-3, cores=cores(0.5)) for _ in range(launches)]
+        fast, key = [figure("host", 8, 1e-6)] * launches, Key("pingpong", "host", 8)
+
+        def what(new: list[Entry]) -> str:
+            pair = FigurePair(key, LaunchFigures(list(fast)), LaunchFigures(new))
+            return figure_verdicts(Matched([pair], [], []))[0].what
+
+        assert what(slow) == UNSURE
+        assert what([*slow, *fast]) == SAME
+
+    def test_the_page_says_it(self) -> None:
+        """Protects readers of a report, who see no terminal."""
+        records = [head(["host"]), step("host"), entry("host", 8, 4e-3, cores=cores(0.5, TURNS))]
+        (one,) = measured([Source("f", collect(as_read(records)), [], [])])
+        assert any(TURNS in text for level, text in _of_run(one.run) if level == WARNING)

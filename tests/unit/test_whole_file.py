@@ -1,0 +1,120 @@
+"""Files made from results: whole or not at all, and one habit for every command that writes one."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.fake_run import one_line
+from support.results import entry, run, step
+
+from wirespeed.cli.main import main
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.results.whole_file import write_whole
+
+
+@pytest.fixture
+def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "results.jsonl"
+    file.write_text(
+        "".join(json.dumps(one, separators=(",", ":")) + "\n" for one in (run(), step(), entry()))
+    )
+    return file
+
+
+COMMANDS = {
+    "script": ["script", "ring", "--system", "summit", "-o", "job.sh"],
+    "learn": ["check", "--learn", "results.jsonl", "-o", "site.toml"],
+    "page": ["report", "results.jsonl", "-o", "a.html"],
+    "markdown": ["report", "results.jsonl", "-o", "a.md"],
+    "plot": ["plot", "results.jsonl", "-o", "a.svg"],
+}
+
+
+@pytest.fixture(params=COMMANDS)
+def command(request: pytest.FixtureRequest, results: Path) -> list[str]:
+    if request.param == "plot":
+        pytest.importorskip("matplotlib", reason="pip install 'wirespeed[plot]'")
+    return COMMANDS[request.param]
+
+
+@pytest.fixture
+def no_room(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every file ends at its 512th byte, as on a disk that is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (512, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_leaves_nothing_and_the_retry_works(
+    command: list[str], tmp_path: Path, no_room: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command) == ExitCode.CANNOT_WRITE
+    assert one_line(capsys.readouterr().err).startswith(
+        f"wirespeed: cannot write {command[-1]}: File too large"
+    )
+    assert [file.name for file in tmp_path.iterdir()] == ["results.jsonl"]
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit[1], limit[1]))
+    assert main(command) == ExitCode.OK
+    assert (tmp_path / command[-1]).stat().st_size > 512
+
+
+def test_every_command_replaces_what_it_wrote_before(command: list[str], tmp_path: Path) -> None:
+    """One habit: files made from results are replaced, so a repeated command line does the same again."""
+    file = tmp_path / command[-1]
+    file.write_text("of last week")
+    assert main(command) == main(command) == ExitCode.OK
+    assert "of last week" not in file.read_text()
+    assert {one.name for one in tmp_path.iterdir()} == {"results.jsonl", command[-1]}
+
+
+def test_no_command_replaces_a_result_file(
+    command: list[str], tmp_path: Path, results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / command[-1]
+    file.write_bytes(results.read_bytes())
+    assert main(command) == ExitCode.CANNOT_WRITE
+    line = one_line(capsys.readouterr().err)
+    assert line == f"wirespeed: {command[-1]} is a result file, which is never overwritten: name another file"
+    assert file.read_bytes() == results.read_bytes()
+
+
+def test_standard_output_has_no_name(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command[:-1], "-"]) == ExitCode.USAGE
+    assert "'./-' means one that is called so" in one_line(capsys.readouterr().err)
+    assert main(["pingpong", "--out", "-"]) == ExitCode.USAGE
+    assert [file.name for file in tmp_path.iterdir()] == ["results.jsonl"]
+
+
+def test_an_earlier_file_survives_a_full_disk(tmp_path: Path, no_room: None) -> None:
+    file = tmp_path / "a"
+    file.write_text("earlier")
+    with pytest.raises(WirespeedError, match=os.strerror(errno.EFBIG)):
+        write_whole(file, "x" * 1000)
+    assert file.read_text() == "earlier" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_links_permissions_and_pipes_stay_what_they_are(tmp_path: Path) -> None:
+    file, link = tmp_path / "job.sh", tmp_path / "link"
+    file.write_text("earlier")
+    file.chmod(0o750)
+    link.symlink_to(file)
+    write_whole(link, "new")
+    assert link.is_symlink() and file.read_text() == "new" and file.stat().st_mode & 0o777 == 0o750
+    command = [sys.executable, "-m", "wirespeed", "script", "ring", "--system", "summit", "-o", "/dev/stdout"]
+    piped = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert piped.stdout.startswith("#!/bin/bash") and Path("/dev/stdout").exists()
+    with pytest.raises(WirespeedError, match=os.strerror(errno.ENOSPC)):
+        write_whole("/dev/full", "new")

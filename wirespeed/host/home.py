@@ -1,0 +1,29 @@
+"""A home folder for what this process starts: epilogs have none, and Open MPI 5 fails without."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pwd
+import shutil
+import tempfile
+from pathlib import Path
+
+from wirespeed.host.process import sweep_folders
+
+FOLDER = "wirespeed-home-"
+
+
+def ensure_home() -> None:
+    """Sets HOME if it is not: to the account's folder, else to an empty one that goes with this process."""
+    if os.environ.get("HOME"):
+        return
+    try:
+        own = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        own = ""
+    if not own or not Path(own).is_dir():
+        sweep_folders(FOLDER)
+        own = tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")
+        atexit.register(shutil.rmtree, own, ignore_errors=True)
+    os.environ["HOME"] = own
