@@ -1,8 +1,8 @@
-// libnvidia-ml.so.1 over two GPUs with three links each, of which the second is down. The arguments are those of
-// nvml.h. Environment:
+// libnvidia-ml.so.1 over two GPUs with three links each, of which the second is down. The arguments
+// are those of nvml.h. Environment:
 // - FAKE_NVML_RISES: what counters grow by each time that they are asked for, once in each reading:
-//   "link-1 0:2=3" (NVML_NVLINK_ERROR_DL_RECOVERY of link 2 of GPU 0), "field-161 0:2=1", "replays 0=1",
-//   "ecc-0 1=1", "rows 0=1"; several, with commas.
+//   "link-1 0:2=3" (NVML_NVLINK_ERROR_DL_RECOVERY of link 2 of GPU 0), "field-161 0:2=1", "replays
+//   0=1", "ecc-0 1=1", "rows 0=1"; several, with commas.
 // - FAKE_NVML_REASONS: bits of nvmlClocksEventReason* of GPU 0; GPU 1 is idle.
 // - FAKE_NVML_LACKS: calls, and "field-161", that are not supported; with commas.
 // - FAKE_NVML_PENDING: rows wait to be remapped.
@@ -36,28 +36,36 @@ std::string text(const char* name) {
     const char* found = std::getenv(name);
     return found ? "," + std::string(found) + "," : ",";
 }
-bool lacks(const std::string& call) { return text("FAKE_NVML_LACKS").find("," + call + ",") != std::string::npos; }
+bool lacks(const std::string& call) {
+    return text("FAKE_NVML_LACKS").find("," + call + ",") != std::string::npos;
+}
 
 unsigned long long counted(const std::string& name) {
     static std::map<std::string, unsigned long long> asked;
     const std::string all = text("FAKE_NVML_RISES");
     const auto at = all.find("," + name + "=");
-    const auto by = at == std::string::npos ? 0 : std::strtoull(all.c_str() + at + name.size() + 2, nullptr, 10);
+    const auto by = at == std::string::npos
+                        ? 0
+                        : std::strtoull(all.c_str() + at + name.size() + 2, nullptr, 10);
     return 5 + by * asked[name]++;
 }
-std::string of(void* device, unsigned link) { return std::to_string(number(device)) + ":" + std::to_string(link); }
+std::string of(void* device, unsigned link) {
+    return std::to_string(number(device)) + ":" + std::to_string(link);
+}
 
 }  // namespace
 
-#define NVML(name, arguments, ...)                     \
-    extern "C" int name arguments {                    \
-        if (lacks(#name)) return not_supported;        \
-        __VA_ARGS__                                    \
+#define NVML(name, arguments, ...)              \
+    extern "C" int name arguments {             \
+        if (lacks(#name)) return not_supported; \
+        __VA_ARGS__                             \
     }
 
 NVML(nvmlInitWithFlags, (unsigned), return success;)
 NVML(nvmlShutdown, (), return success;)
-extern "C" const char* nvmlErrorString(int code) { return code == not_supported ? "Not Supported" : "Invalid Argument"; }
+extern "C" const char* nvmlErrorString(int code) {
+    return code == not_supported ? "Not Supported" : "Invalid Argument";
+}
 
 NVML(nvmlDeviceGetHandleByPciBusId_v2, (const char* pci, void** device), {
     const char* bus = std::strchr(pci, ':');
@@ -70,12 +78,14 @@ NVML(nvmlDeviceGetNvLinkState, (void*, unsigned link, unsigned* up), {
     *up = link != 1;
     return success;
 })
-NVML(nvmlDeviceGetNvLinkRemoteDeviceType, (void*, unsigned, unsigned* type), *type = 2; return success;)
-NVML(nvmlDeviceGetNvLinkErrorCounter, (void* device, unsigned link, unsigned counter, unsigned long long* count), {
-    if (lacks("link-" + std::to_string(counter))) return not_supported;
-    *count = counted("link-" + std::to_string(counter) + " " + of(device, link));
-    return success;
-})
+NVML(nvmlDeviceGetNvLinkRemoteDeviceType, (void*, unsigned, unsigned* type), *type = 2;
+     return success;)
+NVML(nvmlDeviceGetNvLinkErrorCounter,
+     (void* device, unsigned link, unsigned counter, unsigned long long* count), {
+         if (lacks("link-" + std::to_string(counter))) return not_supported;
+         *count = counted("link-" + std::to_string(counter) + " " + of(device, link));
+         return success;
+     })
 NVML(nvmlDeviceGetFieldValues, (void* device, int many, FieldValue* values), {
     for (int i = 0; i < many; ++i) {
         const std::string name = "field-" + std::to_string(values[i].field);
@@ -85,8 +95,11 @@ NVML(nvmlDeviceGetFieldValues, (void* device, int many, FieldValue* values), {
     }
     return success;
 })
-NVML(nvmlDeviceGetMaxClockInfo, (void*, int kind, unsigned* clock), *clock = kind == 1 ? 1980 : 3201; return success;)
-NVML(nvmlDeviceGetClockInfo, (void*, int kind, unsigned* clock), *clock = kind == 1 ? 1755 : 3201; return success;)
+NVML(nvmlDeviceGetMaxClockInfo, (void*, int kind, unsigned* clock),
+     *clock = kind == 1 ? 1980 : 3201;
+     return success;)
+NVML(nvmlDeviceGetClockInfo, (void*, int kind, unsigned* clock), *clock = kind == 1 ? 1755 : 3201;
+     return success;)
 NVML(nvmlDeviceGetCurrentClocksThrottleReasons, (void* device, unsigned long long* bits), {
     const char* said = std::getenv("FAKE_NVML_REASONS");
     *bits = number(device) == 0 && said ? std::strtoull(said, nullptr, 0) : 1;
@@ -101,7 +114,9 @@ NVML(nvmlDeviceGetTotalEccErrors, (void* device, int kind, int, unsigned long lo
     return success;
 })
 NVML(nvmlDeviceGetRemappedRows,
-     (void* device, unsigned* corrected, unsigned* uncorrected, unsigned* pending, unsigned* failed), {
+     (void* device, unsigned* corrected, unsigned* uncorrected, unsigned* pending,
+      unsigned* failed),
+     {
          *corrected = static_cast<unsigned>(counted("rows " + std::to_string(number(device))));
          *uncorrected = *failed = 0;
          *pending = std::getenv("FAKE_NVML_PENDING") ? 1 : 0;

@@ -185,6 +185,14 @@ class TestRules:
         assert out[1].startswith("FAILED   site.toml:4:") and "by its power cap, for 0.50 s" in out[1]
         assert out[3] == "2 of 3 bounds do not hold"
 
+    def test_each_path_has_its_own_line(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """Protects a healthy path's rule from being told together with a sick one's."""
+        more = [entry("staged", 8, 1e-6, 0.002), health("aware"), health("staged", error(2))]
+        assert self.check(RULES + RULES.replace("aware", "staged"), *more) == ExitCode.WORSE
+        out = capsys.readouterr().out
+        assert "site.toml:3: pingpong aware: new_errors = 0: no new errors\n" in out
+        assert "site.toml:9: pingpong staged: new_errors = 0: new NVLink replay errors: 2 on GPU 0" in out
+
     def test_some_errors_may_be_allowed(self) -> None:
         text = RULES.replace("new_errors = 0", "new_errors = 2").replace("throttled = false\n", "")
         assert self.check(text, health("aware", error(2))) == ExitCode.OK

@@ -129,7 +129,8 @@ class _Reader:
             with self._at(number, key):
                 most = health.limit(key, entry[key])
                 bound = Bound(False, most, key, f"{key} = {str(entry[key]).lower()}")
-            yield Requirement(self._line(number, key), pattern.name, path, None, bound, ranks, options)
+            line = self._line(number, key)
+            yield Requirement(line, pattern.name, path, None, bound, ranks, options, rule=number)
         for word, text in sizes.items():
             with self._at(number, word):
                 bounds, line = _bounds(word, text), self._line(number, word)
