@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -178,8 +178,12 @@ class _Measured:
         plan = run_steps.completed(plan, plan.ranks or 2)
         run_steps.chosen_paths(plan, "host")
         self._runs += 1
-        with Store(str(plan.out), resume=plan.resume) as store:
-            for line in (run(plan), step(), *(entry(size) for size in plan.sizes[:3])):
+        with Store(plan.out, resume=plan.resume) as store:
+            for line in (
+                run(replace(plan, out=str(store.path))),
+                step(),
+                *(entry(size) for size in plan.sizes[:3]),
+            ):
                 record = record_of(line)
                 assert record is not None
                 store.append(record)

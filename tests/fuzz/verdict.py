@@ -45,6 +45,8 @@ def wrong_ending(environment: Mapping[str, str], code: int, out: str, err: str) 
     for word in ("Traceback", "wirespeed: unexpected "):
         if word in err:
             yield f"'{word}' in what it says"
+    if "FORCE_COLOR" in environment:
+        err = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", err)
     said = [line for line in err.split("\n") if line.startswith("wirespeed: ")]
     errors = [line for line in said if not line.startswith(("wirespeed: warning: ", "wirespeed: asking "))]
     silent = any(name.startswith(hostile.STARTS_RANKS) for name in environment)

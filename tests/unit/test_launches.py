@@ -268,7 +268,7 @@ def test_json_has_the_launches_and_the_figure(three: Run, capsys: pytest.Capture
 
 
 def test_the_page_s_curves(three: Run) -> None:
-    (chart,) = charts(measured([Source("f.jsonl", [three], [], [])]))
+    (chart,) = charts(measured([Source("f.jsonl", [three], [], [])]), "pingpong")
     assert [(one["path"], one["launches"]) for one in chart["series"]] == [("host", [3]), ("staged", [2])]
 
 

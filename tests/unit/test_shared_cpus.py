@@ -19,7 +19,7 @@ from wirespeed.report.check.requirements import Requirement, parse_bound
 from wirespeed.report.compare.matching import FigurePair, Key, LaunchFigures, Matched
 from wirespeed.report.compare.verdicts import SAME, UNSURE, figure_verdicts
 from wirespeed.report.page.sources import Source, measured
-from wirespeed.report.page.verdict import WARNING, _of_run
+from wirespeed.report.page.verdict import WARNING, of_run
 from wirespeed.results.runs import Entry, collect
 
 TURNS = "ranks 0-1 on n1 share CPU 0"
@@ -187,4 +187,4 @@ class TestFigures:
         """Protects readers of a report, who see no terminal."""
         records = [head(["host"]), step("host"), entry("host", 8, 4e-3, cores=cores(0.5, TURNS))]
         (one,) = measured([Source("f", collect(as_read(records)), [], [])])
-        assert any(TURNS in text for level, text in _of_run(one.run) if level == WARNING)
+        assert any(TURNS in text for level, text in of_run(one.run) if level == WARNING)

@@ -12,17 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support.fake_run import FakeRun, one_line
 
 from wirespeed import systems
 from wirespeed.cli.main import main
-from wirespeed.cli.measure.script import minutes
 from wirespeed.errors import ExitCode
 from wirespeed.systems import load, names
 from wirespeed.systems.model import System
-from wirespeed.systems.scripts import BatchJob, write
 
 DIRECTIVES = {
     "slurm": (
@@ -388,33 +384,6 @@ class TestRefusals:
         file = tmp_path / "job.sh"
         assert main(["script", "ring", "--system", "summit", "-o", str(file)]) == 0
         assert file.read_text().startswith("#!/bin/bash\n#BSUB")
-
-
-@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=30))
-@settings(max_examples=20, deadline=None)
-def test_file_names_are_quoted(name: str) -> None:
-    """Whatever a result file is called, the shell sees one word: no text of a user's is run as a command."""
-    job = BatchJob("pingpong", ("--sizes", "8"), ("host",), name, 1, 2, 2, minutes=30, choose_ranks=False)
-    script = write(job, "lsf")
-    assignment = script[script.index("\nresults=") : script.index("\n# One resource set")]
-    shell = f'set -u{assignment}\nprintf %s "$results"'
-    shown = subprocess.run(["bash", "-c", shell], capture_output=True, check=True)
-    assert shown.stdout.decode() == name
-
-
-@pytest.mark.parametrize(
-    ("word", "found"), [("30", 30), ("0:30", 30), ("1:30", 90), ("1:30:01", 91), ("24:00:00", 1440)]
-)
-def test_minutes(word: str, found: int) -> None:
-    assert minutes(word) == found
-
-
-@pytest.mark.parametrize(
-    "word", ["", "0", "0:00", "1:2:3:4", "1h", "-5", "99999", "1:-2", "0:90", "99:99:99", "1:00:60"]
-)
-def test_no_minutes(word: str) -> None:
-    with pytest.raises(ValueError, match="minute"):
-        minutes(word)
 
 
 def test_a_newcomer_s_script(

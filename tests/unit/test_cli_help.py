@@ -1,0 +1,51 @@
+"""What --help lists, and what a near miss suggests: only what the command takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from support.fake_run import FakeRun, one_line
+
+from wirespeed.cli.commands import cli
+from wirespeed.cli.main import main
+from wirespeed.errors import ExitCode
+from wirespeed.patterns import all_patterns
+
+
+@pytest.mark.parametrize("mistyped", ["--tes", "--resum", "--test-"])
+def test_a_near_miss_is_an_option_of_the_help(mistyped: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pingpong", mistyped]) == ExitCode.USAGE
+    line = one_line(capsys.readouterr().err)
+    assert "'--test'" not in line and ("'--resume'" in line) == (mistyped == "--resum")
+
+
+@pytest.mark.parametrize("command", ["survey", "watch", *all_patterns()])
+def test_no_listed_option_is_refused(
+    command: str,
+    fake: FakeRun,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Protects from a help that lists what the command then says it does not take."""
+    monkeypatch.delenv("WIRESPEED_NO_EVIDENCE")
+    fake.silent = True
+    (tmp_path / "mine.csv").write_text("step,from,to,bytes\n0,0,1,1M\n")
+    needed = {"custom": ["--file", "mine.csv"], "watch": ["--count", "1", "--every", "0"]}.get(command, [])
+    own = {"--ranks": "4", "--hosts": "n1", "--launcher": "auto", "--out": "new.jsonl", "--resume": ""}
+    good = {"FILE": "mine.csv", "SYSTEM": "summit", "PATTERN:PATH[:SIZE]": "stream:host:8", "I,J": "0,0"}
+    good |= {"SHARE": "1%", "SECONDS": "1", "SIZES": "8", "NAME,...": "all", "PATH": "/opt/mpi"}
+    good |= {"NAME=RATE,...": "eth0=1GB/s", "TIME": "0", "N": "2", "N,...": "2"}
+    made = cli.get_command(click.Context(cli), command)
+    assert made is not None
+    listed = [one for one in made.params if isinstance(one, click.Option) and not one.hidden]
+    assert len(listed) > 15
+    for one in listed:
+        name, kind = one.opts[0], str(one.make_metavar(click.Context(made)))
+        value = own.get(name) or good.get(kind) or kind.split("|")[-1]
+        words = [name] if one.is_flag else [name, value]
+        code = main([command, *needed, *words, *(["--out", "r"] if name == "--resume" else [])])
+        assert code == ExitCode.OK, (words, capsys.readouterr().err)
+        assert command == "watch" or fake.plans
