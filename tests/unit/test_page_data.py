@@ -28,10 +28,6 @@ RESULTS = Path(__file__).parents[2] / "results"
 REAL = sorted(map(str, RESULTS.glob("*.jsonl")))
 
 
-def is_entry(line: str) -> bool:
-    return bool(json.loads(line)["kind"] == "entry")
-
-
 def page_of(*files: str) -> str:
     return render(*read_sources(files))
 
@@ -63,7 +59,12 @@ class TestRealFiles:
     """What two H200s gave: protects that a reader finds every figure of a file, and nothing else."""
 
     def test_every_entry_is_a_point(self, page: str) -> None:
-        entries = [line for file in REAL for line in Path(file).read_text().splitlines() if is_entry(line)]
+        entries = [
+            line
+            for file in REAL
+            for line in Path(file).read_text().splitlines()
+            if json.loads(line)["kind"] == "entry"
+        ]
         points = sum(len(one["bytes"]) for chart in data_of(page)["charts"] for one in chart["series"])
         assert points == len(entries) > 400
 
@@ -396,6 +397,6 @@ def test_colours_can_be_seen_and_told_apart(colours: tuple[str, ...], grounds: t
 
 
 def test_the_doctor_s_last_word_counts(tmp_path: Path) -> None:
-    first = {"kind": "doctor", "findings": [{"title": "old"}]}
-    (source,), _ = read_sources([made.write(tmp_path / "a", *made.pingpong(), first, made.doctor())])
+    records = *made.pingpong(), {"kind": "doctor", "findings": [{"title": "old"}]}, made.doctor()
+    (source,), _ = read_sources([made.write(tmp_path / "a", *records)])
     assert [one.title for one in source.findings] == ["UCX without CUDA"]

@@ -119,4 +119,4 @@ def test_a_seed_chooses_the_same_rounds_in_every_release() -> None:
 def test_a_sample_of_more_phases_than_there_are(alone: bool, phases: int) -> None:
     assert find_pattern("pairs").refuse(Shape(6, {"alone": alone, "sample": phases})) is None
     refusal = find_pattern("pairs").refuse(Shape(6, {"alone": alone, "sample": phases + 1}))
-    assert refusal == f"--sample {phases + 1}: 6 ranks make {phases} phases; at most {phases} can be chosen"
+    assert refusal == f"--sample {phases + 1}: 6 ranks make {phases} phases; write at most {phases}"

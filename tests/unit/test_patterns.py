@@ -40,7 +40,7 @@ def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
         },
         "pairs": {
             "alone": draw(st.booleans()),
-            "sample": draw(st.sampled_from([None, 1, 3])),
+            "sample": draw(st.sampled_from([None, 1, 3] if ranks > 3 else [None, 1])),
             "seed": draw(st.integers(0, 9)),
         },
         "ring": {"steps": draw(st.sampled_from([None, 2, 6, 10]))},

@@ -10,7 +10,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 
 def sparkline(values: Sequence[float | None], low: float, high: float) -> str:
     """One character a value, on a logarithmic scale from low to high; a blank where there is none."""
-    span = math.log(high / low) if high > low else 0.0
+    span = math.log(high / low) if high > low > 0 else 0.0
     line = ""
     for value in values:
         if value is None or value <= 0:
