@@ -38,7 +38,8 @@ class Pairs(Pattern):
             return "pairs takes two ranks or more"
         every, sample = self._all_phases(shape), shape.options.get("sample")
         if sample is not None and int(sample) > every:
-            return f"--sample {sample}: {shape.ranks} ranks make {every} phase{'s' * (every > 1)}; write at most {every}"
+            phases = f"{every} phase{'s' * (every > 1)}"
+            return f"--sample {sample}: {shape.ranks} ranks make {phases}; write at most {every}"
         return None
 
     @staticmethod
