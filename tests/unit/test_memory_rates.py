@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from support import busy
 
 from wirespeed.host.caches import cache_bytes
-from wirespeed.rank import memory_bandwidth
+from wirespeed.job.plan import Plan
+from wirespeed.rank import cpu_wait, memory_bandwidth, path_run
 
 
 def test_rates_of_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,3 +54,41 @@ def test_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects a machine that is short of memory from the measurement."""
     monkeypatch.setattr(memory_bandwidth, "free_memory", lambda: 1 << 20)
     assert memory_bandwidth.memory_rates() is None
+
+
+def test_ranks_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects busy hosts, whose memory takes longer than any message, from being taken to hang."""
+    stages: list[float] = []
+
+    class Counting:
+        able = True
+
+        def __init__(self, *_: object) -> None: ...
+        def close(self) -> None: ...
+
+        def wires(self) -> list[Any]:
+            assert stages and stages[-1] > memory_bandwidth.MOVED / 50e6
+            return []
+
+    monkeypatch.setattr(path_run, "WireCounting", Counting)
+    watchdog = SimpleNamespace(stage=lambda path, size, seconds: stages.append(seconds))
+    context = SimpleNamespace(plan=Plan(), tell=lambda message: None)
+    buffers = SimpleNamespace(needed=lambda size: 0)
+    opened: Any = (context, watchdog, SimpleNamespace(name="host"), None, buffers)
+    monkeypatch.setattr(
+        path_run._OpenPath, "_size_run", lambda *_: SimpleNamespace(count=lambda counting: None)
+    )
+    path_run._OpenPath(*opened)._count([8])
+    assert stages
+
+
+def test_no_rank_waits_longer_than_it_was_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the share of the time without a CPU, whose two clocks differ by little: 101 % is none."""
+    clock = iter((0.0, 1.02))
+    monkeypatch.setattr(cpu_wait, "_waited", lambda: next(clock))
+    monkeypatch.setattr("time.monotonic", iter((5.0, 6.0)).__next__)
+    wait = cpu_wait.CpuWait()
+    with wait.timed():
+        pass
+    alone: Any = SimpleNamespace(maximum=lambda share: share, first=lambda found: (0, found))
+    assert wait.worst(alone)["waited"] == 1.0

@@ -11,6 +11,7 @@ from support import report_files as made
 from wirespeed.limits.wires import WIRE_KINDS
 from wirespeed.report.page import read_sources, render
 from wirespeed.report.page.answers import Answers, answers
+from wirespeed.report.page.matrix import matrices
 from wirespeed.report.page.render import SCRIPTS
 from wirespeed.report.page.sources import measured
 
@@ -137,6 +138,13 @@ class TestMachines:
         """CUDA_VISIBLE_DEVICES makes no other machine."""
         some = with_gpus(made.pingpong("s"), "NVIDIA H200", ["GPU-1"])
         assert self.names(tmp_path, made.pingpong(), some) == ["n1: 2"]
+
+
+def test_two_ranks_have_no_matrix(tmp_path: Path) -> None:
+    """Protects the page of 'pairs' with two ranks: the only pair is no slower than the others."""
+    figure = made.entry("host", 8, 1e-6, pattern="pairs")
+    file = made.write(tmp_path / "a.jsonl", made.head(pattern="pairs"), made.step("host"), figure)
+    assert not matrices(measured(read_sources([file])[0])) and "1.00 us" in render(*read_sources([file]))
 
 
 def test_names_of_wires_come_from_the_data() -> None:

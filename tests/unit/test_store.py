@@ -232,6 +232,22 @@ def test_a_disk_that_fills_up_keeps_whole_lines(tmp_path: Path) -> None:
     fill(["unshare", "--mount", "sh", "-c", mount, str(tmp_path)], str(tmp_path / "r.jsonl"), 0)
 
 
+def test_a_disk_without_room_for_a_line_keeps_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects the retry, with the same name: nothing was measured, and so there is nothing to go on with."""
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    file = tmp_path / "r.jsonl"
+    store = Store(file)
+    monkeypatch.setattr(os, "write", full)
+    text = refused(lambda: store.append(run()))
+    assert "No space left" in text and "--resume" not in text and not file.exists()
+    store.close()
+
+
 @given(taken=st.integers(0, 600), reason=st.sampled_from([errno.ENOSPC, errno.EDQUOT, errno.EIO, 0]))
 def test_what_a_full_disk_took_of_a_line_is_taken_back(
     tmp_path_factory: pytest.TempPathFactory, taken: int, reason: int

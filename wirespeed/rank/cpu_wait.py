@@ -31,7 +31,8 @@ class CpuWait:
 
     def worst(self, comm: Communicator) -> dict[str, Any]:
         """Collective. Share, number and preemptions of the rank that waited most, on every rank."""
-        share = -1.0 if math.isnan(self._waited) else self._waited / max(self._wall, 1e-9)
+        # The kernel's clock and ours are read at slightly different moments.
+        share = -1.0 if math.isnan(self._waited) else min(self._waited / max(self._wall, 1e-9), 1.0)
         most = comm.maximum(share)
         found = comm.first(self._preempted if share == most else None)
         assert found

@@ -14,6 +14,8 @@ from wirespeed.statistics.samples import middle
 SWEEP, LEAST = 64 << 20, 128 << 20
 REPEATS, SWEEPS = 6, 2
 """The fastest and the slowest of six are the ends of a 96.9 % interval of their median (1 - 2 / 2^6)."""
+MOVED = 2 * REPEATS * SWEEPS * SWEEP
+"""Bytes that memory_rates() reads and writes."""
 
 
 def memory_rates() -> dict[str, tuple[float, float, float]] | None:

@@ -19,6 +19,7 @@ from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.context import RankContext, Tell, Unusable
 from wirespeed.rank.env_check import without_effect
 from wirespeed.rank.host_health import HostHealth
+from wirespeed.rank.memory_bandwidth import MOVED
 from wirespeed.rank.payload_check import PayloadMismatch
 from wirespeed.rank.size_run import SizeRun
 from wirespeed.rank.watchdog import Watchdog
@@ -159,6 +160,8 @@ class _OpenPath:
         try:
             if not counting.able:
                 return
+            # Rank 0 of each host measures its memory, which takes long where others use it too.
+            self._patient(sizes[0], MOVED)
             self._context.tell({"kind": "wires", "path": self._path.name, "wires": counting.wires()})
             needs = self._needs(sizes)
             for index, size in enumerate(sizes):
@@ -180,7 +183,7 @@ class _OpenPath:
         size = sizes[index]
         patience = stuck_after(self._context.plan, max(size, needs[index]))
         self._watchdog.stage(self._path.name, size, patience)
-        held = self._buffers.hold(needs[index], needs, partial(self._allocating, size))
+        held = self._buffers.hold(needs[index], needs, partial(self._patient, size))
         self._watchdog.stage(self._path.name, size, patience)
         position = self._position(sizes, index)
         return SizeRun(self._context, self._path, self._transport, held, size, position)
@@ -190,7 +193,7 @@ class _OpenPath:
         place = {"path": self._path.name, "bytes": sizes[index], "index": index, "of": len(sizes)}
         return {"kind": "progress", **place}
 
-    def _allocating(self, size: int, most: int) -> None:
+    def _patient(self, size: int, most: int) -> None:
         """The watchdog waits as long as this many bytes may take."""
         self._watchdog.stage(self._path.name, size, stuck_after(self._context.plan, most))
 

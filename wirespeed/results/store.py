@@ -115,10 +115,11 @@ class Store:
                 if time.monotonic() - self._synced >= SYNC_S:
                     self._sync()
             except OSError as error:
-                raise cannot(
-                    f"cannot write {shown(self.path)}: {why(error)}; everything measured before is in it: "
-                    "make room and go on with --resume"
-                ) from None
+                kept = "everything measured before is in it: make room and go on with --resume"
+                if self._new and os.fstat(self._file).st_size == 0:
+                    self._drop()
+                    kept = "name a file on a disk with room (--out)"
+                raise cannot(f"cannot write {shown(self.path)}: {why(error)}; {kept}") from None
 
     def _write(self, data: bytes) -> None:
         """In one piece; what a full disk took of it is taken back."""

@@ -118,9 +118,9 @@ def _print_contention(measured: Measured) -> None:
     """What the other pattern cost this one, if there was one."""
     from wirespeed.report.terminal.contention import print_ratios
     from wirespeed.report.terminal.run_summary import make_console
+    from wirespeed.results.runs import resumed
 
-    background = measured.plan.background
-    crowded = [run for run in measured.runs if run.background == background and run.entries]
-    alone = [run for run in measured.runs if not run.background and run.entries]
-    if background and alone and crowded:
-        print_ratios(make_console(), alone[-1], crowded[-1], background)
+    runs = [run for run in resumed(measured.runs) if run.entries]
+    crowded = [run for run in runs if run.background == measured.plan.background]
+    if crowded:
+        print_ratios(make_console(), runs, crowded[-1])

@@ -29,8 +29,7 @@ def _table(runs: Sequence[Run], stream: IO[str], against: str | None, explain: b
             console.print()
             console.rule(style="dim")
         print_run(console, run, explain=explain)
-        if run.background and number and runs[number - 1].entries:
-            print_ratios(console, runs[number - 1], run, run.background)
+        print_ratios(console, runs[:number], run)
         if against and run.published:
             print_against(console, run, load_system(against))
 

@@ -19,15 +19,17 @@ FEWEST = 3
 def matrices(sets: Sequence[Measured]) -> list[dict[str, Any]]:
     """One for each run, path and size whose figures are those of pairs."""
     shown = [one for one in sets if one.run.view == "matrix"]
-    found = [
-        _matrix(one, entry) for one in shown for path in one.run.paths for entry in one.run.of_path(path)
-    ]
-    return [one for one in found if len(one["ranks"]) >= FEWEST]
+    figures = [(one, entry) for one in shown for path in one.run.paths for entry in one.run.of_path(path)]
+    return [_matrix(one, entry) for one, entry in figures if len(_ranks(entry)) >= FEWEST]
+
+
+def _ranks(entry: Entry) -> list[int]:
+    return sorted({rank for pair in by_pair(entry.teams) for rank in pair})
 
 
 def _matrix(one: Measured, entry: Entry) -> dict[str, Any]:
     pairs = by_pair(entry.teams)
-    ranks = sorted({rank for pair in pairs for rank in pair})
+    ranks = _ranks(entry)
     places = {rank: place for place, rank in enumerate(ranks)}
     return {
         "set": one.number,

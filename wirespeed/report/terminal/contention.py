@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from rich.console import Console
@@ -11,7 +12,7 @@ from wirespeed.paths import all_paths
 from wirespeed.report.facts.markers import AS_FAST
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say
-from wirespeed.results.runs import Run
+from wirespeed.results.runs import CONDITIONS, Run
 from wirespeed.units import format_size
 
 TURNS = (
@@ -19,8 +20,14 @@ TURNS = (
 )
 
 
-def print_ratios(console: Console, alone: Run, crowded: Run, other: str) -> None:
-    """One row per size, one column per path: the time while `other` is running / the time alone."""
+def print_ratios(console: Console, runs: Sequence[Run], crowded: Run) -> None:
+    """One row per size, one column per path: the time while another pattern is running / the time alone.
+
+    `runs`: those among which to look for the same measurement alone; nothing is printed without one.
+    """
+    other, alone = crowded.background, _alone(runs, crowded)
+    if other is None or alone is None:
+        return
 
     def ratio(path: str, size: int) -> Text | None:
         """'1.83x'; '1.64x≈' where the intervals do not tell the two apart."""
@@ -39,6 +46,18 @@ def print_ratios(console: Console, alone: Run, crowded: Run, other: str) -> None
     console.print(table(columns, alone.sizes), crop=False)
     if _both_on_gpus(alone, other):
         say(console, TURNS, "dim")
+
+
+def _alone(runs: Sequence[Run], crowded: Run) -> Run | None:
+    """The last run that differs from this one only by what ran at the same time."""
+
+    def rest(run: Run) -> list[object]:
+        return [value for name, value in zip(CONDITIONS, run.conditions, strict=True) if name != "background"]
+
+    same = (
+        run for run in reversed(runs) if run.entries and not run.background and rest(run) == rest(crowded)
+    )
+    return next(same, None)
 
 
 def _both_on_gpus(run: Run, other: str) -> bool:
