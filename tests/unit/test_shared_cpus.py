@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -9,15 +10,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.records import as_read, entry, figure, head, make_run, shown, step
+from support.records import as_read, end, entry, figure, head, make_run, shown, step
 
+from wirespeed.cli.guard.check import _learn
+from wirespeed.errors import WirespeedError
 from wirespeed.frontend.shared_cpus import _crowded, sharing
 from wirespeed.host.cgroup import cpu_quota
 from wirespeed.report.check.evaluate import DOUBTFUL, FAILED, KEPT, check
 from wirespeed.report.check.learn import learn
 from wirespeed.report.check.requirements import Requirement, parse_bound
 from wirespeed.report.compare.matching import FigurePair, Key, LaunchFigures, Matched
-from wirespeed.report.compare.verdicts import SAME, UNSURE, figure_verdicts
+from wirespeed.report.compare.verdicts import SAME, UNSURE, figure_verdicts, typical
 from wirespeed.report.page.sources import Source, measured
 from wirespeed.report.page.verdict import WARNING, of_run
 from wirespeed.results.runs import Entry, collect
@@ -170,6 +173,16 @@ class TestFigures:
         again = make_run(head(["host"]), step("host"), entry("host", 8, 1e-6))
         assert '"8" = "at most' in learn([run, again], ["r.jsonl", "s.jsonl"])
 
+    def test_why_nothing_is_learnt(self, tmp_path: Path) -> None:
+        """Protects the reader of a busy machine's file from measuring more samples in vain."""
+        file = tmp_path / "r.jsonl"
+        records = [head(["host"]), step("host"), entry("host", 8, 4e-3, cores=cores(0.5, TURNS)), end()]
+        file.write_text("".join(json.dumps(one) + "\n" for one in records))
+        with pytest.raises(
+            WirespeedError, match="ranks waited for CPUs, which makes no bound: measure again"
+        ):
+            _learn(str(file), None)
+
     @pytest.mark.parametrize("launches", [1, 4])
     def test_a_comparison_cannot_tell(self, launches: int) -> None:
         """Protects a new library from the blame for a busy machine, however many launches there were."""
@@ -182,6 +195,8 @@ class TestFigures:
 
         assert what(slow) == UNSURE
         assert what([*slow, *fast]) == SAME
+        # The time beside the verdict is of the launches that it is told from.
+        assert typical([*slow, *fast]) == pytest.approx(1e-6) and typical(slow) == pytest.approx(4e-3)
 
     def test_the_page_says_it(self) -> None:
         """Protects readers of a report, who see no terminal."""

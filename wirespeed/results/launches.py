@@ -85,13 +85,19 @@ def launch(entry: Entry) -> Launch:
 
 
 def with_earlier(before: Health | None, health: Health) -> Health:
-    """The health of a path's hosts in a further launch, with what went wrong in those before it."""
+    """The health of a path's hosts in a further launch, with what went wrong in those before it.
+
+    Counted and watched is what was so in all of them.
+    """
     if before is None:
         return health
     return structs.replace(
         health,
         errors=[*before.errors, *health.errors],
         throttled=[*before.throttled, *health.throttled],
+        counted=[kind for kind in health.counted if kind in before.counted],
+        watched=[place for place in health.watched if place in before.watched],
+        notes=[*dict.fromkeys([*before.notes, *health.notes])],
         seconds=before.seconds + health.seconds,
     )
 

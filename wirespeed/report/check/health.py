@@ -28,19 +28,18 @@ def limit(key: str, value: Any) -> int:
 
 def judge(key: str, most: int, run: Run, path: str) -> tuple[bool | None, str]:
     """Whether the rule holds for the path's figures, and in words why; None: nobody counted."""
-    found = [health.of(run, entry) for entry in run.of_path(path)]
-    records = list({id(one): one for one in found if one}.values())
-    if not records:
+    record = health.of(run, *run.of_path(path))
+    if not record:
         return None, "the file does not say: measured with --no-evidence, or by an older wirespeed"
     if key == THROTTLED:
-        if not any(one.watched for one in records):
+        said = [*health.held(record)]
+        if not said and not record.watched:
             return None, "nothing here tells whether clocks are held back"
-        said = [line for one in records for line in health.held(one)]
         return not said, "; ".join(said) or "no clock was held back"
-    if not any(one.counted for one in records):
+    said = [*health.errors(record)]
+    many = sum(error.count for error in record.errors)
+    if many <= most and not record.counted:
         return None, "nothing here counts errors"
-    said = [line for one in records for line in health.errors(one)]
-    many = sum(error.count for one in records for error in one.errors)
     return many <= most, f"{'; '.join(said) or 'no new errors'}{f', at most {most} wanted' if most else ''}"
 
 

@@ -101,18 +101,23 @@ def _verdict(pair: FigurePair, what: str, change: Change | None) -> FigureVerdic
 
 
 def typical(entries: Sequence[Entry]) -> float:
-    """Seconds: the geometric mean of the launches' medians."""
+    """Seconds: the geometric mean of the medians of the launches that a change is told from, else of all."""
+    entries = _sure(entries) or entries
     return math.exp(math.fsum(math.log(entry.seconds) for entry in entries) / len(entries))
 
 
-def _sure(entries: Sequence[Entry]) -> list[Launch]:
+def _sure(entries: Sequence[Entry]) -> list[Entry]:
     """Without the launches whose ranks waited for CPUs: those say more of the scheduler than of the path."""
-    return [launch(entry) for entry in entries if not entry.contended]
+    return [entry for entry in entries if not entry.contended]
+
+
+def _launches(entries: Sequence[Entry]) -> list[Launch]:
+    return [*map(launch, _sure(entries))]
 
 
 def _changes(curve: Sequence[FigurePair], spread: float, *, alike: bool) -> list[Change | None]:
     """Changes of one path at all sizes: how its figures scatter shows how far each can be trusted."""
-    sides = [(_sure(pair.old.entries), _sure(pair.new.entries)) for pair in curve]
+    sides = [(_launches(pair.old.entries), _launches(pair.new.entries)) for pair in curve]
     spread *= comparison.unrest(sides, spread)
     changes = [comparison.change(old, new, spread) for old, new in sides]
     factor = comparison.roughness([change for change in changes if change]) if alike else 1.0

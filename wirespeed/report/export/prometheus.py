@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import reduce
 
 from wirespeed.report.export.labels import conditions, failures, figures, host
 from wirespeed.report.export.labels import pattern as pattern_of
+from wirespeed.report.grouping import grouped
+from wirespeed.results.launches import with_earlier
 from wirespeed.results.runs import Entry, Run
 
 Labels = tuple[tuple[str, str], ...]
@@ -73,9 +76,10 @@ def _health(runs: Sequence[Run]) -> list[str]:
     errors: dict[Labels, float | None] = {}
     held: dict[Labels, float | None] = {}
     for run in runs:
-        for record in run.health.values():
-            labels = _labels(run, "", record.path, "", None)
-            for what in record.counted:
+        for path, records in grouped((one.path, one) for one in run.health.values()).items():
+            record = reduce(with_earlier, records)
+            labels = _labels(run, "", path, "", None)
+            for what in dict.fromkeys([*record.counted, *(one.what for one in record.errors)]):
                 count = sum(one.count for one in record.errors if one.what == what)
                 errors |= {(*labels, ("what", what)): count}
             if record.watched:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped
+from wirespeed.results.launches import with_earlier
 from wirespeed.results.model import Entry, Health
 from wirespeed.results.parts import Throttled
 from wirespeed.results.runs import Run
@@ -24,9 +28,14 @@ class _Placed(Protocol):
     def place(self) -> str: ...
 
 
-def of(run: Run, entry: Entry) -> Health | None:
-    """What was read around the figure's path; None where nothing was."""
-    return run.health.get((entry.run, entry.path))
+def of(run: Run, *entries: Entry) -> Health | None:
+    """What was read around the path of these figures, in all of their launches; None where nothing was."""
+    launches = dict.fromkeys((one.run, one.path) for entry in entries for one in entry.each)
+    found = [run.health.get(key) for key in launches]
+    if not (known := [one for one in found if one]):
+        return None
+    whole = reduce(with_earlier, known)
+    return whole if len(known) == len(found) else replace(whole, counted=[], watched=[])
 
 
 def mark(run: Run, entry: Entry) -> str:
