@@ -140,6 +140,16 @@ class TestMachines:
         assert self.names(tmp_path, made.pingpong(), some) == ["n1: 2"]
 
 
+def test_another_library_is_not_mpi(tmp_path: Path) -> None:
+    """Protects MPI from OpenSHMEM's figures, whose ranks meet through MPI all the same."""
+    *begin, finish = made.on_cpus()
+    other = {**begin[1], "path": "oshmem", "transport": "oshmem"}
+    said = sentences(
+        tmp_path, *begin, other, *made.curve("oshmem", 1e-7, 9e10, "u", memory="pageable"), finish
+    )
+    assert said[0][1].startswith("Open MPI 5.0.11 takes 0.40 us") and "oshmem" in said[1][1]
+
+
 def test_two_ranks_have_no_matrix(tmp_path: Path) -> None:
     """Protects the page of 'pairs' with two ranks: the only pair is no slower than the others."""
     figure = made.entry("host", 8, 1e-6, pattern="pairs")

@@ -44,3 +44,12 @@ def test_all_launches_count(capsys: pytest.CaptureFixture[str]) -> None:
         measured.records += as_read(run(name, background, (3, 9e-6)))
     _print_contention(measured)
     assert re.search(r"8 B +2x", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(("slowest", "shown"), [(3e-6, "1x≈"), (1.1e-6, "1.9x\n")])
+def test_two_launches_have_a_range_alone(slowest: float, shown: str) -> None:
+    """Protects from a ratio that looks certain because there is no interval that could say otherwise."""
+    alone, crowded = run("a", None, (1, 1e-6), (2, slowest)), run("b", LOAD, (1, 2e-6), (2, 2e-6))
+    stream = io.StringIO()
+    FORMATS["table"](resumed(collect(as_read([*alone, *crowded]))), stream, None)
+    assert shown in stream.getvalue()

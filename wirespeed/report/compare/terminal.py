@@ -9,7 +9,7 @@ from rich.text import Text
 
 from wirespeed.report.compare.comparison import Comparison
 from wirespeed.report.compare.environment import Difference
-from wirespeed.report.compare.verdicts import BETTER, SAME, SAYS, WORSE, FigureVerdict
+from wirespeed.report.compare.verdicts import BETTER, SAME, SAYS, UNSURE, WORSE, FigureVerdict
 from wirespeed.report.facts import figures
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.columns import Column, Table, table
@@ -146,9 +146,15 @@ def _alone(comparison: Comparison) -> list[str]:
 
 def legend(comparison: Comparison) -> list[str]:
     """How the verdicts were reached."""
+    told = []
+    if any(one.what == UNSURE for one in comparison.verdicts):
+        told = [
+            "cannot tell: a side has no launch whose ranks had their CPUs to themselves (& in its table), or "
+            "neither side has an interval"
+        ]
     old, new = comparison.launches
     if not (old and new):
-        return []
+        return told
     share = figures.percent(FALSE_ALARMS)
     lines = [
         f"time x: new time / old time, above 1 is slower; launches of each figure: {old} old, {new} new",
@@ -164,4 +170,4 @@ def legend(comparison: Comparison) -> list[str]:
             f"can be seen; with {ENOUGH_LAUNCHES} launches per side or more, smaller changes can be seen: "
             "'wirespeed watch' makes them"
         )
-    return lines
+    return lines + told

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from wirespeed.doctor.measured import MPI_TRANSPORTS
 from wirespeed.report.facts.best import spans
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
@@ -123,7 +124,7 @@ def _staging(run: Run) -> str:
 
 def _mpi_of_hosts(run: Run) -> Iterator[Verdict]:
     """The fastest path of MPI, at its smallest size and at its peak."""
-    entries = [one for one in _entries(run) if run.step(one.path).mpi]
+    entries = [one for one in _entries(run) if run.step(one.path).transport in MPI_TRANSPORTS]
     if entries:
         mpi = run.step(entries[0].path).mpi
         least, most = min(entries, key=lambda one: one.seconds), max(entries, key=lambda one: one.rate)

@@ -12,7 +12,7 @@ from wirespeed.paths import all_paths
 from wirespeed.report.facts.markers import AS_FAST
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say
-from wirespeed.results.runs import CONDITIONS, Run
+from wirespeed.results.runs import CONDITIONS, Entry, Run
 from wirespeed.units import format_size
 
 TURNS = (
@@ -34,7 +34,8 @@ def print_ratios(console: Console, runs: Sequence[Run], crowded: Run) -> None:
         before, after = alone.entries.get((path, size)), crowded.entries.get((path, size))
         if before is None or after is None:
             return None
-        apart = after.low > before.high or after.high < before.low
+        (low, high), (least, most) = _ends(before), _ends(after)
+        apart = least > high or most < low
         text = f"{after.seconds / before.seconds:.3g}x"
         return Text(f"{text} ") if apart else Text(f"{text}{AS_FAST}", "dim")
 
@@ -42,10 +43,21 @@ def print_ratios(console: Console, runs: Sequence[Run], crowded: Run) -> None:
     columns += [Column(path, partial(ratio, path), gap=3) for path in alone.paths if path in crowded.paths]
     console.print()
     head = f"while {other} is running: how many times longer it takes than alone"
-    say(console, Text.assemble((head, "bold"), (f"; {AS_FAST} within the intervals", "dim")))
+    say(
+        console,
+        Text.assemble((head, "bold"), (f"; {AS_FAST} no sure difference", "dim")),
+    )
     console.print(table(columns, alone.sizes), crop=False)
     if _both_on_gpus(alone, other):
         say(console, TURNS, "dim")
+
+
+def _ends(entry: Entry) -> tuple[float, float]:
+    """Of the interval, or of the range where there is none, as of two launches."""
+    least, most = entry.times.min, entry.times.max
+    if entry.precision is not None or least is None or most is None:
+        return entry.low, entry.high
+    return least, most
 
 
 def _alone(runs: Sequence[Run], crowded: Run) -> Run | None:
