@@ -16,7 +16,7 @@ from wirespeed.report.facts.shares import share, unlimited
 from wirespeed.report.facts.speedup import UNKNOWN, pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.grouping import grouped
-from wirespeed.report.page.awareness import AWARE, STAGED, awareness, reason
+from wirespeed.report.facts.awareness import AWARE, STAGED, awareness, reason
 from wirespeed.report.page.machines import machines
 from wirespeed.report.page.sources import Measured
 from wirespeed.report.terminal.slowest_teams import FAR, NEAR, behind, describe
