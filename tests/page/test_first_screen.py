@@ -72,7 +72,9 @@ def test_a_limit_is_drawn_only_where_it_applies(browser: Any, pages: dict[str, P
     """Protects from curves above a "limit", which caches explain: the memory's line begins behind them."""
     page = Opened(browser, pages["H200s"], width)
     chart = page.tab.locator("#main svg.chart").first
-    boxes = sorted((one.bounding_box() for one in chart.locator("line.limit").all()), key=lambda one: one["y"])
+    boxes = sorted(
+        (one.bounding_box() for one in chart.locator("line.limit").all()), key=lambda one: one["y"]
+    )
     assert len(boxes) == 4
     # 450, 57.6 and 29.0 GB/s hold at every size, one core's 15.5 GB/s above 64 MiB alone: 4 of 27 powers.
     whole = boxes[0]["width"]

@@ -39,7 +39,8 @@ def test_no_line_is_wider_than_the_terminal(file: Path, width: int) -> None:
         ("h200-x2-default", "yes, Open MPI 5.0.11; direct over NVLink from 4 KiB"),
         (
             "h200-x2-survey",
-            "yes, Open MPI 5.0.11; staging through host memory gives at most 57.6 GB/s: the copies are direct",
+            "yes, Open MPI 5.0.11; staging through host memory gives at most 57.6 GB/s: "
+            "the copies are direct",
         ),
         ("h200-x2-exchange", ""),
     ],

@@ -72,7 +72,7 @@ def _alike(rule: Rule) -> list[Finding]:
 
 
 def _summary(rule: Rule) -> str:
-    """'7 of 28 bounds, 4 KiB to 1 MiB; the worst at 8 KiB: 12 us (...), at most 8 us wanted; 2 more missing'."""
+    """'7 of 28 bounds, 4 KiB to 1 MiB; the worst at 8 KiB: 12 us (...), at most 8 us; 2 more missing'."""
     alike, worst = _alike(rule), rule.worst
     text = worst.text
     if len(alike) > 1:

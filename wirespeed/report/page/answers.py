@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from wirespeed.report.facts.awareness import AWARE, STAGED, awareness, reason, refusal
 from wirespeed.report.facts.best import spans
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.shares import exceeds, percent, share
-from wirespeed.report.facts.awareness import AWARE, STAGED, awareness, reason, refusal
 from wirespeed.report.page.findings import Found, findings
 from wirespeed.report.page.machines import Machine, machines
 from wirespeed.report.page.sources import Measured, Source
@@ -222,7 +222,11 @@ def _mpi_tile(run: Run) -> Tile:
         return Tile("MPI", ", ".join(mpis) or "none", f"{ranks} ranks, no GPU" if ranks else "no GPU")
     name = "GPU-aware MPI"
     if known:
-        values = {True: ("yes", GOOD), False: ("stages" if known.counted else "not sure", WARNING), None: ("yes", NOTE)}
+        values = {
+            True: ("yes", GOOD),
+            False: ("stages" if known.counted else "not sure", WARNING),
+            None: ("yes", NOTE),
+        }
         value, level = values[known.good]
         return Tile(name, value, known.mpi, level)
     return Tile(name, "no", reason(refused), WARNING) if refused else Tile(name, "not measured", "")

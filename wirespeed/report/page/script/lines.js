@@ -125,7 +125,7 @@ class Lines {
       const start = this.sx(limit.start), late = start > (left + w - right) / 2;
       this.svg.append(draw("line", { x1: start, x2: w - right, y1: y, y2: y, class: "limit" }));
       // Beneath its line where another name or line is in the way above, but never over the curves; no name where no place is free.
-      const free = (one) => one - above >= 13 && !this.limits.some((other) => other !== limit && Math.abs(this.sy(other.y) - one + 4) < 8);
+      const free = (one) => one - above >= 13 && !this.limits.some((other) => other !== limit && Math.abs(this.sy(other.y) - one + 4) < 7);
       const place = (late ? [y - 5] : [y - 5, y + 13]).find(free);
       if (place === undefined) continue;
       above = place;
