@@ -58,7 +58,7 @@ def test_an_mpi_that_crashed_is_not(tmp_path: Path) -> None:
     entries = [*made.curve("staged", 2e-5, 4e9), *made.curve("nccl", 2e-5, 4e11)]
     records = [made.head(), step, made.step("nccl", transport="ccl"), *entries]
     run = of_records(tmp_path, *records, {**failure, "text": text, "remedy": None}, made.end())
-    assert answered(run) == "no: Open MPI 4.1.6 crashed on a device pointer"
+    assert answered(run) == "no; Open MPI 4.1.6 crashed on a device pointer"
 
 
 def test_one_without_gpus_is_not_judged(tmp_path: Path) -> None:

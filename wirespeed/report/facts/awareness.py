@@ -70,7 +70,7 @@ def answer(run: Run) -> str:
         how = outcome.wires_words(run, AWARE) if known.counted else known.how
         word = f"{known.mpi} takes device pointers" if known.good is False else f"yes, {known.mpi}"
         return f"{word}; {how}" if how else word
-    return f"no: {reason(refused).split(';')[0]}" if refused and run.head.environment.devices else ""
+    return f"no; {reason(refused).split(';')[0]}" if refused and run.head.environment.devices else ""
 
 
 def reason(failure: Failure) -> str:
