@@ -141,8 +141,14 @@ def _learn(name: str, output: str | None) -> ExitCode:
     from wirespeed.cli.common.reading import files_of, read_side
     from wirespeed.report.check.learn import learn
 
-    text = learn(read_side(name), files_of(name))
+    runs = read_side(name)
+    text = learn(runs, files_of(name))
     if "\n[[require]]\n" not in text:
+        if any(entry.contended for run in runs for entry in run.entries.values()):
+            why = (
+                "ranks waited for CPUs, so that no figure makes a bound; measure again when nothing else runs"
+            )
+            raise WirespeedError(f"{name}: {why}")
         raise WirespeedError(f"{name}: no entry has enough samples to derive a bound")
     print_or_write(text, output)
     return ExitCode.OK

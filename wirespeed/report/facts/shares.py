@@ -36,6 +36,6 @@ def unlimited(run: Run) -> list[str]:
         and (sizes := [one.bytes for one in run.of_path(path) if one.amount and one.bytes <= limit.cached])
     )
     return [
-        f"{', '.join(paths)}: no limit up to {size}: the {PROCESSORS[wire]}'s caches can hold such messages"
+        f"{', '.join(paths)}: no limit applies up to {size}, which fits the {PROCESSORS[wire]}'s caches"
         for (wire, size), paths in found.items()
     ]

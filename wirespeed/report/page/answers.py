@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from wirespeed.report.facts.awareness import AWARE, STAGED, awareness, reason, refusal
 from wirespeed.report.facts.best import spans
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.shares import exceeds, percent, share
-from wirespeed.report.page.awareness import AWARE, STAGED, awareness, reason, refusal
 from wirespeed.report.page.findings import Found, findings
 from wirespeed.report.page.machines import Machine, machines
 from wirespeed.report.page.sources import Measured, Source
@@ -85,7 +85,8 @@ def _mpi(run: Run) -> Iterator[Verdict]:
     if _domain(run) == "CPU" and not run.head.environment.devices:
         yield from _mpi_of_hosts(run)
     elif known:
-        word = "is GPU-aware" if known.good is not False else "takes device pointers, but stages"
+        stages = "takes device pointers, but stages" if known.counted else "takes device pointers"
+        word = "is GPU-aware" if known.good is not False else stages
         how = f"; {PARENTHESES.sub('', known.how)}" if known.how else ""
         yield Verdict(
             {True: GOOD, False: WARNING, None: NOTE}[known.good],
@@ -128,7 +129,8 @@ def _mpi_of_hosts(run: Run) -> Iterator[Verdict]:
         mpi = run.step(entries[0].path).mpi
         least, most = min(entries, key=lambda one: one.seconds), max(entries, key=lambda one: one.rate)
         peak = f"{format_rate(most.rate)} GB/s at {format_size(most.bytes)}"
-        yield Verdict(NOTE, f"{mpi_title(mpi) if mpi else 'MPI'} takes {_time(least)} and peaks at {peak}")
+        speed = f"{mpi_title(mpi) if mpi else 'MPI'} takes {_time(least)} and peaks at {peak}"
+        yield Verdict(NOTE, f"{speed}; without GPUs nothing shows whether it is GPU-aware")
 
 
 def best_path(run: Run) -> str:
@@ -217,10 +219,14 @@ def _mpi_tile(run: Run) -> Tile:
     if _domain(run) == "CPU" and not run.head.environment.devices:
         mpis = dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi)
         ranks = max((len(step.ranks) for step in run.steps), default=0)
-        return Tile("MPI", ", ".join(mpis) or "none", f"{ranks} ranks" if ranks else "")
+        return Tile("MPI", ", ".join(mpis) or "none", f"{ranks} ranks, no GPU" if ranks else "no GPU")
     name = "GPU-aware MPI"
     if known:
-        values = {True: ("yes", GOOD), False: ("stages", WARNING), None: ("yes", NOTE)}
+        values = {
+            True: ("yes", GOOD),
+            False: ("stages" if known.counted else "not sure", WARNING),
+            None: ("yes", NOTE),
+        }
         value, level = values[known.good]
         return Tile(name, value, known.mpi, level)
     return Tile(name, "no", reason(refused), WARNING) if refused else Tile(name, "not measured", "")
