@@ -8,8 +8,8 @@ from functools import partial
 
 from rich.text import Text
 
-from wirespeed.report.facts import figures, health, shares
-from wirespeed.report.facts.markers import AS_FAST, NO_INTERVAL, TIMES, grade, share_style, winners
+from wirespeed.report.facts import figures, shares
+from wirespeed.report.facts.markers import AS_FAST, NO_INTERVAL, TIMES, share_style, sign, winners
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.terminal.columns import Cell, Column, Row, Table, fold, table
 from wirespeed.results.runs import Entry, Run
@@ -87,7 +87,7 @@ def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRo
         wins = entry in best[row.size]
         figure = format_rate(entry.rate) if row.shows == RATE else figures.microseconds(entry.seconds)
         return Text.assemble(
-            (health.mark(run, entry) or grade(entry) or " ", "yellow"),
+            (sign(run, entry, graded=True) or " ", "yellow"),
             (figure, "bold green" if wins else ""),
             " ",
         )
