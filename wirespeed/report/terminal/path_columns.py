@@ -60,7 +60,7 @@ def _sections(run: Run) -> list[tuple[str, list[_SizeRow]]]:
     small = [size for size in run.sizes if few or size <= SPLIT]
     large = [size for size in run.sizes if size > (NO_RATE if few else SPLIT)]
     limits = [limit for path in run.paths if (limit := run.ceiling(path))]
-    limited = [size for size in large if any(size > limit.cached for limit in limits)]
+    limited = [size for size in large if any(limit.applies(size) for limit in limits)]
     blocks = ((f"{run.way}, us", TIME, small), ("GB/s", RATE, large), ("% of limit", SHARE, limited))
     return [(title, [_SizeRow(size, shows) for size in sizes]) for title, shows, sizes in blocks if sizes]
 
