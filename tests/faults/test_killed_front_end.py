@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from support.command import Record, disturbed, ranks_of, read, whole_lines, wire
 from support.mpis import InstalledMpi
 from support.strikes import SLOW, after
 
+from wirespeed.frontend.job_step import JobStep
 from wirespeed.job import shm_cleanup
 from wirespeed.job.status_page import own_folder
 
@@ -36,9 +38,25 @@ def test_a_front_end_killed_without_warning(mpi: InstalledMpi, tmp_path: Path) -
         time.sleep(0.05)
     assert not [pid for pid in pids if _runs(pid)]
     for folder in Path("/dev/shm").glob(f"wirespeed-{os.getuid()}-{done.of('run')[0]['run']}*"):
+        shm_cleanup.remove_listed(folder)
         for file in folder.iterdir():
             file.unlink()
         folder.rmdir()
+
+
+_RANK = """
+import mmap, sys, signal
+from pathlib import Path
+from wirespeed.host.core import core
+from wirespeed.job import messages
+
+pages, segment, opened = Path(sys.argv[1]), Path(sys.argv[2]), core()
+opened.check(opened.lib.ws_page_open(str(pages / "0.page").encode(), 0))
+segment.write_bytes(bytes(mmap.PAGESIZE))
+with segment.open("r+b") as file, mmap.mmap(file.fileno(), 0):
+    messages.send({"kind": "note", "text": "mapped"})
+    signal.pause()
+"""
 
 
 @pytest.fixture
@@ -82,6 +100,25 @@ def test_what_a_killed_front_end_leaves_is_swept(mpi: InstalledMpi, foreign: Pat
         assert not pages.exists()
         assert not [path for path in left if path.exists()]
         assert foreign.exists()
+
+
+def test_a_job_step_takes_what_its_ranks_use_alone(tmp_path: Path) -> None:
+    """Protects a job that starts meanwhile in another container: its processes cannot be seen from here."""
+    own, other = (Path(f"/dev/shm/sm_segment.{name}.{os.getpid()}") for name in ("own", "other"))
+    script = tmp_path / "rank.py"
+    script.write_text(_RANK)
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    step = JobStep([sys.executable, str(script), str(pages), str(own)], dict(os.environ), pages, 1, 10.0)
+    try:
+        messages = step.messages()
+        assert next(messages)["text"] == "mapped"
+        other.touch()
+        messages.close()  # as Ctrl-C does
+        assert not own.exists() and other.exists()
+    finally:
+        own.unlink(missing_ok=True)
+        other.unlink(missing_ok=True)
 
 
 def test_a_listed_segment_that_is_in_use_stays(foreign: Path) -> None:

@@ -229,8 +229,8 @@ def test_copies_of_gpus_that_are_not_known() -> None:
 
 
 def test_a_half_percent_more_than_all_is_rounding() -> None:
-    limit = Ceiling(1e9, "1 GB/s", "declared", "pcie")
-    assert not limit.exceeded(1.005e9, 8) and limit.exceeded(1.0051e9, 8)
+    limit = Ceiling(1.0, "1 B/s", "declared", "pcie")
+    assert not limit.exceeded(1.005, 8) and limit.exceeded(1.0051, 8)
 
 
 def test_memories_name_their_caches_and_where_those_are_known_from() -> None:
