@@ -16,6 +16,7 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
+from wirespeed.host.process import process_namespace
 from wirespeed.job.status_page import GONE, own_folder, process_state, read_pages
 
 _FOLDER = Path("/dev/shm")
@@ -43,7 +44,7 @@ def remove_own() -> None:
 def used() -> str:
     """What this process uses, as its list has it: where process numbers hold, then a path per line."""
     mapped = sorted(map(str, segments_of("self")))
-    return "\n".join([_here(), *mapped, *filter(None, [os.environ.get("PMIX_SERVER_TMPDIR")])])
+    return "\n".join([process_namespace(), *mapped, *filter(None, [os.environ.get("PMIX_SERVER_TMPDIR")])])
 
 
 def sweep(older_than: float = 60.0) -> None:
@@ -60,7 +61,8 @@ def sweep(older_than: float = 60.0) -> None:
 def remove_listed(pages: Path) -> None:
     """Removes what the ranks with these pages list, as far as no process uses it. Raises OSError."""
     texts = [file.read_text().splitlines() for file in pages.glob(f"*{SUFFIX}")]
-    paths = {Path(line) for here, *lines in filter(None, texts) if here == _here() for line in lines}
+    here = process_namespace()
+    paths = {Path(line) for where, *lines in filter(None, texts) if where == here for line in lines}
     remove_unused(filter(_is_segment, paths))
     for path in paths:
         # Open MPI's launchers name their folder after their process: ompi.71, ompi.host.0/pid.71.
@@ -83,11 +85,6 @@ def remove_unused(segments: Iterable[Path]) -> None:
         if str(path) not in mapped:
             with suppress(OSError):
                 path.unlink()
-
-
-def _here() -> str:
-    """Containers may share their memory but not their process numbers."""
-    return f"{os.uname().nodename} {Path('/proc/self/ns/pid').readlink()}"
 
 
 def _is_segment(path: Path) -> bool:
