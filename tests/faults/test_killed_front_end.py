@@ -140,6 +140,19 @@ def test_a_listed_segment_that_is_in_use_stays(foreign: Path) -> None:
         other.unlink()
 
 
+def test_pages_of_another_container_stay() -> None:
+    """Protects ranks that run where this process cannot see them."""
+    pages = own_folder("test-elsewhere")
+    pages.mkdir()
+    try:
+        (pages / "0.uses").write_text("n1 pid:[1]")
+        os.utime(pages, (0, 0))
+        shm_cleanup.sweep()
+        assert pages.exists()
+    finally:
+        shutil.rmtree(pages, ignore_errors=True)
+
+
 @pytest.mark.parametrize("name", ["ompi.{}", "ompi.n1.0/pid.{}", "data.{}", "ompi.{}-kept"])
 @pytest.mark.parametrize("runs", [False, True])
 def test_the_folder_of_a_launcher(name: str, runs: bool, tmp_path: Path) -> None:

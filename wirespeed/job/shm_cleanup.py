@@ -53,16 +53,17 @@ def sweep(older_than: float = 60.0) -> None:
         with suppress(OSError):
             if not _own(folder) or time.time() - folder.stat().st_mtime < older_than:
                 continue
-            if all(state.gone for state in read_pages(folder)):
+            # What runs on another host or in another container cannot be seen from here.
+            known = all(where == process_namespace() for where, *_ in _lists(folder))
+            if known and all(state.gone for state in read_pages(folder)):
                 remove_listed(folder)
                 shutil.rmtree(folder)
 
 
 def remove_listed(pages: Path) -> None:
     """Removes what the ranks with these pages list, as far as no process uses it. Raises OSError."""
-    texts = [file.read_text().splitlines() for file in pages.glob(f"*{SUFFIX}")]
     here = process_namespace()
-    paths = {Path(line) for where, *lines in filter(None, texts) if where == here for line in lines}
+    paths = {Path(line) for where, *lines in _lists(pages) if where == here for line in lines}
     remove_unused(filter(_is_segment, paths))
     for path in paths:
         # Open MPI's launchers name their folder after their process: ompi.71, ompi.host.0/pid.71.
@@ -85,6 +86,11 @@ def remove_unused(segments: Iterable[Path]) -> None:
         if str(path) not in mapped:
             with suppress(OSError):
                 path.unlink()
+
+
+def _lists(pages: Path) -> list[list[str]]:
+    """The ranks' lists; one that is being written is empty, and left out."""
+    return [lines for file in pages.glob(f"*{SUFFIX}") if (lines := file.read_text().splitlines())]
 
 
 def _is_segment(path: Path) -> bool:
