@@ -17,7 +17,8 @@ import pytest
 
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.host import temporary
-from wirespeed.job.status_page import process_state, read_pages
+from wirespeed.host.process import process_state
+from wirespeed.job.status_page import read_pages
 
 
 def test_a_folder_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

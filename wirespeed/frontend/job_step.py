@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from wirespeed.frontend.diagnosis import Events, diagnose
-from wirespeed.host.process import command_name, parent
+from wirespeed.host.process import command_name, parent, process_state
 from wirespeed.host.tether import tethered
 from wirespeed.job import shm_cleanup
 from wirespeed.job.messages import Message, parse
@@ -24,7 +24,6 @@ from wirespeed.job.status_page import (
     RankIdentity,
     RankState,
     ask_for_stack,
-    process_state,
     read_pages,
 )
 

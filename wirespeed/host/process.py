@@ -28,11 +28,20 @@ def ancestors() -> Iterator[Path]:
 
 def parent(pid: int) -> int:
     """The process that started this one, or has adopted it; 0 where there is none."""
-    try:
-        # The command's name, in brackets, may hold anything: the rest follows the last bracket.
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
+    return int(stat[1]) if (stat := _stat(pid)) else 0
+
+
+def process_state(pid: int) -> str:
+    """The kernel's letter for a process's state; '' when there is no such process."""
+    return stat[0] if (stat := _stat(pid)) else ""
+
+
+def _stat(pid: int) -> list[str]:
+    """What the kernel says of a process behind its name (proc_pid_stat(5)); empty when there is none."""
+    with suppress(OSError):
+        # The name, in brackets, may hold anything: the rest follows the last bracket.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return []
 
 
 def command_name(pid: int) -> str:

@@ -16,8 +16,8 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
-from wirespeed.host.process import process_namespace
-from wirespeed.job.status_page import GONE, own_folder, process_state, read_pages
+from wirespeed.host.process import process_namespace, process_state
+from wirespeed.job.status_page import GONE, own_folder, read_pages
 
 _FOLDER = Path("/dev/shm")
 _NAMES = (
