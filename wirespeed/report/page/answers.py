@@ -12,7 +12,7 @@ from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.page.findings import Found, findings
-from wirespeed.report.page.machines import Machine, machines
+from wirespeed.report.page.machines import MachineRuns, machines
 from wirespeed.report.page.sources import Measured, Source
 from wirespeed.report.page.verdict import BAD, GOOD, NOTE, WARNING, Verdict, of_run
 from wirespeed.results.coerce import text
@@ -40,7 +40,7 @@ class Tile:
 class Answers:
     """What a reader wants to know of a machine first."""
 
-    machine: Machine
+    machine: MachineRuns
     sentences: list[Verdict]
     tiles: list[Tile]
 
@@ -55,7 +55,7 @@ def answers(sets: Sequence[Measured], sources: Sequence[Source]) -> list[Answers
     ]
 
 
-def _of(machine: Machine, found: Sequence[Found]) -> Answers:
+def _of(machine: MachineRuns, found: Sequence[Found]) -> Answers:
     run = machine.main.run
     change, worst = _change(run, found)
     sentences = [*_mpi(run), Verdict(NOTE, best_path(run)), change]
