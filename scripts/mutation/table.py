@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,10 +47,16 @@ def read_table(file: Path) -> Table:
     root = file.resolve().parents[1]
     told = _toml.loads(file.read_text("utf-8"))
     rooms = {
-        name: Room(name, _found(root, room["files"]), _found(root, room["tests"]))
+        name: Room(name, _listed(root, name, room, "files"), _listed(root, name, room, "tests"))
         for name, room in told["rooms"].items()
     }
     return Table(root, rooms, tuple(Equivalent(**one) for one in told.get("equivalent", ())))
+
+
+def _listed(root: Path, name: str, room: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    if not room.get(key):
+        raise ValueError(f"the table's room {name} has no {key}")
+    return _found(root, room[key])
 
 
 def _found(root: Path, globs: Iterable[str]) -> tuple[str, ...]:

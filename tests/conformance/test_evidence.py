@@ -36,7 +36,8 @@ def test_what_each_path_is_seen_to_do(mpi: InstalledMpi, tmp_path: Path) -> None
         "ipc-read": "direct",
     }
     assert not any(one["suspicious"] for one in found.values())
-    assert "direct: copied from GPU to GPU" in done.out and "staged through host memory" in done.out
+    shown = wirespeed("show", tmp_path / "r.jsonl", "--explain").out
+    assert "direct: copied from GPU to GPU" in shown and "staged through host memory" in shown
 
 
 @one_mpi
@@ -59,7 +60,8 @@ def test_a_ring_with_and_without_device_pointers(mpi: InstalledMpi, tmp_path: Pa
     staged, direct = done.of("evidence")
     per_round = {one["copies"][0]["device_to_host"]["count"] / one["iterations"] for one in (staged,)}
     assert per_round == {4.0} and staged["verdict"] == "staged"
-    assert "staged 4 to the host, 4 from the host; ipc-read 4 to a peer" in " ".join(done.out.split())
+    shown = wirespeed("show", tmp_path / "r.jsonl", "--explain").out
+    assert "staged 4 to the host, 4 from the host; ipc-read 4 to a peer" in " ".join(shown.split())
     assert all(set(one) == {"rank", "peer"} for one in direct["copies"]) and direct["verdict"] == "direct"
 
 

@@ -213,11 +213,12 @@ def test_a_user_s_own_log_is_left_alone(measure: Measure, tmp_path: Path) -> Non
     assert "via P2P/CUMEM/read" in log.read_text()
 
 
-def test_nccl_s_log_stays_out_of_sight(measure: Measure) -> None:
+def test_nccl_s_log_stays_out_of_sight(measure: Measure, tmp_path: Path) -> None:
     """Protects standard output and /tmp from the log that we ask NCCL for."""
-    done = measure("nccl", "8", environment={"TMPDIR": "/nowhere"})
+    done = measure("nccl", "8", environment={"TMPDIR": str(tmp_path)})
     assert done.code == 0, done.err
     assert "NCCL INFO" not in done.out + done.err
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"NCCL INFO" in file.read_bytes()]
 
 
 def test_no_library(measure: Measure) -> None:

@@ -147,7 +147,7 @@ def test_many_more_ranks_than_cores(
     done = wirespeed(
         *command,
         *("--ranks", str(ranks), "--mpi", str(mpi.mpiexec), "--paths", "host", "--sizes", "1K"),
-        *("--loops", "2", "--warmup", "0", "--timeout", "120"),
+        *("--loops", "2", "--warmup", "0", "--timeout", "120", "--oversubscribe"),
         out=tmp_path / "r.jsonl",
     )
     assert done.code == 0, done.err + done.out

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from support.command import Record, disturbed, ranks_of, read, whole_lines, wire
 from support.mpis import InstalledMpi
 from support.strikes import SLOW, after
 
+from wirespeed.frontend.job_step import JobStep
 from wirespeed.job import shm_cleanup
 from wirespeed.job.status_page import own_folder
 
@@ -36,9 +38,25 @@ def test_a_front_end_killed_without_warning(mpi: InstalledMpi, tmp_path: Path) -
         time.sleep(0.05)
     assert not [pid for pid in pids if _runs(pid)]
     for folder in Path("/dev/shm").glob(f"wirespeed-{os.getuid()}-{done.of('run')[0]['run']}*"):
+        shm_cleanup.remove_listed(folder)
         for file in folder.iterdir():
             file.unlink()
         folder.rmdir()
+
+
+_RANK = """
+import mmap, sys, signal
+from pathlib import Path
+from wirespeed.host.core import core
+from wirespeed.job import messages
+
+pages, segment, opened = Path(sys.argv[1]), Path(sys.argv[2]), core()
+opened.check(opened.lib.ws_page_open(str(pages / "0.page").encode(), 0))
+segment.write_bytes(bytes(mmap.PAGESIZE))
+with segment.open("r+b") as file, mmap.mmap(file.fileno(), 0):
+    messages.send({"kind": "note", "text": "mapped"})
+    signal.pause()
+"""
 
 
 @pytest.fixture
@@ -84,6 +102,25 @@ def test_what_a_killed_front_end_leaves_is_swept(mpi: InstalledMpi, foreign: Pat
         assert foreign.exists()
 
 
+def test_a_job_step_takes_what_its_ranks_use_alone(tmp_path: Path) -> None:
+    """Protects a job that starts meanwhile in another container: its processes cannot be seen from here."""
+    own, other = (Path(f"/dev/shm/sm_segment.{name}.{os.getpid()}") for name in ("own", "other"))
+    script = tmp_path / "rank.py"
+    script.write_text(_RANK)
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    step = JobStep([sys.executable, str(script), str(pages), str(own)], dict(os.environ), pages, 1, 10.0)
+    try:
+        messages = step.messages()
+        assert next(messages)["text"] == "mapped"
+        other.touch()
+        messages.close()  # as Ctrl-C does
+        assert not own.exists() and other.exists()
+    finally:
+        own.unlink(missing_ok=True)
+        other.unlink(missing_ok=True)
+
+
 def test_a_listed_segment_that_is_in_use_stays(foreign: Path) -> None:
     """Protects a running job from a list whose names it uses, too, and everything that no MPI has made."""
     pages = own_folder("test-in-use")
@@ -101,6 +138,19 @@ def test_a_listed_segment_that_is_in_use_stays(foreign: Path) -> None:
         assert not gone.exists() and not pages.exists()
     finally:
         other.unlink()
+
+
+def test_pages_of_another_container_stay() -> None:
+    """Protects ranks that run where this process cannot see them."""
+    pages = own_folder("test-elsewhere")
+    pages.mkdir()
+    try:
+        (pages / "0.uses").write_text("n1 pid:[1]")
+        os.utime(pages, (0, 0))
+        shm_cleanup.sweep()
+        assert pages.exists()
+    finally:
+        shutil.rmtree(pages, ignore_errors=True)
 
 
 @pytest.mark.parametrize("name", ["ompi.{}", "ompi.n1.0/pid.{}", "data.{}", "ompi.{}-kept"])

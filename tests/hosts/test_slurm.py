@@ -177,13 +177,15 @@ def test_a_rank_is_struck(
     assert done.records[-1]["kind"] == "end"
 
 
-@pytest.mark.parametrize(("bound", "state"), [("at most 1 s", "idle"), ("at most 1 ns", "drained")])
+# A node whose ranks wait for CPUs breaks no bound surely; a path that it lacks is missing on any.
+@pytest.mark.parametrize(("path", "state"), [("host", "idle"), ("aware", "drained")])
 def test_the_epilog_of_the_documentation(
-    bound: str, state: str, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
+    path: str, state: str, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
 ) -> None:
     """Protects whole clusters from an epilog that passes or drains every node: Slurm itself runs it."""
     site = tmp_path / "site.toml"
-    site.write_text(f'[[require]]\npath = "host"\n[require.sizes]\n8 = "{bound}"\n')
+    rules = (f'[[require]]\npath = "{one}"\n[require.sizes]\n8 = "at most 1 s"\n' for one in {"host", path})
+    site.write_text("".join(rules))
     program = tmp_path / "epilog"
     program.write_text(script(WIRESPEED.parent, site, tmp_path))
     program.chmod(0o755)

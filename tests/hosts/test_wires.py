@@ -42,7 +42,7 @@ def test_a_shaped_link(shaped: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None
     load = busy.Load()
     done = wirespeed(
         *("stream", "--window", "4", "--hosts", shaped.names, "--mpi", mpi.mpiexec, "--paths", "host"),
-        *("--sizes", "8M", "--max-time", "0.5", "--warmup", "0", "--link", "eth0=1Gbit/s"),
+        *("--sizes", "8M", "--max-time", "0.5", "--warmup", "0", "--link", "eth0=1Gbit/s", "--explain"),
         out=tmp_path / "r.jsonl",
         before=shaped["n1"].enter(),
         environment=shaped.environment | {"WIRESPEED_NO_EVIDENCE": ""},

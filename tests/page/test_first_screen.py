@@ -59,10 +59,27 @@ def test_the_page_is_short_until_it_is_opened(
     page.check()
 
 
-def test_without_gpus_nothing_is_said_of_gpus(browser: Any, pages: dict[str, Path]) -> None:
+def test_without_gpus_no_mpi_is_called_gpu_aware(browser: Any, pages: dict[str, Path]) -> None:
     page = Opened(browser, pages["no GPU"])
     said = page.tab.locator("#answers").inner_text()
-    assert "GPU" not in said and "Open MPI 5.0.11" in said
+    assert "Open MPI 5.0.11" in said and "without GPUs nothing shows whether it is GPU-aware" in said
+    assert "is GPU-aware:" not in said and "GPU-aware MPI" not in said
+    page.check()
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_a_limit_is_drawn_only_where_it_applies(browser: Any, pages: dict[str, Path], width: int) -> None:
+    """Protects from curves above a "limit", which caches explain: the memory's line begins behind them."""
+    page = Opened(browser, pages["H200s"], width)
+    chart = page.tab.locator("#main svg.chart").first
+    boxes = sorted(
+        (one.bounding_box() for one in chart.locator("line.limit").all()), key=lambda one: one["y"]
+    )
+    assert len(boxes) == 4
+    # 450, 57.6 and 29.0 GB/s hold at every size, one core's 15.5 GB/s above 64 MiB alone: 4 of 27 powers.
+    whole = boxes[0]["width"]
+    assert all(abs(box["width"] - whole) < 1 for box in boxes[:3])
+    assert abs(boxes[3]["width"] - whole * 4 / 27) < 2
     page.check()
 
 

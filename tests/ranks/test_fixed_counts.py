@@ -26,5 +26,5 @@ def test_the_tutorials_line(tmp_path: Path) -> None:
         assert abs(float(seconds) - entry["seconds"]["median"]) < 1e-9
         assert abs(float(rate) - int(size) / 2**30 / entry["seconds"]["median"]) < 1e-6
     shown = wirespeed("show", tmp_path / "r.jsonl")
-    assert shown.code == 0 and "mean over a fixed count of iterations" in shown.out
+    assert shown.code == 0 and "mean of a fixed count" in shown.out
     assert "cannot show" not in done.err + shown.err

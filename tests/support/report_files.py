@@ -25,10 +25,16 @@ def device(index: int) -> Record:
 
 
 def head(
-    run: str = "r", pattern: str = "pingpong", host: str = "n1", ranks: int = 2, **options: Any
+    run: str = "r",
+    pattern: str = "pingpong",
+    host: str = "n1",
+    ranks: int = 2,
+    resume: bool = False,
+    **options: Any,
 ) -> Record:
     stopping = {"precision": 0.01, "max_time": 0.4, "loops": None, "warmup": None}
     plan = {"pattern": pattern, "paths": [], "sizes": list(SIZES), "stopping": stopping, "ranks": ranks}
+    plan["resume"] = resume
     return {
         "kind": "run",
         "schema": 2,

@@ -156,7 +156,7 @@ class TestFindings:
             "MISSING  site.toml:18: pingpong staged at 8 B: no figure: staged was not measured",
         ]
         end = "5 of 6 bounds do not hold"
-        assert out == [f"{failed}; 2 missing", *others, f"{end}; --explain has every bound"]
+        assert out == [f"{failed}; 2 more missing", *others, f"{end}; --explain has every bound"]
         assert check_(text, file, "--explain")[1] == [
             failed,
             "ok       site.toml:6: pingpong host at 64 B: 1.00 us (0.996 to 1.00), at most 2 us wanted",

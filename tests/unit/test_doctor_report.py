@@ -18,7 +18,7 @@ from support.fake_run import one_line
 
 from wirespeed.cli.main import main
 from wirespeed.doctor import examine
-from wirespeed.doctor.facts.model import Facts, GpuPair
+from wirespeed.doctor.facts.model import Facts, GpuPair, MpiFact
 from wirespeed.doctor.finding import Conditions, Cost, Finding, Improvement, Point, Trial
 from wirespeed.doctor.findings import all_rules, find_all
 from wirespeed.doctor.measured import Stretch
@@ -90,6 +90,16 @@ def test_links_that_differ_are_a_matrix(facts: Facts) -> None:
     lines = printed(Result(structs.replace(facts, gpus=(*facts.gpus, third), pairs=pairs), ()), 80)
     row = next(line for line in lines if line.strip().startswith("GPU 0  "))
     assert row.split() == ["GPU", "0", "NV18", "PHB!"]
+
+
+def test_without_a_gpu_it_says_that_mpi_was_not_tried(facts: Facts) -> None:
+    """Protects from silence on the question that most come with."""
+    mpi = (MpiFact("Open MPI 5.0.11", "openmpi"),)
+    said = "GPU-aware MPI"
+    assert not any(said in line for line in printed(Result(structs.replace(facts, mpis=mpi), ()), 100))
+    lines = printed(Result(structs.replace(facts, mpis=mpi, gpus=()), ()), 100)
+    (line,) = (line for line in lines if said in line)
+    assert line.split(maxsplit=2)[2] == "not tried, because there is no GPU"
 
 
 def test_no_findings(facts: Facts) -> None:

@@ -84,7 +84,7 @@ class TestPrinting:
             for seed in (11, 12, 13):
                 watching.measured(drift.add(repetition(1.5, seed)))
         lines = [row.split(maxsplit=1)[1] for row in stream.getvalue().splitlines() if row[0] != " "]
-        assert lines[0] == "repetition 5: 5 figures, one of the first 5 that show what is usual"
+        assert lines[0] == "repetition 5: 5 figures; the first 5 repetitions show what is usual"
         assert lines[-1].startswith("repetition 8: 5 figures; time against the first 5: host ")
         assert "x 1.5" in lines[-1] and "1 more" in stream.getvalue() and "\x1b" not in stream.getvalue()
 

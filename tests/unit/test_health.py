@@ -13,7 +13,7 @@ from support.fake_machine import write
 from support.stand_ins import nvml as nvml_library
 
 from wirespeed.evidence.health import (
-    Health,
+    HealthReading,
     HealthSource,
     amd,
     changes,
@@ -29,8 +29,8 @@ GPUS = [{"kind": "cuda", "index": n, "id": f"GPU-{n}", "pci": f"0000:0{n}:00.0"}
 Opened = Callable[..., HealthSource]
 
 
-def taken(source: HealthSource) -> Health:
-    health = Health()
+def taken(source: HealthSource) -> HealthReading:
+    health = HealthReading()
     source.read(health)
     return health
 
@@ -204,8 +204,8 @@ class TestNvidia:
 class TestChanges:
     def test_only_rises_are_errors(self) -> None:
         """Protects from a driver that was loaded anew meanwhile, and from counters that appear."""
-        before = Health(errors={("a", "x"): 9, ("b", "x"): 1}, held_s={("a", "r"): 2.0})
-        after = Health(
+        before = HealthReading(errors={("a", "x"): 9, ("b", "x"): 1}, held_s={("a", "r"): 2.0})
+        after = HealthReading(
             errors={("a", "x"): 3, ("b", "x"): 4, ("c", "x"): 8}, held_s={("a", "r"): 0.1, ("b", "r"): 1}
         )
         found = changes("n1", before, after)
@@ -216,7 +216,7 @@ class TestChanges:
         """Protects the run: other ranks wait for the one that reads."""
 
         class Broken(HealthSource):
-            def read(self, into: Health) -> None:
+            def read(self, into: HealthReading) -> None:
                 raise RuntimeError("gone")
 
         assert read([Broken()]).lacks == ["gone"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -260,7 +261,28 @@ def summed(drift: Drift) -> str:
     return text_of(screen)
 
 
+def test_launches_are_added_up() -> None:
+    """Protects notes from naming a place once for each launch."""
+    one, more = (error(count, place="GPU 0 link 3") for count in (12, 3))
+    first = health("aware", one, throttled=(held(seconds=0.25), held("CPU", "heat", times=1)), notes=["old"])
+    second = health("aware", more, error(1, "GPU 1"), throttled=(held(seconds=0.5, after=True),))
+    run = measured(first, second)
+    assert facts.notes(run) == [
+        "aware: new NVLink replay errors: 15 on GPU 0 link 3, 1 on GPU 1",
+        "aware: the clocks of GPU 0 were held back by its power cap, for 0.75 s",
+        "aware: the clocks of CPU were held back by heat, 1 time",
+    ]
+    assert facts.standing(run) == ["old"]
+
+
 class TestWatch:
+    def test_new_errors_are_red(self) -> None:
+        """Protects the count from being read over, as that of throttled repetitions."""
+        shown = io.StringIO()
+        screen = Console(file=shown, force_terminal=True, color_system="standard", width=100)
+        print_summary(screen, watched(False, True, False, True))
+        assert re.search(r"\[31m *6\x1b", shown.getvalue())
+
     def test_summary(self) -> None:
         text = summed(watched(False, True, False, True))
         assert "4 repetitions in 2:05" in text

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wirespeed.evidence.health import Health, HealthSource
+from wirespeed.evidence.health import HealthReading, HealthSource
 from wirespeed.rank import host_health
 from wirespeed.rank.host_health import HostHealth
 
@@ -18,7 +18,7 @@ class Rising(HealthSource):
     def __init__(self) -> None:
         self.read_times = self.closed = 0
 
-    def read(self, into: Health) -> None:
+    def read(self, into: HealthReading) -> None:
         self.read_times += 1
         into.errors["eth0", "receive errors"] = self.read_times
 

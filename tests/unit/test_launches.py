@@ -22,6 +22,7 @@ from wirespeed.report.check.requirements import Requirement, parse_bound
 from wirespeed.report.compare.comparison import compare
 from wirespeed.report.compare.verdicts import FAILING
 from wirespeed.report.export.formats import FORMATS
+from wirespeed.report.facts import health
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.page.curves import charts
 from wirespeed.report.page.sources import Source, measured
@@ -326,3 +327,10 @@ def test_what_went_wrong_in_any_launch_is_kept() -> None:
     waited = [{"waited": share, "rank": 0, "preempted": 1, "shared": None} for share in (0.0, 0.9, 0.0)]
     run = make_run(*(entry("host", 8, 1e-6, launch=n, cores=one) for n, one in enumerate(waited, 1)))
     assert run.entries["host", 8].contended
+
+
+def test_the_legend_explains_the_mark_of_health() -> None:
+    """Protects readers of --explain from a mark that only the short form explains."""
+    errors = [{"host": "n1", "place": "GPU 0", "what": "PCIe replays", "count": 1}]
+    sick = {"kind": "health", "run": head()["run"], "path": "host", "errors": errors}
+    assert health.LEGEND in legend(run_of(*launches(1e-6, 1e-6, 1e-6), sick), Layout([]))

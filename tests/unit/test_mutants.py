@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from mutation.operators import mutants_of
+from mutation.table import read_table
 
 ROOT = Path(__file__).parents[2]
 
@@ -199,3 +200,15 @@ def test_tests_that_fail_anyway_are_no_measure(tmp_path: Path) -> None:
     code, said = outcome(tmp_path, "def test_wrong():\n    assert False\n")
     assert code == 2
     assert said.splitlines() == ["tests/test_limit.py::test_wrong fails with the modules as they are"]
+
+
+def test_every_room_of_the_own_table_has_files_and_tests() -> None:
+    """Else make mutants ends before its first mutant."""
+    table = read_table(ROOT / "tests" / "mutants.toml")
+    assert {"diagnosis", "results"} <= table.rooms.keys()
+    assert all(room.files and room.tests for room in table.rooms.values())
+
+
+def test_a_room_without_tests_is_said(tmp_path: Path) -> None:
+    code, said = outcome(tmp_path, STRONG, '[rooms.tiny]\nfiles = ["tiny/limit.py"]\n')
+    assert (code, said) == (2, "the table's room tiny has no tests\n")

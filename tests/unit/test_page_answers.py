@@ -82,6 +82,26 @@ def test_an_mpi_that_stages_unnoticed(tmp_path: Path) -> None:
     assert first[0] == "warning" and "takes device pointers, but stages" in first[1]
 
 
+def test_an_mpi_that_may_stage(tmp_path: Path) -> None:
+    """Protects from a guess that is told as a fact: without counters a low bandwidth proves nothing."""
+    records = [made.head(), made.step("aware"), made.entry("aware", 1 << 20, 1e-4), made.end()]
+    (one,) = answered(made.write(tmp_path / "a.jsonl", *records))
+    assert "takes device pointers: " in one.sentences[0].text
+    assert one.sentences[0].text.endswith("this MPI may stage unnoticed.")
+    assert tiles(one)["GPU-aware MPI"][0] == "not sure"
+
+
+def test_the_worst_finding_of_a_loaded_host_has_a_name(tmp_path: Path) -> None:
+    """Protects the tile from a table's mark and a list of sizes, which say nothing there."""
+    records = made.on_cpus()
+    for record in records:
+        if record["kind"] == "entry":
+            record["cores"] = {"waited": 0.77, "rank": 0, "preempted": 9, "shared": None}
+    (one,) = answered(made.write(tmp_path / "a.jsonl", *records))
+    assert tiles(one)["Worst finding"][0] == "slowed by other processes"
+    assert "&" not in one.sentences[-1].text
+
+
 def test_an_mpi_that_was_not_asked(tmp_path: Path) -> None:
     records = [made.head(), made.step("nccl", transport="ccl"), *made.curve("nccl", 9e-6, 3e11), made.end()]
     first, second, _ = sentences(tmp_path, *records)
@@ -91,8 +111,10 @@ def test_an_mpi_that_was_not_asked(tmp_path: Path) -> None:
 
 def test_hosts_without_gpus(tmp_path: Path) -> None:
     (one,) = answered(made.write(tmp_path / "a.jsonl", *made.on_cpus()))
-    assert not any("GPU" in said.text for said in one.sentences)
-    assert tiles(one)["MPI"] == ("Open MPI 5.0.11", "2 ranks")
+    first, *others = (said.text for said in one.sentences)
+    assert first.endswith("; without GPUs nothing shows whether it is GPU-aware.")
+    assert not any("GPU" in text for text in others)
+    assert tiles(one)["MPI"] == ("Open MPI 5.0.11", "2 ranks, no GPU")
     assert "GPU-aware MPI" not in tiles(one)
 
 

@@ -304,7 +304,8 @@ class TestFiles:
 
     def test_a_resumed_run_is_one(self, tmp_path: Path) -> None:
         """Protects both: what was added later is not another run; what was measured again is."""
-        again = [made.head("again"), made.step("gpu", "again"), *made.curve("gpu", 1e-6, 1e11, "again")]
+        head = made.head("again", resume=True)
+        again = [head, made.step("gpu", "again"), *made.curve("gpu", 1e-6, 1e11, "again")]
         (one,) = sets_of(made.write(tmp_path / "a.jsonl", *made.pingpong(), *again, made.end("again")))
         assert {"host", "gpu"} <= set(one.run.paths)
         repeated = made.write(tmp_path / "b.jsonl", *made.pingpong(), *again, *made.pingpong("third"))

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from wirespeed.frontend import background_load
 from wirespeed.frontend.job_step import JobStep
-from wirespeed.host.process import sweep_folders
-from wirespeed.job.status_page import process_state, read_pages
+from wirespeed.host import temporary
+from wirespeed.host.process import process_state
+from wirespeed.job.status_page import read_pages
 
 
 def test_a_folder_that_goes_while_it_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,13 +143,28 @@ def test_two_deaths_between_two_looks(first: int, reaped: int, tmp_path: Path) -
     assert (step.outcome.what, step.outcome.rank) == ("death", first), step.outcome.text
 
 
-def test_folders_of_killed_front_ends_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protects /tmp from what SIGKILL leaves of --with, and a running front end from losing its own."""
+def test_folders_of_killed_processes_are_swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects TMPDIR from what SIGKILL leaves, and folders of processes that run, wherever they do."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     gone = subprocess.Popen(["true"])
     gone.wait()
-    mine, theirs = (tmp_path / f"{background_load.FOLDER}{pid}-x" for pid in (os.getpid(), gone.pid))
-    for folder in (mine, theirs, tmp_path / f"{background_load.FOLDER}y"):
+    mine = Path(temporary.make_folder("home"))
+    start, _, rest = mine.name.rpartition(f"-{os.getpid()}-")
+    killed, foreign = (tmp_path / f"{one}-{gone.pid}-{rest}" for one in (start, "wirespeed-home-0a1b2c3d"))
+    other = tmp_path / f"{start}-notes"
+    for folder in (killed, foreign, other):
         folder.mkdir()
-    sweep_folders(background_load.FOLDER)
-    assert mine.exists() and not theirs.exists() and (tmp_path / f"{background_load.FOLDER}y").exists()
+    with temporary.temporary_folder("home") as again:
+        assert again.exists() and mine.exists() and foreign.exists() and other.exists()
+        assert not killed.exists()
+    assert not again.exists()
+
+
+def test_namespaces_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects a run from another host with the same TMPDIR, where its process has another number."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    names = []
+    for host in ("n1", "n2"):
+        monkeypatch.setattr(temporary, "process_namespace", lambda host=host: host)
+        names.append(Path(temporary.make_folder("home")).name.rpartition(f"-{os.getpid()}-")[0])
+    assert names[0] != names[1]

@@ -269,13 +269,16 @@ def host_run(sizes: Sequence[int] = SIZES, **more: Any) -> Run:
 
 class TestFirstScreen:
     @pytest.mark.parametrize("width", [80, 120])
-    def test_one_path_ends_with_six_lines_at_most(self, width: int) -> None:
-        """Protects the first screen: the table, what came of it, and where to read more."""
-        lines = shown(host_run(), width).splitlines()
+    @pytest.mark.parametrize("waited", [0.0, 0.94])
+    def test_one_path_ends_with_six_lines_at_most(self, width: int, waited: float) -> None:
+        """Protects the first screen, on a loaded host too: the table, what came of it, where to read more."""
+        cores = {"waited": waited, "rank": 0, "preempted": 9, "shared": None}
+        lines = shown(host_run(cores=cores), width).splitlines()
         last = max(number for number, line in enumerate(lines) if re.match(r" *\d+ ([KMG]i)?B  ", line))
         told = [line for line in lines[last + 1 :] if line]
         assert len(told) <= 6, told
-        assert told[0] == "host: 8.00 GB/s at 1 GiB; 80 % of limit; through shared memory"
+        assert ("& slowed by other processes: host at" in told[0]) == bool(waited)
+        assert "host: 8.00 GB/s at 1 GiB; 80 % of limit; through shared memory" in told
         assert "--explain" in told[-1]
 
     def test_explain_brings_the_rest(self) -> None:

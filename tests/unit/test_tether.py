@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from wirespeed.doctor.job import run_process
+from wirespeed.host.process import process_state
 from wirespeed.host.tether import tethered
-from wirespeed.job.status_page import process_state
 
 _PARENT = """
 import subprocess, time

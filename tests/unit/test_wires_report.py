@@ -95,7 +95,7 @@ def test_more_than_the_limit_of_memory() -> None:
     # 64 KiB at 26 GB/s, 256 MiB at 10.5 GB/s, where memory does 12 GB/s.
     figures = [entry("host", 1 << 16, 2.5e-6), entry("host", 1 << 28, 0.0256)]
     said = words(*figures, *seen_in_memory(12e9))
-    assert "host: no limit up to 64 KiB: the CPU's caches can hold such messages" in said
+    assert "host: no limit applies up to 64 KiB, which fits the CPU's caches" in said
     assert "218 %" not in said and "of the limit:" not in said
     assert "87 %" in said and "one core copying from memory to memory = 12.0 GB/s" in said
     wrong = words(*figures, *seen_in_memory(5e9))

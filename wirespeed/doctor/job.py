@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from wirespeed.doctor.facts.model import RankPlacement
 from wirespeed.doctor.facts.tree import cpu_list
 from wirespeed.errors import WirespeedError
 from wirespeed.host.process import end, last_line, on_cpus
+from wirespeed.host.temporary import temporary_folder
 from wirespeed.host.tether import tethered
 from wirespeed.results.findings import AS_IT_IS, Conditions
 from wirespeed.results.runs import Entry, Failure, Run, collect, joined
@@ -84,8 +84,8 @@ def measure(
     words += ["--mpi", mpi] if (mpi := setting.mpi or base.mpi) else []
     words += ["--timeout", f"{base.timeout:g}"] if base.timeout is not None else []
     words += [] if evidence else ["--no-evidence"]
-    with tempfile.TemporaryDirectory(prefix="wirespeed-doctor-") as folder:
-        out = Path(folder, "job.jsonl")
+    with temporary_folder("doctor") as folder:
+        out = folder / "job.jsonl"
         return _read(out, path, _run([*words, "--out", str(out)], setting))
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wirespeed.errors import WirespeedError
-from wirespeed.host.process import end, last_line, sweep_folders
+from wirespeed.host.process import end, last_line
+from wirespeed.host.temporary import temporary_folder
 from wirespeed.job.path_selection import select
 from wirespeed.job.plan import Plan, encode
 from wirespeed.paths import find_path
@@ -22,7 +21,6 @@ from wirespeed.statistics.stopping import Stopping
 from wirespeed.units import format_size, parse_size
 
 DEFAULT_SIZE = 16 << 20
-FOLDER = "wirespeed-background-"
 START_SECONDS = 120.0
 """It must move bytes by then."""
 
@@ -83,9 +81,8 @@ def running(plan: Plan) -> Iterator[None]:
     if not plan.background:
         yield
         return
-    sweep_folders(FOLDER)
-    with tempfile.TemporaryDirectory(prefix=f"{FOLDER}{os.getpid()}-") as folder:
-        out, log = Path(folder, "background.jsonl"), Path(folder, "log")
+    with temporary_folder("background") as folder:
+        out, log = folder / "background.jsonl", folder / "log"
         background = background_plan(parse(plan.background), plan, out)
         with log.open("wb") as written:
             process = subprocess.Popen(

@@ -157,6 +157,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
             recorder.close()
         raise
     watchdog.catch()
+    watchdog.list_uses()
     interruption.catch()
     if refused := comm.share(problem):
         # Rank 0 alone knows of its file; the others would wait for it for ever.

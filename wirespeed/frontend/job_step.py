@@ -7,13 +7,13 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from wirespeed.frontend.diagnosis import Events, diagnose
-from wirespeed.host.process import command_name, parent
+from wirespeed.host.process import command_name, parent, process_state
 from wirespeed.host.tether import tethered
 from wirespeed.job import shm_cleanup
 from wirespeed.job.messages import Message, parse
@@ -24,7 +24,6 @@ from wirespeed.job.status_page import (
     RankIdentity,
     RankState,
     ask_for_stack,
-    process_state,
     read_pages,
 )
 
@@ -43,7 +42,6 @@ class JobStep:
         self._pages, self._startup = pages, startup
         self._seen = Events(ranks, os.uname().nodename)
         self.outcome = Outcome()
-        self._segments = shm_cleanup.segments()
         self._partial = {"out": b"", "err": b""}
         self._death = False
         self._handles: set[int] = set()
@@ -71,7 +69,7 @@ class JobStep:
             os.set_blocking(pipe.fileno(), False)
             self._selector.register(pipe, selectors.EVENT_READ, name)
 
-    def messages(self) -> Iterator[Message]:
+    def messages(self) -> Generator[Message, None, None]:
         """Every message of rank 0 until the job step has ended; then `outcome` says how."""
         try:
             yield from self._watch()
@@ -209,6 +207,7 @@ class JobStep:
     def _end(self) -> None:
         """Leaves no process of this step behind."""
         ranks = [state.pid for state in read_pages(self._pages) if not state.gone]
+        segments = shm_cleanup.segments_of(*ranks)
         if self._process.poll() is None:
             self._signal(self._process.pid, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
@@ -237,4 +236,5 @@ class JobStep:
             for file in self._pages.glob("*"):
                 file.unlink(missing_ok=True)
             self._pages.rmdir()
-        shm_cleanup.remove_new(self._segments)
+        # A rank may have come to use more since it wrote its list.
+        shm_cleanup.remove_unused(segments)

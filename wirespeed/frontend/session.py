@@ -20,7 +20,8 @@ from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, comp
 from wirespeed.host import devices, gpu_aware_mpi, mpi
 from wirespeed.host.core import core
 from wirespeed.host.devices import GPU_KINDS
-from wirespeed.host.process import allowed_cpus, cores, writable_temporary_folder
+from wirespeed.host.process import allowed_cpus, cores
+from wirespeed.host.temporary import check_temporary_folder
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan, encode
@@ -53,7 +54,7 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
     if not any(found.availability(path) is None for path in paths):
         path = paths[0]
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
-    writable_temporary_folder()
+    check_temporary_folder()
     if not plan.hosts:
         _check_between(plan, found.kind)
     sweep()

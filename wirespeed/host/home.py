@@ -6,12 +6,9 @@ import atexit
 import os
 import pwd
 import shutil
-import tempfile
 from pathlib import Path
 
-from wirespeed.host.process import sweep_folders
-
-FOLDER = "wirespeed-home-"
+from wirespeed.host.temporary import make_folder
 
 
 def ensure_home() -> None:
@@ -23,7 +20,6 @@ def ensure_home() -> None:
     except KeyError:
         own = ""
     if not own or not Path(own).is_dir():
-        sweep_folders(FOLDER)
-        own = tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-")
+        own = make_folder("home")
         atexit.register(shutil.rmtree, own, ignore_errors=True)
     os.environ["HOME"] = own

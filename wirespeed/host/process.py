@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,11 +28,20 @@ def ancestors() -> Iterator[Path]:
 
 def parent(pid: int) -> int:
     """The process that started this one, or has adopted it; 0 where there is none."""
-    try:
-        # The command's name, in brackets, may hold anything: the rest follows the last bracket.
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
+    return int(stat[1]) if (stat := _stat(pid)) else 0
+
+
+def process_state(pid: int) -> str:
+    """The kernel's letter for a process's state; '' when there is no such process."""
+    return stat[0] if (stat := _stat(pid)) else ""
+
+
+def _stat(pid: int) -> list[str]:
+    """What the kernel says of a process behind its name (proc_pid_stat(5)); empty when there is none."""
+    with suppress(OSError):
+        # The name, in brackets, may hold anything: the rest follows the last bracket.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return []
 
 
 def command_name(pid: int) -> str:
@@ -44,19 +51,16 @@ def command_name(pid: int) -> str:
     return ""
 
 
+def process_namespace() -> str:
+    """Where numbers of processes hold: another host's, or another container's, are other processes."""
+    return f"{os.uname().nodename} {Path('/proc/self/ns/pid').readlink()}"
+
+
 def cores() -> int:
     """Cores of this machine, without their threads."""
     import psutil
 
     return psutil.cpu_count(logical=False) or 1
-
-
-def sweep_folders(prefix: str) -> None:
-    """Removes the temporary folders PREFIX<pid>-... of processes that were killed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        pid = folder.name.removeprefix(prefix).partition("-")[0]
-        if pid.isdecimal() and not Path("/proc", pid).exists():
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -122,18 +126,3 @@ def span(numbers: Iterable[int]) -> str:
         else:
             spans.append([number, number])
     return ",".join(f"{first}-{last}" if last > first else str(first) for first, last in spans)
-
-
-def writable_temporary_folder() -> None:
-    """Raises WirespeedError when TMPDIR names a folder where nothing can be made: an MPI needs one."""
-    folder = os.environ.get("TMPDIR")
-    if not folder:
-        return
-    try:
-        with tempfile.TemporaryDirectory(prefix="wirespeed-", dir=folder):
-            return
-    except OSError as error:
-        raise WirespeedError(
-            f"TMPDIR={folder}: MPI's launchers need a folder for their files, and nothing can be made there "
-            f"({error.strerror}); name another one, or unset TMPDIR"
-        ) from None

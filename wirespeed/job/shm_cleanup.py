@@ -1,7 +1,8 @@
 """What a killed MPI job leaves on a host: shared memory, and its launcher's folder of temporary files.
 
-A job step's front end removes it. If that is killed, its ranks end with it, and nobody is left: so each rank
-lists what it uses beside its status page, and a later run of this user removes what no process uses any more.
+Each rank lists what it uses beside its status page. A job step's front end removes it in the end; if that is
+killed, its ranks end with it, and a later run of this user does. Nothing is removed that no rank of the job
+has used, or that a process still uses: other jobs, even of other containers, may share /dev/shm.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
-from wirespeed.job.status_page import GONE, own_folder, process_state, read_pages
+from wirespeed.host.process import process_namespace, process_state
+from wirespeed.job.status_page import GONE, own_folder, read_pages
 
 _FOLDER = Path("/dev/shm")
 _NAMES = (
@@ -26,28 +28,23 @@ SUFFIX = ".uses"
 """Of the file in which a rank lists what it uses."""
 
 
-def segments() -> set[Path]:
-    """Segments of MPI libraries that belong to this user."""
-    return {path for pattern in _NAMES for path in _FOLDER.glob(pattern) if _own(path)}
-
-
-def remove_new(before: set[Path]) -> None:
-    """Removes what has appeared since `before` was taken and no process maps any more."""
-    _remove(segments() - before)
+def segments_of(*pids: int | str) -> set[Path]:
+    """Segments of MPI libraries that these processes ("self": this one) map."""
+    files = (file for pid in pids for file in _mapped(Path(f"/proc/{pid}/maps")))
+    return set(filter(_is_segment, map(Path, files)))
 
 
 def remove_own() -> None:
     """Takes the names of the segments that this process maps: for a rank that ends without its MPI's end."""
-    for path in map(Path, _mapped(Path("/proc/self/maps"))):
-        if _is_segment(path) and _own(path):
-            with suppress(OSError):
-                path.unlink()
+    for path in filter(_own, segments_of("self")):
+        with suppress(OSError):
+            path.unlink()
 
 
 def used() -> str:
     """What this process uses, as its list has it: where process numbers hold, then a path per line."""
-    mapped = sorted(path for path in _mapped(Path("/proc/self/maps")) if _is_segment(Path(path)))
-    return "\n".join([_here(), *mapped, *filter(None, [os.environ.get("PMIX_SERVER_TMPDIR")])])
+    mapped = sorted(map(str, segments_of("self")))
+    return "\n".join([process_namespace(), *mapped, *filter(None, [os.environ.get("PMIX_SERVER_TMPDIR")])])
 
 
 def sweep(older_than: float = 60.0) -> None:
@@ -56,16 +53,18 @@ def sweep(older_than: float = 60.0) -> None:
         with suppress(OSError):
             if not _own(folder) or time.time() - folder.stat().st_mtime < older_than:
                 continue
-            if all(state.gone for state in read_pages(folder)):
+            # What runs on another host or in another container cannot be seen from here.
+            known = all(where == process_namespace() for where, *_ in _lists(folder))
+            if known and all(state.gone for state in read_pages(folder)):
                 remove_listed(folder)
                 shutil.rmtree(folder)
 
 
 def remove_listed(pages: Path) -> None:
     """Removes what the ranks with these pages list, as far as no process uses it. Raises OSError."""
-    texts = [file.read_text().splitlines() for file in pages.glob(f"*{SUFFIX}")]
-    paths = {Path(line) for here, *lines in filter(None, texts) if here == _here() for line in lines}
-    _remove(path for path in paths if _is_segment(path) and _own(path))
+    here = process_namespace()
+    paths = {Path(line) for where, *lines in _lists(pages) if where == here for line in lines}
+    remove_unused(filter(_is_segment, paths))
     for path in paths:
         # Open MPI's launchers name their folder after their process: ompi.71, ompi.host.0/pid.71.
         name = re.fullmatch(r"(?:ompi|pid|dvm)\.(\d+)", path.name)
@@ -76,9 +75,22 @@ def remove_listed(pages: Path) -> None:
                     path.parent.rmdir()
 
 
-def _here() -> str:
-    """Containers may share their memory but not their process numbers."""
-    return f"{os.uname().nodename} {Path('/proc/self/ns/pid').readlink()}"
+def remove_unused(segments: Iterable[Path]) -> None:
+    """Removes those that belong to this user and that no process maps."""
+    if not (found := set(filter(_own, segments))):
+        return
+    mapped: set[str] = set()
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        mapped |= _mapped(maps)
+    for path in found:
+        if str(path) not in mapped:
+            with suppress(OSError):
+                path.unlink()
+
+
+def _lists(pages: Path) -> list[list[str]]:
+    """The ranks' lists; one that is being written is empty, and left out."""
+    return [lines for file in pages.glob(f"*{SUFFIX}") if (lines := file.read_text().splitlines())]
 
 
 def _is_segment(path: Path) -> bool:
@@ -89,19 +101,6 @@ def _own(path: Path) -> bool:
     with suppress(OSError):
         return path.lstat().st_uid == os.getuid()
     return False
-
-
-def _remove(paths: Iterable[Path]) -> None:
-    """Those that no process maps."""
-    if not (found := set(paths)):
-        return
-    mapped: set[str] = set()
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        mapped |= _mapped(maps)
-    for path in found:
-        if str(path) not in mapped:
-            with suppress(OSError):
-                path.unlink()
 
 
 def _mapped(maps: Path) -> set[str]:

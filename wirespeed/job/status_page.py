@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from wirespeed.host.process import process_state
 from wirespeed.units import format_size
 
 _MAGIC = 0x3167615064707377
@@ -84,15 +85,6 @@ def where(call: str | None, peer: int, size: int, iteration: int) -> str:
 
 def _text(raw: bytes) -> str:
     return raw.split(b"\0", 1)[0].decode(errors="replace")
-
-
-def process_state(pid: int) -> str:
-    """The kernel's letter for a process's state; '' when there is no such process."""
-    try:
-        # The command's name, in brackets, may hold anything: the state follows the last bracket.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except (OSError, IndexError):
-        return ""
 
 
 def read_page(file: Path) -> RankState | None:

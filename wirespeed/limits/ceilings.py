@@ -265,8 +265,3 @@ def _times(width: int, one: Ceiling, how: str) -> Ceiling:
     text = f"{width} x {one.equation.split(' = ')[0]} = {total / 1e9:.4g} GB/s" if width > 1 else one.equation
     text += f" {how}" if how.startswith("out") else f", {how}"
     return replace(one, rate=total, equation=text)
-
-
-def impossible(share: float) -> bool:
-    """Whether it is above 1 by more than a rounding error."""
-    return share > rates.ROUNDING

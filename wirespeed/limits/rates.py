@@ -29,14 +29,17 @@ class Ceiling:
     cached: int = 0
     """Messages up to so many bytes can stay in caches before a memory, which then does not limit them."""
 
+    def applies(self, size: int) -> bool:
+        """Does it limit messages of this size?"""
+        return size > self.cached
+
     def share(self, rate: float, size: int) -> float | None:
         """A message's rate as a share of this limit; None where the limit does not apply."""
-        return rate / self.rate if size > self.cached else None
+        return rate / self.rate if self.applies(size) else None
 
     def exceeded(self, rate: float, size: int) -> bool:
         """Whether the rate is above the limit, and above the interval of a measured one."""
-        most = max(self.rate, self.high)
-        return size > self.cached and rate > ROUNDING * most
+        return self.applies(size) and rate > ROUNDING * max(self.rate, self.high)
 
 
 ROUNDING = 1.005

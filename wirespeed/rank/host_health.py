@@ -6,7 +6,7 @@ import os
 import time
 from typing import Any
 
-from wirespeed.evidence.health import Health, HealthSource, changes, find_health_sources, read
+from wirespeed.evidence.health import HealthReading, HealthSource, changes, find_health_sources, read
 from wirespeed.job.messages import Message
 from wirespeed.rank.context import RankContext
 
@@ -51,7 +51,7 @@ class HostHealth:
         slowest = max(one["reading_s"] for one in hosts)
         return {"kind": "health", "path": path, "seconds": lasted, "reading_s": slowest, **joined}
 
-    def _read(self) -> Health:
+    def _read(self) -> HealthReading:
         """While no rank moves bytes; the longest time that a reading took is kept."""
         self._comm.barrier()
         began = time.monotonic()

@@ -64,6 +64,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     device = open_device(opened, spec.device, spec.plan.between, rank, launch.local_rank())
     comm = Communicator(spec.expected)
     watchdog.catch()
+    watchdog.list_uses()
     ranks = introduced(opened, comm, device, spec.device)
     if comm.rank == 0:
         took = time.monotonic() - started

@@ -40,6 +40,10 @@ class Watchdog:
 
     def stage(self, path: str, size: int, timeout: float) -> None:
         self._core.lib.ws_page_stage(self.page, path.encode(), size, timeout)
+        self.list_uses()
+
+    def list_uses(self) -> None:
+        """Lists what a cleanup has to look for once this rank has been killed."""
         if self.file.exists() and (used := shm_cleanup.used()) != self._used:
             self._used = used
             with suppress(OSError):

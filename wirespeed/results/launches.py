@@ -9,7 +9,18 @@ import msgspec
 from msgspec import structs
 
 from wirespeed.results.model import Entry, Health
-from wirespeed.results.parts import Checked, Cores, Interval, Rates, TeamFigure, Times, in_unit, rate
+from wirespeed.results.parts import (
+    Checked,
+    Cores,
+    Interval,
+    NewErrors,
+    Rates,
+    TeamFigure,
+    Throttled,
+    Times,
+    in_unit,
+    rate,
+)
 from wirespeed.statistics.comparison import Launch
 from wirespeed.statistics.samples import CONFIDENCE, median_interval, middle
 
@@ -85,21 +96,39 @@ def launch(entry: Entry) -> Launch:
 
 
 def with_earlier(before: Health | None, health: Health) -> Health:
-    """The health of a path's hosts in a further launch, with what went wrong in those before it.
+    """The health of a path's hosts in a further launch, with what went wrong in those before it added up.
 
     Counted and watched is what was so in all of them.
     """
     if before is None:
         return health
+    errors: dict[tuple[str, ...], NewErrors] = {}
+    for error in (*before.errors, *health.errors):
+        key = error.host, error.place, error.what
+        errors[key] = structs.replace(error, count=error.count + (errors[key].count if key in errors else 0))
+    throttled: dict[tuple[str, ...], Throttled] = {}
+    for one in (*before.throttled, *health.throttled):
+        key = one.host, one.place, one.reason
+        throttled[key] = _together(throttled[key], one) if key in throttled else one
     return structs.replace(
         health,
-        errors=[*before.errors, *health.errors],
-        throttled=[*before.throttled, *health.throttled],
+        errors=[*errors.values()],
+        throttled=[*throttled.values()],
         counted=[kind for kind in health.counted if kind in before.counted],
         watched=[place for place in health.watched if place in before.watched],
         notes=[*dict.fromkeys([*before.notes, *health.notes])],
         seconds=before.seconds + health.seconds,
     )
+
+
+def _together(old: Throttled, new: Throttled) -> Throttled:
+    """The same clocks held back for the same reason in two launches."""
+    known = {
+        name: sum(filter(None, (getattr(old, name), getattr(new, name))))
+        for name in ("seconds", "times")
+        if (getattr(old, name), getattr(new, name)) != (None, None)
+    }
+    return structs.replace(new, **known, before=old.before or new.before, after=old.after or new.after)
 
 
 def _waiting(cores: Cores) -> tuple[bool, float]:

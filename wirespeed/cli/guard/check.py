@@ -144,9 +144,11 @@ def _learn(name: str, output: str | None) -> ExitCode:
     runs = read_side(name)
     text = learn(runs, files_of(name))
     if "\n[[require]]\n" not in text:
-        why = "no entry has enough samples to derive a bound"
-        if all(entry.contended for run in runs for entry in run.entries.values()):
-            why = "ranks waited for CPUs, which makes no bound: measure again when nothing else runs"
-        raise WirespeedError(f"{name}: {why}")
+        if any(entry.contended for run in runs for entry in run.entries.values()):
+            why = (
+                "ranks waited for CPUs, so that no figure makes a bound; measure again when nothing else runs"
+            )
+            raise WirespeedError(f"{name}: {why}")
+        raise WirespeedError(f"{name}: no entry has enough samples to derive a bound")
     print_or_write(text, output)
     return ExitCode.OK

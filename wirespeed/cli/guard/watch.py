@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-import tempfile
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -99,6 +97,7 @@ def command(
 def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
     """One repetition: measured, stored line by line, compared."""
     from wirespeed.frontend import session
+    from wirespeed.host.temporary import temporary_folder
     from wirespeed.results.runs import Run
 
     repetition = Run()
@@ -109,8 +108,8 @@ def _once(plan: Plan, store: Any, drift: Any, watching: Any) -> ExitCode:
             repetition.add(event)
 
     # A run has a file of its own: going on with one it would measure nothing twice.
-    with tempfile.TemporaryDirectory(prefix="wirespeed-watch-") as folder:
-        code = session.measure(replace(plan, out=str(Path(folder, "once.jsonl"))), observe)
+    with temporary_folder("watch") as folder:
+        code = session.measure(replace(plan, out=str(folder / "once.jsonl")), observe)
     if code != ExitCode.INTERRUPTED:
         watching.measured(drift.add(repetition))
     return code

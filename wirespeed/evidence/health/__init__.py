@@ -21,7 +21,7 @@ Place = str
 
 
 @dataclass
-class Health:
+class HealthReading:
     """One reading of a host; counts and times since an unknown moment."""
 
     errors: dict[tuple[Place, str], int] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class HealthSource(ABC):
     """What one kind of hardware says."""
 
     @abstractmethod
-    def read(self, into: Health) -> None:
+    def read(self, into: HealthReading) -> None:
         """Adds what it says now; what does not answer is left out."""
 
     def close(self) -> None:  # noqa: B027  most have nothing to release
@@ -57,7 +57,7 @@ class SysfsErrors(HealthSource):
     def __init__(self, files: Mapping[tuple[Place, str], Path]) -> None:
         self._files = files
 
-    def read(self, into: Health) -> None:
+    def read(self, into: HealthReading) -> None:
         for key, file in self._files.items():
             if (value := number_in(file)) is not None:
                 into.errors[key] = value
@@ -99,9 +99,9 @@ def find_health_sources(
     return found, broken
 
 
-def read(sources: Sequence[HealthSource]) -> Health:
+def read(sources: Sequence[HealthSource]) -> HealthReading:
     """What all sources say now."""
-    health = Health()
+    health = HealthReading()
     for source in sources:
         try:
             source.read(health)
@@ -110,7 +110,7 @@ def read(sources: Sequence[HealthSource]) -> Health:
     return health
 
 
-def changes(host: str, before: Health, after: Health) -> dict[str, Any]:
+def changes(host: str, before: HealthReading, after: HealthReading) -> dict[str, Any]:
     """What came between two readings, as members of a record (wirespeed/results/model.py, Health)."""
     places = dict.fromkeys(place for place, _ in [*after.held_s, *after.held_times])
     return {
@@ -131,7 +131,7 @@ def changes(host: str, before: Health, after: Health) -> dict[str, Any]:
     }
 
 
-def _throttled(host: str, before: Health, after: Health) -> list[dict[str, Any]]:
+def _throttled(host: str, before: HealthReading, after: HealthReading) -> list[dict[str, Any]]:
     """What held clocks back between the readings, or at one of them."""
     found: dict[tuple[Place, str], dict[str, Any]] = {}
     rises: tuple[tuple[str, Mapping[Any, float], Mapping[Any, float]], ...] = (

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wirespeed.evidence.health import Health, HealthSource, Place, number_in
+from wirespeed.evidence.health import HealthReading, HealthSource, Place, number_in
 
 FOLDER = Path("/sys/bus/pci/devices")
 REPLAYS = "pcie_replay_count"
@@ -22,7 +22,7 @@ class Amd(HealthSource):
     def __init__(self, folders: Mapping[Place, Path]) -> None:
         self._folders = folders
 
-    def read(self, into: Health) -> None:
+    def read(self, into: HealthReading) -> None:
         for place, folder in self._folders.items():
             if (replays := number_in(folder / REPLAYS)) is not None:
                 into.errors[place, "PCIe replays"] = replays

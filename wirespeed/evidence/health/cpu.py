@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wirespeed.evidence.health import Health, HealthSource, number_in
+from wirespeed.evidence.health import HealthReading, HealthSource, number_in
 
 FOLDER = Path("/sys/devices/system/cpu")
 COUNTERS = {
@@ -17,7 +17,7 @@ COUNTERS = {
 events have in common, as files of their `topology`."""
 
 
-class Cpu(HealthSource):
+class CpuHealth(HealthSource):
     """The counters of all cores and packages of the host."""
 
     def __init__(self, folder: Path) -> None:
@@ -27,7 +27,7 @@ class Cpu(HealthSource):
             first = {tuple(number_in(cpu.parent / "topology" / one) for one in unit): cpu for cpu in cpus}
             self._files[reason] = [cpu / name for cpu in first.values()]
 
-    def read(self, into: Health) -> None:
+    def read(self, into: HealthReading) -> None:
         for reason, files in self._files.items():
             counts = [count for file in files if (count := number_in(file)) is not None]
             if counts:
@@ -38,4 +38,4 @@ def find(
     devices: Sequence[Mapping[str, Any]], several_hosts: bool, folder: Path = FOLDER
 ) -> HealthSource | None:
     """None where the kernel does not count it."""
-    return Cpu(folder) if any(folder.glob("cpu[0-9]*/thermal_throttle")) else None
+    return CpuHealth(folder) if any(folder.glob("cpu[0-9]*/thermal_throttle")) else None

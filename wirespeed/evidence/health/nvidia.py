@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wirespeed.evidence.health import Health, HealthSource
+from wirespeed.evidence.health import HealthReading, HealthSource
 from wirespeed.host.nvml import Gpu, Nvml, NvmlError
 
 LINK_ERRORS = {
@@ -115,14 +115,14 @@ class Nvidia(HealthSource):
         except NvmlError:
             return [None] * len(asked)
 
-    def read(self, into: Health) -> None:
+    def read(self, into: HealthReading) -> None:
         for board in self._boards:
             self._read_links(board, into)
             self._read_clocks(board, into)
             self._read_memory(board, into)
         into.lacks += [f"{what}: {why}" for what, why in self._lacks.items()]
 
-    def _read_links(self, board: _Board, into: Health) -> None:
+    def _read_links(self, board: _Board, into: HealthReading) -> None:
         for link in board.links:
             for counter in board.link_errors:
                 if (count := self._link_error(board.gpu, link, counter)) >= 0:
@@ -133,7 +133,7 @@ class Nvidia(HealthSource):
             elif value is not None:
                 into.errors[f"{board.name} link {scope}", LINK_FIELDS[asked]] = value
 
-    def _read_clocks(self, board: _Board, into: Health) -> None:
+    def _read_clocks(self, board: _Board, into: HealthReading) -> None:
         bits = self._counted("what holds clocks back", "nvmlDeviceGetCurrentClocksThrottleReasons", board.gpu)
         if bits is not None:
             into.held_now[board.name] = held_by(int(bits))
@@ -144,7 +144,7 @@ class Nvidia(HealthSource):
         }
         into.clocks[board.name] = {**now, **board.most}
 
-    def _read_memory(self, board: _Board, into: Health) -> None:
+    def _read_memory(self, board: _Board, into: HealthReading) -> None:
         replays = self._counted("PCIe replays", "nvmlDeviceGetPcieReplayCounter", board.gpu)
         if replays is not None:
             into.errors[board.name, "PCIe replays"] = int(replays)

@@ -35,7 +35,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Rule:
+class RuleOutcome:
     """What came of one [[require]] of the file, with all its sizes; its rules on health are their own."""
 
     findings: Sequence[Finding]
@@ -60,9 +60,11 @@ class Rule:
         return [one for one in self.findings if one.what in BAD or (strict and one.what in IN_DOUBT)]
 
 
-def rules(findings: Sequence[Finding]) -> list[Rule]:
+def rules(findings: Sequence[Finding]) -> list[RuleOutcome]:
     """Findings by the [[require]] that they belong to."""
-    return [Rule(one) for one in grouped((_rule(found.requirement), found) for found in findings).values()]
+    return [
+        RuleOutcome(one) for one in grouped((_rule(found.requirement), found) for found in findings).values()
+    ]
 
 
 def _rule(one: Requirement) -> tuple[int, str]:

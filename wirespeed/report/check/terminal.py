@@ -16,7 +16,7 @@ from wirespeed.report.check.evaluate import (
     NOT_JUDGED,
     UNKNOWN,
     Finding,
-    Rule,
+    RuleOutcome,
     rules,
 )
 from wirespeed.units import format_size
@@ -67,12 +67,12 @@ def _say(console: Console, name: str, one: Finding, text: str, *, several: bool 
     console.print(line, soft_wrap=True)
 
 
-def _alike(rule: Rule) -> list[Finding]:
+def _alike(rule: RuleOutcome) -> list[Finding]:
     return [one for one in rule.findings if one.what == rule.what]
 
 
-def _summary(rule: Rule) -> str:
-    """'7 of 28 bounds, 4 KiB to 1 MiB; the worst at 8 KiB: 12 us (...), at most 8 us wanted; 2 missing'."""
+def _summary(rule: RuleOutcome) -> str:
+    """'7 of 28 bounds, 4 KiB to 1 MiB; the worst at 8 KiB: 12 us (...), at most 8 us; 2 more missing'."""
     alike, worst = _alike(rule), rule.worst
     text = worst.text
     if len(alike) > 1:
@@ -83,4 +83,4 @@ def _summary(rule: Rule) -> str:
             at = f"{'the worst ' if worst.far else ''}at {ends and format_size(worst.requirement.bytes or 0)}"
             text += f"; {at if ends else 'one'}: {worst.text}"
     others = {what: sum(one.what == what for one in rule.findings) for what in COUNTED if what != rule.what}
-    return "; ".join([text, *(f"{count} {COUNTED[what]}" for what, count in others.items() if count)])
+    return "; ".join([text, *(f"{count} more {COUNTED[what]}" for what, count in others.items() if count)])

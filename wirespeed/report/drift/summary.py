@@ -9,13 +9,12 @@ from rich.console import Console
 from rich.text import Text
 
 from wirespeed.report.drift.detection import LATEST, Drift, drifted, word
-from wirespeed.report.facts import figures
+from wirespeed.report.facts import figures, health
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.units import format_size
 
-MOST_PLACES = 3
 UNKNOWN = {"errors": "new errors", "throttled": "throttling"}
 
 
@@ -40,7 +39,7 @@ def print_summary(console: Console, drift: Drift) -> None:
     unknown = {name for name in ("errors", "throttled") if all(getattr(one, name) is None for one in paths)}
     many = len(drift.runs)
 
-    def errors_of(one: PathSummary) -> Text | None:
+    def new_errors(one: PathSummary) -> Text | None:
         return None if one.errors is None else Text(str(one.errors), "red" if one.errors else "")
 
     def throttled(one: PathSummary) -> Text | None:
@@ -52,15 +51,13 @@ def print_summary(console: Console, drift: Drift) -> None:
         Column("path", lambda one: one.path, left=True),
         Column(
             f"time against\nthe first {drift.first}",
-            lambda one: Text(one.drift, _style(one)),
+            lambda one: Text(one.drift, "red" if one.harmful else ""),
             gap=3,
             left=True,
         ),
     ]
     if "errors" not in unknown:
-        columns.append(
-            Column("new\nerrors", lambda one: None if one.errors is None else str(one.errors), gap=3)
-        )
+        columns.append(Column("new\nerrors", new_errors, gap=3))
     if "throttled" not in unknown:
         columns.append(Column("repetitions\nthrottled", throttled, gap=3))
     console.print()
@@ -79,13 +76,9 @@ def print_summary(console: Console, drift: Drift) -> None:
         say(console, f"nothing on these hosts tells of {what} (docs/health.md)", "dim")
 
 
-def _style(one: PathSummary) -> str:
-    return "red" if one.harmful else ""
-
-
 def summaries(drift: Drift) -> list[PathSummary]:
     """Every path that gave a figure, in the order measured."""
-    health = grouped((one.path, one) for one in drift.health)
+    records = grouped((one.path, one) for one in drift.health)
     return [
         PathSummary(
             path,
@@ -96,7 +89,7 @@ def summaries(drift: Drift) -> list[PathSummary]:
             sum(bool(one.throttled) for one in found) if any(one.watched for one in found) else None,
         )
         for path in dict.fromkeys(path for path, _ in drift.keys)
-        for found in [health.get(path, [])]
+        for found in [records.get(path, [])]
     ]
 
 
@@ -121,16 +114,12 @@ def errors(drift: Drift) -> Iterator[str]:
         for h in run.health.values()
         for one in h.errors
     ]
-    several = len({one.host for _, one in seen}) > 1
+    several = health.several_hosts(one for _, one in seen)
     for what, found in grouped((one.what, (number, one)) for number, one in seen).items():
-        places = grouped((f"{one.host} {one.place}" if several else one.place, one.count) for _, one in found)
+        places = grouped((health.place(one, several), one.count) for _, one in found)
         counts = {place: sum(each) for place, each in places.items()}
-        ranked = sorted(counts, key=lambda place: -counts[place])
-        named = [f"{counts[place]} on {place}" for place in ranked[:MOST_PLACES]]
-        if rest := ranked[MOST_PLACES:]:
-            named.append(f"{sum(counts[place] for place in rest)} on {len(rest)} more")
         repetitions = _of_all({number for number, _ in found}, drift)
-        yield f"new {what}: {sum(counts.values())} in {repetitions}: {', '.join(named)}"
+        yield f"new {what}: {sum(counts.values())} in {repetitions}: {health.counted(counts)}"
 
 
 def held(drift: Drift) -> Iterator[str]:
@@ -141,11 +130,8 @@ def held(drift: Drift) -> Iterator[str]:
         for h in run.health.values()
         for one in h.throttled
     ]
-    several = len({one.host for _, one in seen}) > 1
-    alike = grouped(
-        ((f"{one.host} {one.place}" if several else one.place, one.reason), (number, one))
-        for number, one in seen
-    )
+    several = health.several_hosts(one for _, one in seen)
+    alike = grouped(((health.place(one, several), one.reason), (number, one)) for number, one in seen)
     for (place, reason), found in alike.items():
         seconds = sum(one.seconds or 0.0 for _, one in found)
         lasted = f", for {figures.ratio(seconds)} s in all" if seconds else ""

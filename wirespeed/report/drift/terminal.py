@@ -88,7 +88,7 @@ def line(drift: Drift, verdicts: Sequence[FigureVerdict]) -> str:
     if sick := [one.path for one in run.health.values() if not one.good]:
         start += f", throttled or with new errors: {' '.join(sick)}"
     if count <= drift.first:
-        return f"{start}, one of the first {drift.first} that show what is usual"
+        return f"{start}; the first {drift.first} repetitions show what is usual"
     named = drifted(list(verdicts))
     if not named:
         return f"{start}, as in the first {drift.first}"

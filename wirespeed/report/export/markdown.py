@@ -10,9 +10,9 @@ from operator import itemgetter
 from rich.text import Text
 
 from wirespeed.limits import Ceiling
-from wirespeed.report.facts import best, figures, health
+from wirespeed.report.facts import best, figures
 from wirespeed.report.facts.failures import failure_lines
-from wirespeed.report.facts.markers import mark
+from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.shares import share
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.page import evidence
@@ -157,7 +157,7 @@ def _time(run: Run, path: str, size: int) -> str:
     if entry is None:
         failure = run.failure(path, size)
         return figures.SHORT.get(failure.what, failure.what) if failure else ""
-    return f"{health.mark(run, entry) or mark(entry)} {format_seconds(entry.seconds)}".strip()
+    return f"{sign(run, entry)} {format_seconds(entry.seconds)}".strip()
 
 
 def _rate(run: Run, path: str, limit: Ceiling | None, size: int) -> str:

@@ -27,7 +27,7 @@ def _when(_: Run, entry: Entry) -> float | None:
 
 def _limit(run: Run, entry: Entry) -> float | None:
     found = run.ceiling(entry.path)
-    return found.rate if found and entry.bytes > found.cached else None
+    return found.rate if found and found.applies(entry.bytes) else None
 
 
 def _end(name: str) -> Callable[[Run, Entry], float | None]:

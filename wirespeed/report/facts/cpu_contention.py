@@ -16,15 +16,21 @@ def contended(run: Run) -> list[str]:
     return [_line(cause, entries) for cause, entries in causes.items()]
 
 
+def marked(run: Run) -> list[str]:
+    """The same lines for a table, which has the mark in its cells."""
+    return [f"{CONTENDED} {line}" for line in contended(run)]
+
+
 def _line(shared: str | None, entries: list[Entry]) -> str:
     paths = ", ".join(dict.fromkeys(entry.path for entry in entries))
     sizes = sorted({entry.bytes for entry in entries})
     where = " to ".join(dict.fromkeys(map(format_size, (sizes[0], sizes[-1]))))
     waits = [entry.cores.waited for entry in entries if entry.cores and entry.cores.waited is not None]
-    waited = f"a rank waited for a CPU {figures.percent(round(max(waits), 2))} of the time" if waits else ""
+    waited = f"waited for a CPU up to {figures.percent(round(max(waits), 2))} of the time" if waits else ""
     if shared:
-        why = f"{shared} and take turns" + (f" ({waited})" if waited else "")
-        remedy = "give each rank a CPU of its own"
+        what, remedy = "ranks take turns on CPUs", "give each rank a CPU of its own"
+        why = f"{shared}, and one {waited}" if waited else shared
     else:
-        why, remedy = f"{waited}, which other processes used", "measure again when nothing else runs"
-    return f"{CONTENDED} {paths} at {where}: not the path's own speed, because {why}; {remedy}"
+        what, remedy = "slowed by other processes", "measure again when nothing else runs"
+        why = f"a rank {waited}"
+    return f"{what}: {paths} at {where}; {why}; {remedy}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Protocol
 
@@ -21,7 +21,9 @@ MOST_PLACES = 3
 """Places that a note names."""
 
 
-class _Placed(Protocol):
+class Placed(Protocol):
+    """What belongs to a part of a host."""
+
     @property
     def host(self) -> str: ...
     @property
@@ -66,12 +68,16 @@ def errors(record: Health) -> Iterator[str]:
     """'new NVLink replay errors: 12 on GPU 0 link 3, 4 on GPU 1 link 7'; a line for each kind."""
     several = _several(record)
     for what, found in grouped((one.what, one) for one in record.errors).items():
-        ranked = sorted(found, key=lambda one: -one.count)
-        named = [f"{one.count} on {_place(one, several)}" for one in ranked[:MOST_PLACES]]
-        if len(ranked) > MOST_PLACES:
-            rest = ranked[MOST_PLACES:]
-            named.append(f"{sum(one.count for one in rest)} on {len(rest)} more")
-        yield f"new {what}: {', '.join(named)}"
+        yield f"new {what}: {counted({place(one, several): one.count for one in found})}"
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """'12 on GPU 0 link 3, 4 on GPU 1 link 7', the most first; of many places the last ones together."""
+    ranked = sorted(counts, key=lambda name: -counts[name])
+    named = [f"{counts[name]} on {name}" for name in ranked[:MOST_PLACES]]
+    if rest := ranked[MOST_PLACES:]:
+        named.append(f"{sum(counts[name] for name in rest)} on {len(rest)} more")
+    return ", ".join(named)
 
 
 def held(record: Health) -> Iterator[str]:
@@ -79,7 +85,7 @@ def held(record: Health) -> Iterator[str]:
     several = _several(record)
     alike = grouped(((one.reason, _when(one)), one) for one in record.throttled)
     for (reason, when), found in alike.items():
-        places = ", ".join(_place(one, several) for one in found[:MOST_PLACES])
+        places = ", ".join(place(one, several) for one in found[:MOST_PLACES])
         if len(found) > MOST_PLACES:
             places += f" and {len(found) - MOST_PLACES} more"
         yield f"the clocks of {places} were held back by {reason}, {when}"
@@ -95,9 +101,14 @@ def _when(one: Throttled) -> str:
 
 
 def _several(record: Health) -> bool:
-    names: Iterable[_Placed] = (*record.errors, *record.throttled, *record.clocks)
-    return len({one.host for one in names}) > 1
+    return several_hosts((*record.errors, *record.throttled, *record.clocks))
 
 
-def _place(one: _Placed, several: bool) -> str:
+def several_hosts(found: Iterable[Placed]) -> bool:
+    """Whether a place needs its host's name."""
+    return len({one.host for one in found}) > 1
+
+
+def place(one: Placed, several: bool) -> str:
+    """'GPU 0 link 3', of several hosts 'n1 GPU 0 link 3'."""
     return f"{one.host} {one.place}" if several else one.place

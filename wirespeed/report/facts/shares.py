@@ -32,10 +32,9 @@ def unlimited(run: Run) -> list[str]:
         ((limit.wire, format_size(max(sizes))), path)
         for path in run.paths
         if (limit := run.ceiling(path))
-        and limit.cached
-        and (sizes := [one.bytes for one in run.of_path(path) if one.amount and one.bytes <= limit.cached])
+        and (sizes := [one.bytes for one in run.of_path(path) if one.amount and not limit.applies(one.bytes)])
     )
     return [
-        f"{', '.join(paths)}: no limit up to {size}: the {PROCESSORS[wire]}'s caches can hold such messages"
+        f"{', '.join(paths)}: no limit applies up to {size}, which fits the {PROCESSORS[wire]}'s caches"
         for (wire, size), paths in found.items()
     ]

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wirespeed.doctor.measured import MPI_TRANSPORTS
+from wirespeed.report.facts.awareness import AWARE, STAGED, awareness, reason, refusal
 from wirespeed.report.facts.best import spans
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.shares import exceeds, percent, share
-from wirespeed.report.page.awareness import AWARE, STAGED, awareness, reason, refusal
 from wirespeed.report.page.findings import Found, findings
-from wirespeed.report.page.machines import Machine, machines
+from wirespeed.report.page.machines import MachineRuns, machines
 from wirespeed.report.page.sources import Measured, Source
 from wirespeed.report.page.verdict import BAD, GOOD, NOTE, WARNING, Verdict, of_run
 from wirespeed.results.coerce import text
@@ -41,7 +41,7 @@ class Tile:
 class Answers:
     """What a reader wants to know of a machine first."""
 
-    machine: Machine
+    machine: MachineRuns
     sentences: list[Verdict]
     tiles: list[Tile]
 
@@ -56,7 +56,7 @@ def answers(sets: Sequence[Measured], sources: Sequence[Source]) -> list[Answers
     ]
 
 
-def _of(machine: Machine, found: Sequence[Found]) -> Answers:
+def _of(machine: MachineRuns, found: Sequence[Found]) -> Answers:
     run = machine.main.run
     change, worst = _change(run, found)
     sentences = [*_mpi(run), Verdict(NOTE, best_path(run)), change]
@@ -86,7 +86,8 @@ def _mpi(run: Run) -> Iterator[Verdict]:
     if _domain(run) == "CPU" and not run.head.environment.devices:
         yield from _mpi_of_hosts(run)
     elif known:
-        word = "is GPU-aware" if known.good is not False else "takes device pointers, but stages"
+        stages = "takes device pointers, but stages" if known.counted else "takes device pointers"
+        word = "is GPU-aware" if known.good is not False else stages
         how = f"; {PARENTHESES.sub('', known.how)}" if known.how else ""
         yield Verdict(
             {True: GOOD, False: WARNING, None: NOTE}[known.good],
@@ -129,7 +130,8 @@ def _mpi_of_hosts(run: Run) -> Iterator[Verdict]:
         mpi = run.step(entries[0].path).mpi
         least, most = min(entries, key=lambda one: one.seconds), max(entries, key=lambda one: one.rate)
         peak = f"{format_rate(most.rate)} GB/s at {format_size(most.bytes)}"
-        yield Verdict(NOTE, f"{mpi_title(mpi) if mpi else 'MPI'} takes {_time(least)} and peaks at {peak}")
+        speed = f"{mpi_title(mpi) if mpi else 'MPI'} takes {_time(least)} and peaks at {peak}"
+        yield Verdict(NOTE, f"{speed}; without GPUs nothing shows whether it is GPU-aware")
 
 
 def best_path(run: Run) -> str:
@@ -218,10 +220,14 @@ def _mpi_tile(run: Run) -> Tile:
     if _domain(run) == "CPU" and not run.head.environment.devices:
         mpis = dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi)
         ranks = max((len(step.ranks) for step in run.steps), default=0)
-        return Tile("MPI", ", ".join(mpis) or "none", f"{ranks} ranks" if ranks else "")
+        return Tile("MPI", ", ".join(mpis) or "none", f"{ranks} ranks, no GPU" if ranks else "no GPU")
     name = "GPU-aware MPI"
     if known:
-        values = {True: ("yes", GOOD), False: ("stages", WARNING), None: ("yes", NOTE)}
+        values = {
+            True: ("yes", GOOD),
+            False: ("stages" if known.counted else "not sure", WARNING),
+            None: ("yes", NOTE),
+        }
         value, level = values[known.good]
         return Tile(name, value, known.mpi, level)
     return Tile(name, "no", reason(refused), WARNING) if refused else Tile(name, "not measured", "")

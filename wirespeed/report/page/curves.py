@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from wirespeed.report.facts import health
-from wirespeed.report.facts.markers import mark
+from wirespeed.report.facts.markers import sign
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.report.page.sources import Measured
@@ -50,7 +49,7 @@ def _curve(one: Measured, path: str) -> dict[str, Any]:
         curve["moved"] = [entry.amount for entry in entries]
     if one.run.launches > 1:
         curve["launches"] = [entry.launches for entry in entries]
-    if any(marks := [health.mark(one.run, entry) or mark(entry) for entry in entries]):
+    if any(marks := [sign(one.run, entry) for entry in entries]):
         curve["marks"] = marks
     if limit := one.run.ceiling(path):
         curve["limit"] = number(limit.rate)

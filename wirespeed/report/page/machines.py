@@ -14,7 +14,7 @@ from wirespeed.results.coerce import text
 
 
 @dataclass(frozen=True)
-class Machine:
+class MachineRuns:
     """One machine, as far as names tell machines apart."""
 
     name: str
@@ -31,10 +31,10 @@ class Machine:
         return next(between, self.sets[0])
 
 
-def machines(sets: Sequence[Measured]) -> list[Machine]:
+def machines(sets: Sequence[Measured]) -> list[MachineRuns]:
     """In the order of their runs."""
     found = grouped(zip(machine_names([one.run for one in sets]), sets, strict=True))
-    return [Machine(text(name), _line(runs), tuple(runs)) for name, runs in found.items()]
+    return [MachineRuns(text(name), _line(runs), tuple(runs)) for name, runs in found.items()]
 
 
 def _line(runs: Sequence[Measured]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from wirespeed.report.grouping import grouped
 from wirespeed.results.coerce import text
 from wirespeed.results.findings import RecordedFinding
 from wirespeed.results.reading import read
-from wirespeed.results.runs import Run, collect, joined
+from wirespeed.results.runs import Run, collect, resumed
 
 
 @dataclass
@@ -66,24 +66,10 @@ def read_sources(files: Sequence[str]) -> tuple[list[Source], list[str]]:
 def _read(file: str) -> Source:
     results = read(file)
     findings = results.doctors[-1].findings if results.doctors else []
-    source = Source(file, _resumed(collect(results.records)), findings, results.warnings)
+    source = Source(file, resumed(collect(results.records)), findings, results.warnings)
     if not source.runs and not results.doctors:
         raise WirespeedError(f"{file} holds no run of wirespeed", ExitCode.CANNOT_WRITE)
     return source
-
-
-def _resumed(runs: Iterable[Run]) -> list[Run]:
-    """A run that went on with another one's plan, and measured only what that one lacked, belongs to it."""
-    parts: list[tuple[object, list[Run]]] = []
-    for run in runs:
-        key = (host_of(run), run.conditions, "" if run.head.plan.pattern else run.name)
-        for other, group in parts:
-            if other == key and not any(part.measured & run.measured for part in group):
-                group.append(run)
-                break
-        else:
-            parts.append((key, [run]))
-    return [joined(group) for _, group in parts]
 
 
 def measured(sources: Sequence[Source]) -> list[Measured]:

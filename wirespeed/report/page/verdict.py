@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from wirespeed.limits import Ceiling
 from wirespeed.report.facts import figures, health
+from wirespeed.report.facts.awareness import AWARE, STAGED, awareness, reason
 from wirespeed.report.facts.best import Span, by_domain
 from wirespeed.report.facts.cpu_contention import contended
 from wirespeed.report.facts.failures import failure_lines
@@ -16,7 +17,6 @@ from wirespeed.report.facts.shares import share, unlimited
 from wirespeed.report.facts.speedup import UNKNOWN, pairs
 from wirespeed.report.facts.wire_verdicts import beyond, suspicions
 from wirespeed.report.grouping import grouped
-from wirespeed.report.page.awareness import AWARE, STAGED, awareness, reason
 from wirespeed.report.page.machines import machines
 from wirespeed.report.page.sources import Measured
 from wirespeed.report.terminal.slowest_teams import FAR, NEAR, behind, describe

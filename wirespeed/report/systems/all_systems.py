@@ -94,7 +94,7 @@ def reached_here(runs: Sequence[Run], file: str) -> list[Reached]:
         limit, count = run.ceiling(path), len(run.step(path).ranks)
         group = int(run.options.get("group") or 0)
         what = (pattern(run) or best.pattern, path, group, count, best.bytes, best.rate)
-        rate, equation = (limit.rate, limit.equation) if limit and best.bytes > limit.cached else (None, "")
+        rate, equation = (limit.rate, limit.equation) if limit and limit.applies(best.bytes) else (None, "")
         rows.append(Reached(_where(run), *what, rate, equation, file))
     return rows
 

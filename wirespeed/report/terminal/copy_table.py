@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from wirespeed.limits import Ceiling
-from wirespeed.report.facts import health
-from wirespeed.report.facts.markers import grade, share_style
+from wirespeed.report.facts.markers import share_style, sign
 from wirespeed.report.facts.shares import percent
 from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.results.runs import Entry, Run
@@ -47,8 +46,7 @@ def build(run: Run) -> Table[_CopyRow]:
         limit = run.ceiling(path)
         for number, entry in enumerate(run.of_path(path)):
             rates = [entry.amount / (slowest(entry, how) or math.inf) for how in (ALONE, TOGETHER)]
-            sign = health.mark(run, entry) or grade(entry)
-            rows.append(_CopyRow(entry, not number, limit, sign, *rates))
+            rows.append(_CopyRow(entry, not number, limit, sign(run, entry, graded=True), *rates))
     columns: list[Column[_CopyRow]] = [
         Column("path", lambda row: row.entry.path if row.first else "", left=True),
         Column("size", lambda row: format_size(row.entry.bytes)),

@@ -27,6 +27,7 @@ def legend(run: Run, layout: Layout) -> list[str]:
         return [
             f"{what}, median of {several}, each with new processes; GB = 1e9 bytes{rate}",
             *launches_legend.explained(run, layout),
+            *sick,
             *_fastest(run, layout),
             *_speedups(run),
             *_limits(run),
@@ -87,13 +88,13 @@ def _same(run: Run, alike: list[Pair]) -> str:
 
 
 def _marks(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
-    signs = {health.mark(run, entry) or markers.mark(entry) for entry in entries}
+    signs = {markers.sign(run, entry) for entry in entries}
     wanted = figures.percent(run.stopping.precision) if run.stopping else ""
     told = []
     if markers.NOT_REACHED in signs and run.stopping:
         limit = f"--max-time ({run.stopping.max_time:g} s)"
         told.append(f"{markers.NOT_REACHED} not within ±{wanted} in {limit}")
-        if layout.compact and any(markers.grade(entry) == markers.FAR_OFF for entry in entries):
+        if _far_off(run, layout):
             told.append(f"{markers.FAR_OFF} nor within ±{figures.percent(markers.FAR)}")
         told.append(f"widest {figures.spread(markers.widest(entries))}")
     if markers.NO_INTERVAL in signs:
@@ -143,7 +144,7 @@ def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     """How wide the intervals are; what is said of unmarked figures is true of each of them."""
     interval = _COLUMN if layout.spread else "95 % interval of the median"
     wanted = run.stopping.precision if run.stopping else None
-    marks = {entry: health.mark(run, entry) or markers.mark(entry) for entry in entries}
+    marks = {entry: markers.sign(run, entry) for entry in entries}
     signs = set(marks.values())
     most = markers.widest(entry for entry, sign in marks.items() if not sign)
     lines = []
@@ -155,8 +156,8 @@ def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
         lines.append(f"{interval}, within {within} {'unless marked' if signs - {''} else 'everywhere'}")
         if markers.NOT_REACHED in signs:
             limit = f" ({run.stopping.max_time:g} s)" if run.stopping else ""
-            far = any(markers.grade(entry) == markers.FAR_OFF for entry in entries) and layout.compact
-            wider = f"{markers.FAR_OFF} not even within ±{figures.percent(markers.FAR)}: " if far else ""
+            far = f"{markers.FAR_OFF} not even within ±{figures.percent(markers.FAR)}: "
+            wider = far if _far_off(run, layout) else ""
             lines.append(
                 f"{markers.NOT_REACHED} not within ±{figures.percent(wanted)} when --max-time{limit} was "
                 f"over; {wider}the widest is {figures.spread(markers.widest(entries))}"
@@ -164,6 +165,12 @@ def _intervals(run: Run, entries: list[Entry], layout: Layout) -> list[str]:
     if markers.NO_INTERVAL in signs:
         lines.append(f"{markers.NO_INTERVAL} too few samples for an interval: more --max-time gives one")
     return lines
+
+
+def _far_off(run: Run, layout: Layout) -> bool:
+    """Has the table, which has no intervals, a mark for a wide one?"""
+    signs = (markers.sign(run, entry, graded=True) for entry in run.entries.values())
+    return layout.compact and markers.FAR_OFF in signs
 
 
 def _fastest(run: Run, layout: Layout) -> list[str]:

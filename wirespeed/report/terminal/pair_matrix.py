@@ -33,9 +33,9 @@ def print_matrices(console: Console, run: Run) -> None:
     coloured = console.color_system is not None and not console.no_color
     if coloured and any(len(entry.teams) > 1 for entry in run.entries.values()):
         named = [(name.replace("bright_", "light "), share) for share, name in _COLOURS]
-        shares = ", ".join(f"{name} to {share:.0%}" for name, share in named)
+        shares = ", ".join(f"{name} up to {100 * share:.0f} %" for name, share in named)
         console.print()
-        say(console, f"colours: slower than the median by {shares}, bold red beyond", "dim")
+        say(console, f"how much slower than the median: {shares}, bold red more", "dim")
 
 
 def ranks_of(entry: Entry) -> list[int]:

@@ -8,8 +8,8 @@ from functools import partial
 
 from rich.text import Text
 
-from wirespeed.report.facts import figures, health, shares
-from wirespeed.report.facts.markers import AS_FAST, NO_INTERVAL, TIMES, grade, share_style, winners
+from wirespeed.report.facts import figures, shares
+from wirespeed.report.facts.markers import AS_FAST, NO_INTERVAL, TIMES, share_style, sign, winners
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.terminal.columns import Cell, Column, Row, Table, fold, table
 from wirespeed.results.runs import Entry, Run
@@ -60,7 +60,7 @@ def _sections(run: Run) -> list[tuple[str, list[_SizeRow]]]:
     small = [size for size in run.sizes if few or size <= SPLIT]
     large = [size for size in run.sizes if size > (NO_RATE if few else SPLIT)]
     limits = [limit for path in run.paths if (limit := run.ceiling(path))]
-    limited = [size for size in large if any(size > limit.cached for limit in limits)]
+    limited = [size for size in large if any(limit.applies(size) for limit in limits)]
     blocks = ((f"{run.way}, us", TIME, small), ("GB/s", RATE, large), ("% of limit", SHARE, limited))
     return [(title, [_SizeRow(size, shows) for size in sizes]) for title, shows, sizes in blocks if sizes]
 
@@ -87,7 +87,7 @@ def _column(run: Run, path: str, best: dict[int, list[Entry]]) -> Column[_SizeRo
         wins = entry in best[row.size]
         figure = format_rate(entry.rate) if row.shows == RATE else figures.microseconds(entry.seconds)
         return Text.assemble(
-            (health.mark(run, entry) or grade(entry) or " ", "yellow"),
+            (sign(run, entry, graded=True) or " ", "yellow"),
             (figure, "bold green" if wins else ""),
             " ",
         )

@@ -12,8 +12,8 @@ from typing import Any
 
 from rich.text import Text
 
-from wirespeed.report.facts import figures, health, shares
-from wirespeed.report.facts.markers import FASTEST, mark, share_style, winners
+from wirespeed.report.facts import figures, shares
+from wirespeed.report.facts.markers import FASTEST, mark, share_style, sign, winners
 from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.terminal import path_columns
 from wirespeed.report.terminal.columns import Cell, Column, Table, fold, table
@@ -85,8 +85,7 @@ def _path_columns(
     def time(size: int) -> Cell:
         if size in entries:
             one = entries[size]
-            sign = health.mark(run, one) or mark(one) or " "
-            return Text.assemble((sign, "yellow"), (format_seconds(one.seconds), style(one)))
+            return Text.assemble((sign(run, one) or " ", "yellow"), (format_seconds(one.seconds), style(one)))
         failure = run.failure(path, size)
         return Text(f" {figures.WHAT.get(failure.what, failure.what)}", "red") if failure else None
 

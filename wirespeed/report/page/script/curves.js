@@ -20,7 +20,7 @@ function curvesSection(box, chart) {
     const launches = (i) => (one.launches && one.launches[i] > 1 ? `${one.launches[i]} launches ` : "");
     const sign = (i) => launches(i) + (one.marks && one.marks[i] ? `${one.marks[i]} ` : "");
     const per = (column) => moved.map((bytes, i) => (column[i] ? bytes / column[i] : null));
-    rates.push({ ...common, limit: one.limit, x: one.bytes, y: per(one.seconds), low: per(one.high), high: per(one.low), note: (i) => sign(i) + part(i) });
+    rates.push({ ...common, limit: one.limit, cached: one.cached || 0, x: one.bytes, y: per(one.seconds), low: per(one.high), high: per(one.low), note: (i) => sign(i) + part(i) });
     times.push({ ...common, x: one.bytes, y: one.seconds, low: one.low, high: one.high, note: sign });
   }
   for (const one of chart.published) {

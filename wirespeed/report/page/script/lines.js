@@ -71,7 +71,7 @@ class Lines {
     this.range = b > a ? [a, b] : [a / 2, b * 2];
     const inside = (size) => this.at(size) >= this.range[0] * 0.999 && this.at(size) <= this.range[1] * 1.001;
     let values = all.flatMap((one) => one.y.filter((value, i) => value > 0 && inside(one.x[i])));
-    this.limits = this.spec.limits.filter((limit) => limit.of.some((one) => all.includes(one)));
+    this.limits = this.spec.limits.map((limit) => ({ ...limit, start: this.limitStart(limit) })).filter(({ start }) => start < this.range[1]);
     values = values.concat(this.limits.map((limit) => limit.y), this.spec.include || []);
     let [low, high] = values.length ? spread(values) : [1, 10];
     if (high / low < 1.2) [low, high] = [low / 1.2, high * 1.2];
@@ -110,18 +110,27 @@ class Lines {
     this.svg.append(g);
   }
 
+  // No limit applies to messages that caches can hold: its line begins behind them.
+  limitStart(limit) {
+    const starts = limit.of.filter((one) => this.shown.includes(one))
+      .map(({ x, cached }) => (!cached ? this.range[0] : x.some((size) => size > cached) ? Math.max(cached, this.range[0]) : Infinity));
+    return Math.min(...starts);
+  }
+
   limitLines() {
     const { width: w } = this.size, { left, right } = this.edge;
     let above = -Infinity;
     for (const limit of [...this.limits].sort((a, b) => b.y - a.y)) {
       const y = this.sy(limit.y);
-      this.svg.append(draw("line", { x1: left, x2: w - right, y1: y, y2: y, class: "limit" }));
-      // Beneath its line where another name or line is in the way above; no name where both places are taken.
-      const free = (one) => one - above >= 13 && !this.limits.some((other) => other !== limit && Math.abs(this.sy(other.y) - one + 4) < 8);
-      const place = [y - 5, y + 13].find(free);
+      const start = this.sx(limit.start), late = start > (left + w - right) / 2;
+      this.svg.append(draw("line", { x1: start, x2: w - right, y1: y, y2: y, class: "limit" }));
+      // Beneath its line where another name or line is in the way above, but never over the curves; no name where no place is free.
+      const free = (one) => one - above >= 13 && !this.limits.some((other) => other !== limit && Math.abs(this.sy(other.y) - one + 4) < 7);
+      const place = (late ? [y - 5] : [y - 5, y + 13]).find(free);
       if (place === undefined) continue;
       above = place;
-      this.svg.append(draw("text", { x: left + 6, y: place, class: "limit" }, limit.label));
+      const label = late ? { x: w - right - 2, "text-anchor": "end" } : { x: start + 6 };
+      this.svg.append(draw("text", { ...label, y: place, class: "limit" }, limit.label));
     }
   }
 

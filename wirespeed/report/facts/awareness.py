@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from wirespeed.report.facts import figures
+from wirespeed.report.facts import figures, outcome
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.shares import exceeds
 from wirespeed.results.runs import Entry, Failure, Run
@@ -30,6 +30,8 @@ class Awareness:
     """'direct over NVLink', or why it is not known."""
     good: bool | None
     """False: the bytes went through the host; None: a figure is impossible."""
+    counted: bool = False
+    """Whether counters say how."""
 
 
 def awareness(run: Run) -> Awareness | None:
@@ -44,7 +46,7 @@ def awareness(run: Run) -> Awareness | None:
     if exceeds(last, run.ceiling(AWARE)):
         return Awareness(name, last, "", None)
     if seen is not None and seen.verdict != "unknown":
-        return Awareness(name, last, seen.text, seen.verdict in DIRECT)
+        return Awareness(name, last, seen.text, seen.verdict in DIRECT, counted=True)
     if through is None:
         return Awareness(name, last, "", True)
     most = f"{format_rate(through.rate)} GB/s"
@@ -59,6 +61,16 @@ def awareness(run: Run) -> Awareness | None:
 def refusal(run: Run) -> Failure | None:
     """Why no figure came of the first MPI that was given device pointers."""
     return next((one for one in run.failures if one.path == AWARE and one.whole_path), None)
+
+
+def answer(run: Run) -> str:
+    """'yes, Open MPI 5.0.11; direct over NVLink from 4 KiB'; empty where nothing was tried on a GPU."""
+    known, refused = awareness(run), refusal(run)
+    if known:
+        how = outcome.wires_words(run, AWARE) if known.counted else known.how
+        word = f"{known.mpi} takes device pointers" if known.good is False else f"yes, {known.mpi}"
+        return f"{word}; {how}" if how else word
+    return f"no; {reason(refused).split(';')[0]}" if refused and run.head.environment.devices else ""
 
 
 def reason(failure: Failure) -> str:

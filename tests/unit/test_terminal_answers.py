@@ -1,0 +1,69 @@
+"""What stands under the tables of a run with GPUs: an answer on MPI, and no line that the terminal cuts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import report_files as made
+from support.records import shown
+
+from wirespeed.cli.common.reading import read_runs
+from wirespeed.results.runs import Run
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+def of_records(folder: Path, *records: made.Record) -> Run:
+    (run,) = read_runs(made.write(folder / "a.jsonl", *records))
+    return run
+
+
+def answered(run: Run) -> str:
+    """The line on MPI; empty without one."""
+    lines = [line for line in shown(run, 250).splitlines() if line.startswith("GPU-aware MPI: ")]
+    return lines[0].removeprefix("GPU-aware MPI: ") if lines else ""
+
+
+@pytest.mark.parametrize("width", [80, 100])
+@pytest.mark.parametrize("file", sorted(RESULTS.glob("*.jsonl")), ids=lambda file: file.stem)
+def test_no_line_is_wider_than_the_terminal(file: Path, width: int) -> None:
+    """Protects the outcome of each path from being broken in the middle of a word."""
+    for run in read_runs(str(file)):
+        assert max(map(len, shown(run, width).splitlines())) <= width
+
+
+@pytest.mark.parametrize(
+    ("file", "answer"),
+    [
+        ("h200-x2-default", "yes, Open MPI 5.0.11; direct over NVLink from 4 KiB"),
+        (
+            "h200-x2-survey",
+            "yes, Open MPI 5.0.11; staging through host memory gives at most 57.6 GB/s: "
+            "the copies are direct",
+        ),
+        ("h200-x2-exchange", ""),
+    ],
+)
+def test_is_mpi_gpu_aware(file: str, answer: str) -> None:
+    """Protects a newcomer's first question, which a table of figures alone does not answer."""
+    (run,) = read_runs(str(RESULTS / f"{file}.jsonl"))
+    assert answered(run) == answer
+
+
+def test_an_mpi_that_crashed_is_not(tmp_path: Path) -> None:
+    text = "Open MPI 4.1.6 crashed on a device pointer in mca_btl_vader_sendi in mca_btl_vader.so"
+    failure = {"kind": "failure", "run": "r", "path": "aware", "bytes": None, "what": "unavailable"}
+    step = made.step("staged", transport="staged")
+    entries = [*made.curve("staged", 2e-5, 4e9), *made.curve("nccl", 2e-5, 4e11)]
+    records = [made.head(), step, made.step("nccl", transport="ccl"), *entries]
+    run = of_records(tmp_path, *records, {**failure, "text": text, "remedy": None}, made.end())
+    assert answered(run) == "no; Open MPI 4.1.6 crashed on a device pointer"
+
+
+def test_one_without_gpus_is_not_judged(tmp_path: Path) -> None:
+    """Protects machines without GPUs, where the path is missing for another reason."""
+    text = "no GPU (cuda: libcuda.so.1 not found)"
+    failure = {"kind": "failure", "run": "u", "path": "aware", "bytes": None, "what": "unavailable"}
+    run = of_records(tmp_path, *made.on_cpus(), {**failure, "text": text, "remedy": None})
+    assert answered(run) == ""
