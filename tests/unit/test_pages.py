@@ -168,3 +168,32 @@ def test_namespaces_have_folders_of_their_own(tmp_path: Path, monkeypatch: pytes
         monkeypatch.setattr(temporary, "process_namespace", lambda host=host: host)
         names.append(Path(temporary.make_folder("home")).name.rpartition(f"-{os.getpid()}-")[0])
     assert names[0] != names[1]
+
+
+_SLOW = """
+import os, sys, time
+from wirespeed.host.core import core
+from wirespeed.job import messages
+opened = core()
+page = opened.check(opened.lib.ws_page_open((sys.argv[1] + "/0.page").encode(), 0))
+opened.lib.ws_page_stage(page, b"host", 8, 10.0)
+time.sleep(0.5)
+messages.send({"kind": "stuck", "rank": 0, "host": "n", "pid": os.getpid(), "state": "spinning",
+               "call": "MPI_Recv", "peer": 1, "bytes": 8, "iteration": 3, "fault": "",
+               "native": [], "python": []})
+time.sleep(0.5)
+opened.lib.ws_page_stage(page, b"host", 16, 10.0)
+time.sleep(2.5)
+messages.send({"kind": "done"})
+"""
+
+
+def test_a_rank_that_goes_on_takes_its_complaint_back(tmp_path: Path) -> None:
+    """Protects figures on a busy machine: a rank that was slow for once does not hang."""
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    script = tmp_path / "rank.py"
+    script.write_text(_SLOW)
+    step = JobStep([sys.executable, str(script), str(folder)], dict(os.environ), folder, 1, 10.0)
+    assert list(step.messages()) == []
+    assert step.outcome.what == "ok", step.outcome.text

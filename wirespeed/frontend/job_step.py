@@ -46,6 +46,8 @@ class JobStep:
         self._death = False
         self._handles: set[int] = set()
         self._last_sign = time.monotonic()
+        self._progress: dict[int, tuple[int, int]] = {}
+        """Iterations and stages that each rank of this host has begun."""
         self._takes: dict[str, Callable[[Message], object]] = {
             "hello": self._greet,
             "stuck": lambda message: self._seen.reports.update({message["rank"]: message}),
@@ -77,7 +79,6 @@ class JobStep:
             self._end()
 
     def _watch(self) -> Iterator[Message]:
-        progress: object = None
         first_report = first_death = 0.0
         while True:
             ended = self._process.poll() is not None
@@ -89,14 +90,21 @@ class JobStep:
             if ended:
                 return self._diagnose(states)
             self._follow(states)
-            if (seen := [(state.rank, state.iteration, state.stages) for state in states]) != progress:
-                progress, self._last_sign = seen, now
-            first_report = first_report or (now if self._seen.reports else 0.0)
+            for state in states:
+                self._note_progress(state, now)
+            first_report = (first_report or now) if self._seen.reports else 0.0
             first_death = first_death or (now if self._death or self._seen.errors else 0.0)
             quiet = now - self._last_sign
             if (first_report and now - first_report > GRACE) or quiet > self._limit(states):
                 self._wake(states)
                 return self._diagnose(states, quiet)
+
+    def _note_progress(self, state: RankState, now: float) -> None:
+        """A rank that goes on was slow, and does not hang: what it reported of itself counts no more."""
+        at = (state.iteration, state.stages)
+        if self._progress.setdefault(state.rank, at) != at:
+            self._progress[state.rank], self._last_sign = at, now
+            self._seen.reports.pop(state.rank, None)
 
     def _messages(self, wait: float) -> Iterator[Message]:
         """Takes in what ranks report of themselves; yields what the recorder needs."""
