@@ -121,7 +121,7 @@ def test_a_file_that_exists_is_not_touched(tmp_path: Path) -> None:
     file = tmp_path / "r.jsonl"
     before = written(file)
     text = refused(lambda: Store(file))
-    assert text == f"{file} exists: go on with it (--resume) or name another file (--out)"
+    assert text == f"{file} exists: name another file (--out); commands with --resume can go on with it"
     assert file.read_bytes().splitlines(keepends=True) == before
 
 

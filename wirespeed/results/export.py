@@ -35,7 +35,7 @@ COLUMNS = {
     **{name: name for name in _SAMPLES},
     "checked_iterations": "checked.iterations",
     "checked_bytes": "checked.bytes",
-    **{name: name for name in ("elapsed_s", "at", "definition")},
+    **{name: name for name in ("waited", "elapsed_s", "at", "definition")},
 }
 """Column: the entry's attribute. _s: seconds, _Bps: bytes per second."""
 _TEXTS = {"run", "pattern", "path", "memory", "stopped", "at", "definition"}

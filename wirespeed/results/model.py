@@ -174,6 +174,11 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
         return self.low > SHORTEST and self.high > SHORTEST and self.seconds > SHORTEST
 
     @property
+    def waited(self) -> float | None:
+        """Share of the timed seconds in which a rank had no CPU, of the one that waited most."""
+        return self.cores.waited if self.cores else None
+
+    @property
     def contended(self) -> bool:
         """Did ranks wait for CPUs while it was timed? Then it is no sure figure of the path."""
         return self.cores is not None and self.cores.contended

@@ -191,7 +191,7 @@ def _refusal(path: Path, error: Exception) -> str:
         if path.is_dir():
             return f"{name} is a folder: name a file in it (--out {name.rstrip('/')}/NAME.jsonl)"
     if isinstance(error, FileExistsError):
-        return f"{name} exists: go on with it (--resume) or name another file (--out)"
+        return f"{name} exists: name another file (--out); commands with --resume can go on with it"
     if isinstance(error, FileNotFoundError) and not path.parent.is_dir():
         folder = shown(path.parent)
         return f"cannot write {name}: there is no folder {folder}; make it or name another file (--out)"

@@ -48,7 +48,8 @@ def print_findings(
         elif rule.what != KEPT or everything:
             _say(console, name, rule.worst, _summary(rule), several=len(_alike(rule)) > 1)
     bad = sum(len(rule.broken(strict=strict)) for rule in found)
-    text = f"{bad} of {len(findings)} bounds do not hold" if bad else f"all {len(findings)} bounds hold"
+    whole = f"all {len(findings)} bounds hold" if len(findings) > 1 else "the bound holds"
+    text = f"{bad} of {len(findings)} bounds do not hold" if bad else whole
     for what in IN_DOUBT:
         count = sum(
             one.what == what for rule in found if not rule.bad(strict=strict) for one in rule.findings

@@ -63,5 +63,5 @@ def payload(run: Run) -> tuple[str, bool] | None:
     if not iterations or not all(entry.checked.iterations for entry in entries):
         return None
     what = "sizes" if len(run.paths) == 1 else "figures"
-    of = f"at all {len(run.entries)} {what}"
+    of = f"at all {len(run.entries)} {what}" if len(run.entries) > 1 else "at the one size"
     return f"#wrong 0: every byte of {iterations:,} untimed iterations was compared, {of}", True
