@@ -125,6 +125,8 @@ def test_mixed_buffers(pattern: str, mpi: InstalledMpi, builds: Path, tmp_path: 
     steps = {record["path"]: record for record in done.records if record["kind"] == "step"}
     ends = {path: (steps[path]["memory"], steps[path]["into"]) for path in paths}
     assert ends == {"aware-d2h": ("device", "pageable"), "aware-h2d": ("pageable", "device")}
+    data = {path: f"{one} to {other}" for path, (one, other) in ends.items()}
+    assert {entry["path"]: entry["memory"] for entry in done.entries} == data
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)

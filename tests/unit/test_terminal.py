@@ -172,6 +172,9 @@ class TestTable:
         run = make_run(entry("host", 8, 1e-7), entry("staged", 8, 3e-5), entry("aware", 8, 8e-6))
         assert [e.path for e in run.fastest(8, "GPU")] == ["aware"]
         assert run.competing == ["GPU"]
+        mixed = entry("aware-d2h", 8, 1e-9, memory="device to pageable")
+        both = make_run(entry("staged", 8, 3e-5), entry("aware", 8, 8e-6), mixed)
+        assert [e.path for e in both.fastest(8, "GPU")] == ["aware"]
         assert re.search(r"fastest\s+.*GPU data", shown(run, 120))
         assert "fastest" not in shown(make_run(entry("host", 8, 1e-7), entry("aware", 8, 8e-6)), 120)
 

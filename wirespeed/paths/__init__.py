@@ -62,6 +62,11 @@ class TransferPath:
         return (self.memory == "device") != ((self.into or self.memory) == "device")
 
     @property
+    def data(self) -> str:
+        """Where a message lies: 'device', or 'device to pageable' where two ranks have it in different kinds."""
+        return f"{self.memory} to {self.into}" if self.into and not self.intra_rank else self.memory
+
+    @property
     def tried_first(self) -> bool:
         return self.trial or self.gpu_aware_mpi
 

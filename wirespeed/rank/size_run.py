@@ -113,7 +113,7 @@ class SizeRun:
             "kind": "entry",
             "pattern": self._context.pattern.name,
             "path": self._path.name,
-            "memory": self._path.memory,
+            "memory": self._path.data,
             "bytes": self._size,
             "definition": figure.definition,
             "bandwidth_bytes": figure.bytes,

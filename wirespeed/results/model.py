@@ -185,7 +185,9 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
 
     @property
     def memory_domain(self) -> str:
-        """Where the data lie: CPU or GPU. Only paths of one domain compete."""
+        """Where the data lie: CPU, GPU or both. Only paths between GPUs, or between CPUs, compete."""
+        if " to " in self.memory:
+            return "CPU and GPU"
         return "CPU" if self.memory in ("pageable", "pinned") else "GPU"
 
     @property
