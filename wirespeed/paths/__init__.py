@@ -63,7 +63,7 @@ class TransferPath:
 
     @property
     def data(self) -> str:
-        """Where a message lies: 'device', or 'device to pageable' where two ranks have it in different kinds."""
+        """Where a message lies: 'device', or 'device to pageable' where its two ends differ."""
         return f"{self.memory} to {self.into}" if self.into and not self.intra_rank else self.memory
 
     @property
