@@ -15,6 +15,7 @@ from support.strikes import PATIENCE, SLOW, after, strike
 
 
 # Each MPI, and each rank twice; tests/hosts has MPICH's rank 0.
+@pytest.mark.alone  # a launcher may kill the peer at a closed socket, before the first rank has ended
 @pytest.mark.parametrize(
     ("mpi", "rank"), [("openmpi", 0), ("mpich", 1), ("impi", 1), ("debian", 0)], indirect=["mpi"]
 )
@@ -77,7 +78,7 @@ def test_a_stopped_rank(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert {entry["path"] for entry in done.entries} == {"host", "staged"}
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich", "debian"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 def test_a_stopped_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the ranks from the blame: they go on, and end in vain."""
 

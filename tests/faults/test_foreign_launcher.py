@@ -31,7 +31,18 @@ def test_a_hang_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Path) -> 
     assert done.entries and done.failures[0]["what"] == "hang"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "mpi"),
+    [
+        (signal.SIGINT, "openmpi"),
+        (signal.SIGINT, "mpich"),
+        (signal.SIGTERM, "openmpi"),
+        (signal.SIGTERM, "mpich"),
+        (signal.SIGTERM, "impi"),
+        (signal.SIGTERM, "debian"),
+    ],
+    indirect=["mpi"],
+)
 def test_a_signal_to_a_foreign_launcher(number: int, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the last record, and the way to go on, from Ctrl-C and from the batch system."""
     # Open MPI 4 lets its ranks go on for a second after the signal.

@@ -102,8 +102,11 @@ import os, signal, sys, time
 from pathlib import Path
 from wirespeed.job import messages
 from wirespeed.host.core import core
+from wirespeed.rank import watchdog
+from wirespeed.rank.watchdog import Watchdog
 
 folder, opened = Path(sys.argv[1]), core()
+watchdog.own_folder = Path
 ranks = []
 while len(ranks) < 2 and (child := os.fork()):
     ranks.append(child)
@@ -114,32 +117,62 @@ if len(ranks) == 2:
     os.waitpid(ranks[int((folder.parent / "reap").read_text())], 0)
     (folder.parent / "reaped").touch()
     sys.exit(1)
-page = opened.check(opened.lib.ws_page_open(str(folder / f"{len(ranks)}.page").encode(), len(ranks)))
-signal.pause()
+kept = Watchdog(opened, "x", len(ranks), 2, False)
+signal.signal(signal.SIGUSR1, lambda *_: os.close(0))
+while True:
+    signal.pause()
 """
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_first_to_close_its_files_died_first(first: int, tmp_path: Path) -> None:
+    """Protects a killed rank's name from a launcher that hears of its sockets, and is faster than its end."""
+    step = told_late(tmp_path)
+    for _ in step.messages():
+        if len(step._seen.watched) == 2 and not (tmp_path / "reap").exists():
+            pids = {state.rank: state.pid for state in read_pages(tmp_path / "pages")}
+            os.kill(pids[first], signal.SIGUSR1)
+            while Path(f"/proc/{pids[first]}/fd/0").is_symlink():
+                time.sleep(0.001)
+            end_in_order([pids[1 - first], pids[first]])
+            reap(tmp_path, first)
+    assert (step.outcome.what, step.outcome.rank) == ("death", first), step.outcome.text
+
+
+def told_late(tmp_path: Path) -> JobStep:
+    """Two ranks under a launcher that hears of no death until it is told to reap."""
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    script = tmp_path / "ranks.py"
+    script.write_text(_TOLD_LATE.replace('"x"', repr(str(folder))))
+    return JobStep([sys.executable, str(script), str(folder)], dict(os.environ), folder, 2, 10.0)
+
+
+def end_in_order(pids: list[int]) -> None:
+    """While the front end stands still."""
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+        while process_state(pid) != "Z":
+            time.sleep(0.001)
+
+
+def reap(tmp_path: Path, rank: int) -> None:
+    (tmp_path / "part").write_text(str(rank))
+    (tmp_path / "part").rename(tmp_path / "reap")
+    while not (tmp_path / "reaped").exists():
+        time.sleep(0.001)
 
 
 @pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("reaped", [0, 1])
 def test_two_deaths_between_two_looks(first: int, reaped: int, tmp_path: Path) -> None:
     """Protects the peer on a busy machine: whichever the launcher reaped first, the first to end counts."""
-    folder = tmp_path / "pages"
-    folder.mkdir()
-    script = tmp_path / "ranks.py"
-    script.write_text(_TOLD_LATE)
-    step = JobStep([sys.executable, str(script), str(folder)], dict(os.environ), folder, 2, 10.0)
+    step = told_late(tmp_path)
     for _ in step.messages():
         if len(step._seen.watched) == 2 and not (tmp_path / "reap").exists():
-            # The front end stands still meanwhile.
-            pids = {state.rank: state.pid for state in read_pages(folder)}
-            for rank in (first, 1 - first):
-                os.kill(pids[rank], signal.SIGKILL)
-                while process_state(pids[rank]) != "Z":
-                    time.sleep(0.001)
-            (tmp_path / "part").write_text(str(reaped))
-            (tmp_path / "part").rename(tmp_path / "reap")
-            while not (tmp_path / "reaped").exists():
-                time.sleep(0.001)
+            pids = {state.rank: state.pid for state in read_pages(tmp_path / "pages")}
+            end_in_order([pids[first], pids[1 - first]])
+            reap(tmp_path, reaped)
     assert (step.outcome.what, step.outcome.rank) == ("death", first), step.outcome.text
 
 

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,6 +24,7 @@ from wirespeed.job.status_page import (
     STOPPED,
     RankIdentity,
     RankState,
+    alive_file,
     ask_for_stack,
     read_pages,
 )
@@ -31,6 +33,17 @@ GRACE = 1.5
 """Seconds for the other ranks to report once one has."""
 SLOW_LAUNCHER = 8.0
 """Seconds that a launcher may take to end a job one of whose ranks has died."""
+
+
+EXITING = 0.5
+"""Seconds that a process may take from closing its files to its end."""
+
+
+@dataclass(frozen=True)
+class _Alive:
+    """What the front end waits for on the pipe that a rank holds open."""
+
+    state: RankState
 
 
 class JobStep:
@@ -46,6 +59,8 @@ class JobStep:
         self._death = False
         self._handles: set[int] = set()
         self._last_sign = time.monotonic()
+        self._closed: list[RankState] = []
+        """Ranks that have closed their pipe, in that order."""
         self._progress: dict[int, tuple[int, int]] = {}
         """Iterations and stages that each rank of this host has begun."""
         self._takes: dict[str, Callable[[Message], object]] = {
@@ -131,16 +146,16 @@ class JobStep:
 
     def _receive(self, wait: float) -> Iterator[Message]:
         ready = self._selector.select(wait)
+        closed = [key for key, _ in ready if isinstance(key.data, _Alive)]
         ended = [key for key, _ in ready if isinstance(key.data, RankState)]
+        self._closed += [key.data.state for key in closed]
         if ended:
-            # epoll lists them in the order in which they ended, however late it is asked; and the kernel
-            # tells it before it tells the launcher, which then ends the others.
-            self._died([ended[0].data])
-        for key in ended:
+            self._died([self._first_closed() or ended[0].data])
+        for key in (*closed, *ended):
             self._selector.unregister(key.fileobj)
             os.close(key.fd)
         for key, _ in ready:
-            if key not in ended:
+            if key not in closed and key not in ended:
                 yield from self._read(key.fileobj, key.data)  # type: ignore[arg-type]
 
     def _read(self, pipe: BinaryIO, name: str) -> Iterator[Message]:
@@ -169,6 +184,9 @@ class JobStep:
                 continue
             self._handles.add(state.pid)
             with suppress(OSError):
+                alive = os.open(alive_file(self._pages, state.rank), os.O_RDONLY | os.O_NONBLOCK)
+                self._selector.register(alive, selectors.EVENT_READ, _Alive(state))
+            with suppress(OSError):
                 handle = os.pidfd_open(state.pid)
                 self._selector.register(handle, selectors.EVENT_READ, state)
             if process_state(state.pid) in GONE:
@@ -177,6 +195,20 @@ class JobStep:
                 self._seen.watched.add(state.rank)
                 self._launchers.add(parent(state.pid))
         self._died(missed)
+
+    def _first_closed(self) -> RankState | None:
+        """The rank that was first to close its pipe, if its process has come to its end, too.
+
+        epoll lists events in the order in which they came, however late it is asked. The end of a process
+        is too late a sign: MPICH's launcher kills the others as soon as a socket of the first one closes.
+        """
+        first = next(iter(self._closed), None)
+        deadline = time.monotonic() + EXITING
+        while first and process_state(first.pid) not in GONE:
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(0.01)
+        return first
 
     def _died(self, ended: list[RankState]) -> None:
         """The first to end is known where one has ended before all others."""
@@ -232,7 +264,7 @@ class JobStep:
         while any(process_state(pid) not in GONE for pid in ranks) and time.monotonic() < deadline:
             time.sleep(0.01)
         for handle in list(self._selector.get_map().values()):
-            if isinstance(handle.data, RankState):
+            if isinstance(handle.data, (RankState, _Alive)):
                 os.close(handle.fd)
         self._selector.close()
         for pipe in (self._process.stdout, self._process.stderr):

@@ -121,6 +121,11 @@ def read_page(file: Path) -> RankState | None:
     )
 
 
+def alive_file(folder: Path, rank: int) -> Path:
+    """The pipe that a rank holds open as long as it runs."""
+    return folder / f"{rank}.alive"
+
+
 def read_pages(folder: Path) -> list[RankState]:
     """The states of all ranks of this host, by rank."""
     files: list[Path] = []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import faulthandler
+import os
 from contextlib import suppress
 
 from wirespeed.host.core import Core
 from wirespeed.job import shm_cleanup
-from wirespeed.job.status_page import own_folder
+from wirespeed.job.status_page import alive_file, own_folder
 
 
 class Watchdog:
@@ -23,6 +24,9 @@ class Watchdog:
         self.file = folder / f"{rank}.page"
         self._stack, self._uses = folder / f"{rank}.python", folder / f"{rank}{shm_cleanup.SUFFIX}"
         self._used = ""
+        self._alive = alive_file(folder, rank)
+        if read_here and not give_up:
+            self._hold_open()
         self.page = opened.check(opened.lib.ws_page_open(str(self.file).encode(), rank))
         self._python = self._stack.open("w")
         stack = str(self._stack)
@@ -32,6 +36,17 @@ class Watchdog:
         self.catch()
         opened.check(opened.lib.ws_watchdog_start(self.page, reports, stack.encode(), int(give_up)))
         faulthandler.register(opened.lib.ws_stack_signal(), file=self._python, all_threads=False, chain=True)
+
+    def _hold_open(self) -> None:
+        """Takes standard input's place, which nobody reads, for a pipe that the front end listens to.
+
+        A process closes its files in their order when it ends: this one before the sockets by which
+        launchers and peers hear of the end.
+        """
+        os.mkfifo(self._alive, 0o600)
+        end = os.open(self._alive, os.O_RDWR)
+        os.dup2(end, 0)
+        os.close(end)
 
     def catch(self) -> None:
         """Puts the crash handlers in place, again after a library has put its own there."""
@@ -54,7 +69,7 @@ class Watchdog:
 
         `keep_list`: the front end still needs to know what MPI uses, which may not come to its end.
         """
-        for file in (self.file, self._stack, *([] if keep_list else [self._uses])):
+        for file in (self.file, self._stack, self._alive, *([] if keep_list else [self._uses])):
             file.unlink(missing_ok=True)
         with suppress(OSError):
             self.file.parent.rmdir()
