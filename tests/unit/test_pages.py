@@ -153,7 +153,7 @@ def end_in_order(pids: list[int]) -> None:
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
         # Its files are closed with the last of its threads.
-        while process_state(pid) != "Z" or len(os.listdir(f"/proc/{pid}/task")) > 1:
+        while process_state(pid) != "Z" or len([*Path(f"/proc/{pid}/task").iterdir()]) > 1:
             time.sleep(0.001)
 
 
