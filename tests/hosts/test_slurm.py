@@ -150,7 +150,6 @@ def test_a_generated_job_ends_as_what_it_measured(
     assert entries == ([8, 65536] if "host" in paths else [])
 
 
-@pytest.mark.alone  # MPICH may crash a rank that has lost its peer, if srun does not end it at once
 @pytest.mark.parametrize(("number", "what"), [(signal.SIGKILL, "death"), (signal.SIGSTOP, "hang")])
 def test_a_rank_is_struck(
     number: int, what: str, nodes: Hosts, configuration: dict[str, str], tmp_path: Path
@@ -174,7 +173,9 @@ def test_a_rank_is_struck(
     assert done.code == 1
     assert done.entries[0]["bytes"] == 8
     (failure,) = done.failures
-    assert (failure["what"], failure["rank"], failure["host"]) == (what, 1, "n2"), failure
+    # MPICH may crash rank 0 when it has lost its peer; nothing on its host tells that the peer died before.
+    known = {(what, 1, "n2")} | ({("crash", 0, "n1")} if what == "death" else set())
+    assert (failure["what"], failure["rank"], failure["host"]) in known, failure
     assert done.records[-1]["kind"] == "end"
 
 
