@@ -110,7 +110,7 @@ def wheel_packages(prefix: Path, vendor: str | None = None) -> list[Path]:
 def identify(mpiexec: Path, source: str) -> Mpi | str:
     """The MPI that `mpiexec` belongs to; a line that says why, if it cannot be used.
 
-    `source`: machine or given; a wheel is recognised by its own folder, whoever names it.
+    `source`: machine or given; a wheel is recognised by its own folder, however it is named.
     """
     ensure_home()
     # Links are followed folder by folder: Debian's mpiexec is a chain of alternatives to another name.

@@ -64,7 +64,7 @@ def _ucx_tls(facts: Facts) -> Iterator[Finding]:
     lacks = {ipc: "UCX may not copy directly between GPUs"} if ipc and not _allows(value, {ipc}) else {}
     if not _allows(value, _SHARED):
         lacks["sm"] = "UCX may not use shared memory within a host"
-    # A list without any network is meant for one host.
+    # A list without any network serves jobs of one host.
     networked = value.startswith("^") or "tcp" in value.split(",")
     if facts.active_ports and networked and not _allows(value, _RDMA):
         lacks["rc"] = "UCX may not use RDMA between hosts"

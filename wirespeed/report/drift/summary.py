@@ -13,6 +13,7 @@ from wirespeed.report.facts import figures, health
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.results.model import Health
 from wirespeed.units import format_size
 
 UNKNOWN = {"errors": "new errors", "throttled": "throttling"}
@@ -108,12 +109,7 @@ def _drift(drift: Drift, path: str) -> tuple[str, bool]:
 
 def errors(drift: Drift) -> Iterator[str]:
     """'new NVLink replay errors: 36 in 3 of 30 repetitions: 30 on GPU 0 link 3, 6 on GPU 1 link 2'."""
-    seen = [
-        (number, one)
-        for number, run in enumerate(drift.runs)
-        for h in run.health.values()
-        for one in h.errors
-    ]
+    seen = [(number, one) for number, record in _records(drift) for one in record.errors]
     several = health.several_hosts(one for _, one in seen)
     for what, found in grouped((one.what, (number, one)) for number, one in seen).items():
         places = grouped((health.place(one, several), one.count) for _, one in found)
@@ -124,12 +120,7 @@ def errors(drift: Drift) -> Iterator[str]:
 
 def held(drift: Drift) -> Iterator[str]:
     """'the clocks of GPU 0 were held back by its power cap in 12 of 30 repetitions, for 4.1 s in all'."""
-    seen = [
-        (number, one)
-        for number, run in enumerate(drift.runs)
-        for h in run.health.values()
-        for one in h.throttled
-    ]
+    seen = [(number, one) for number, record in _records(drift) for one in record.throttled]
     several = health.several_hosts(one for _, one in seen)
     alike = grouped(((health.place(one, several), one.reason), (number, one)) for number, one in seen)
     for (place, reason), found in alike.items():
@@ -137,6 +128,11 @@ def held(drift: Drift) -> Iterator[str]:
         lasted = f", for {figures.ratio(seconds)} s in all" if seconds else ""
         repetitions = _of_all({number for number, _ in found}, drift)
         yield f"the clocks of {place} were held back by {reason} in {repetitions}{lasted}"
+
+
+def _records(drift: Drift) -> Iterator[tuple[int, Health]]:
+    """What was read of the hosts' health, with the number of the repetition."""
+    return ((number, record) for number, run in enumerate(drift.runs) for record in run.health.values())
 
 
 def _of_all(numbers: set[int], drift: Drift) -> str:

@@ -18,8 +18,8 @@ class Section:
     """All of one pattern."""
 
     pattern: str
-    headline: str
-    """The answer in a line, for a reader who does not open the section."""
+    answer: str
+    """In a line, for a reader who does not open the section."""
     notes: list[Notes]
     bests: list[tuple[Measured, list[tuple[str, list[Span]]]]]
     """(run, (domain, spans)) where paths compete, most figures first."""
@@ -46,6 +46,6 @@ def sections(sets: Sequence[Measured], patterns: Sequence[str]) -> list[Section]
 def _section(sets: Sequence[Measured], notes: list[Notes]) -> Section:
     main = max(sets, key=weight)
     comparable = main.run.view == "sizes" and main.run.entries
-    headline = best_path(main.run) if comparable else notes[0].sentences[0].text if notes else ""
+    answer = best_path(main.run) if comparable else notes[0].sentences[0].text if notes else ""
     bests = [(one, domains) for one in sets if (domains := by_domain(one.run))]
-    return Section(main.pattern, headline.rstrip("."), notes, bests, bars(sets))
+    return Section(main.pattern, answer.rstrip("."), notes, bests, bars(sets))
