@@ -71,6 +71,24 @@ def errors(record: Health) -> Iterator[str]:
         yield f"new {what}: {counted({place(one, several): one.count for one in found})}"
 
 
+def corrected(run: Run) -> list[str]:
+    """What links corrected by themselves, a line for each path; the worst may have a bad cable."""
+    return [f"{record.path}: {_corrected(record)}" for record in run.health.values() if record.corrected]
+
+
+def _corrected(record: Health) -> str:
+    several = several_hosts(record.corrected)
+    links = grouped((place(one, several), one.count) for one in record.corrected)
+    counts = {name: sum(each) for name, each in links.items()}
+    worst, total = max(counts, key=lambda name: counts[name]), sum(counts.values())
+    text = f"links corrected {total} errors by themselves"
+    if not record.seconds:
+        return text
+    each, most = (figures.ratio(many / record.seconds) for many in (total / len(counts), counts[worst]))
+    mean = f", {each} on average of {len(counts)} links" if len(counts) > 1 else ""
+    return f"{text}; per second at most {most} on {worst}{mean}"
+
+
 def counted(counts: Mapping[str, int]) -> str:
     """'12 on GPU 0 link 3, 4 on GPU 1 link 7', the most first; of many places the last ones together."""
     ranked = sorted(counts, key=lambda name: -counts[name])
