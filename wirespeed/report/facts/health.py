@@ -17,8 +17,8 @@ from wirespeed.results.runs import Run
 
 MARK = "#"
 LEGEND = f"{MARK} measured with a clock held back, or with new errors: the notes say what happened"
-MOST_PLACES = 3
-"""Places that a note names."""
+MOST_PLACES = 2
+"""Places that a note names: a link has two ends, and a note has a line."""
 
 
 class Placed(Protocol):
