@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wirespeed.patterns import Shape, Transfer, find_pattern
 from wirespeed.patterns import Place as Offset
+from wirespeed.patterns import Shape, Transfer, find_pattern
 
 Place = tuple[int, int, int, int]
 """Of a transfer: peer, bytes, place here, place there."""
