@@ -220,9 +220,9 @@ def test_the_closed_form_of_the_ring(ranks: int, steps: int | None, size: int) -
             slots[peer][place] = value
         for rank in range(ranks):
             for work in plans[rank][number].after:
-                place, _, value = work.arguments
-                assert isinstance(place, Place) and isinstance(value, float)
-                slots[rank][place.offset] += value
+                into, _, grows = work.arguments
+                assert isinstance(into, Place) and isinstance(grows, float)
+                slots[rank][into.offset] += grows
     for rank, expected in enumerate(sums):
         assert expected and slots[rank][expected.offset] == expected.after
     if steps is None and ranks % 2 == 0:
