@@ -48,6 +48,10 @@ def test_gpus_have_every_kernel_that_the_cpu_has(
     program = tmp_path / "names"
     own = Path(__file__).parent / "kernel_names.cpp"
     sources = [own, native / "kernels/kernels.cpp", native / "kernels/tma_model.cpp"]
+    programs = tmp_path / "programs.cpp"
+    headers = sorted((native.parent / "wirespeed" / "programs").glob("*.h"))
+    programs.write_text("".join(f'#include "{header}"\n' for header in headers))
+    sources.append(programs)
     command = [cxx, "-std=c++20", "-I", str(native), "-o", str(program), *map(str, sources), "-lpthread"]
     subprocess.run(command, check=True)
     said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
