@@ -38,6 +38,14 @@ WS_INLINE void ws_fence() { __threadfence_system(); }
 template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {
     for (u64 i = ws_thread(); i < count; i += ws_threads()) body(i);
 }
+/// The same by the lanes of this block alone.
+template <class Body> WS_INLINE void ws_for_each_lane(u32 count, Body body) {
+    WS_ROLLED
+    for (u32 i = ws_lane(); i < count; i += ws_lanes()) body(i);
+}
+
+/// a * b + c: rounded once on GPUs, twice on CPUs, whose oldest have no such instruction.
+WS_INLINE double ws_fma(double a, double b, double c) { return fma(a, b, c); }
 
 WS_INLINE void ws_atomic_min(u64* to, u64 value) { atomicMin(to, value); }
 /// What stood there before.
@@ -88,6 +96,14 @@ template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {
     const u64 last = first + each < count ? first + each : count;
     for (u64 i = first; i < last; ++i) body(i);
 }
+template <class Body> WS_INLINE void ws_for_each_lane(u32 count, Body body) {
+    const u32 each = (count + ws_lanes() - 1) / ws_lanes();
+    const u32 first = ws_lane() * each;
+    const u32 last = first + each < count ? first + each : count;
+    for (u32 i = first; i < last; ++i) body(i);
+}
+
+WS_INLINE double ws_fma(double a, double b, double c) { return a * b + c; }
 
 WS_INLINE void ws_atomic_min(u64* to, u64 value) {
     std::atomic_ref<u64> shared(*to);

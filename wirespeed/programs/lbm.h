@@ -1,0 +1,398 @@
+// A thermal lattice Boltzmann method: D2Q37, fp64, propagate (pull) and collide in one kernel.
+//
+// A field is field[population][row][x]: `plane` doubles a population, `pitch` doubles a row, and
+// site (0, 0) of the block at `first`. Three halo rows lie below and above the block, and, where
+// the decomposition cuts x, three halo columns left and right in each row. A step reads one field
+// and writes another.
+//
+// Populations come in pairs of opposite velocities: 2p + 1 has the velocity of pair p below,
+// 2p + 2 its opposite, 0 rests. Pairs are numbered by their velocity in x, so that those that cross
+// a block's side follow each other.
+//
+// The equilibrium is the Hermite expansion to fourth order in density, velocity and temperature
+// (Shan, Yuan and Chen, J. Fluid Mech. 550, 413, 2006), the collision BGK. A body force shifts the
+// equilibrium's velocity and temperature (Sbragaglia et al., J. Fluid Mech. 628, 299, 2009), which
+// adds exactly the force's momentum and work. A wall mirrors: what would cross it comes back with
+// the y velocity reversed, so it is smooth, insulating, and loses no mass or energy.
+#pragma once
+
+#include "kernels/platform.h"
+
+/// Calls DO(pair, x velocity, y velocity), in the order of speeds, whose constants are shared.
+#define WS_LBM_PAIRS(DO)                                                                           \
+    DO(3, 1, 0)                                                                                    \
+    DO(0, 0, 1)                                                                                    \
+    DO(4, 1, 1)                                                                                    \
+    DO(5, 1, -1)                                                                                   \
+    DO(10, 2, 0)                                                                                   \
+    DO(1, 0, 2)                                                                                    \
+    DO(11, 2, 1)                                                                                   \
+    DO(12, 2, -1)                                                                                  \
+    DO(6, 1, 2)                                                                                    \
+    DO(7, 1, -2)                                                                                   \
+    DO(13, 2, 2)                                                                                   \
+    DO(14, 2, -2)                                                                                  \
+    DO(15, 3, 0)                                                                                   \
+    DO(2, 0, 3)                                                                                    \
+    DO(16, 3, 1)                                                                                   \
+    DO(17, 3, -1)                                                                                  \
+    DO(8, 1, 3)                                                                                    \
+    DO(9, 1, -3)
+
+#define WS_LBM_POPULATIONS 37
+#define WS_LBM_HALO 3
+/// Population-layers that cross a side.
+#define WS_LBM_CROSSING 26
+/// Sites of a tile; a multiple of what a block's threads are.
+#define WS_LBM_TILE 256
+/// 1 / c_s^2.
+#define WS_LBM_R2 (1.1969797703930744 * 1.1969797703930744)
+
+/// What lies beyond a block's sides; where nothing is named, the block itself, periodically.
+#define WS_LBM_COLUMNS 1u
+#define WS_LBM_ROWS_BELOW 2u
+#define WS_LBM_ROWS_ABOVE 4u
+#define WS_LBM_WALL_BELOW 8u
+#define WS_LBM_WALL_ABOVE 16u
+
+/// Weight of the velocities of that square.
+WS_INLINE constexpr double ws_lbm_weight(int square) {
+    return square == 0   ? 0.233150669132352502
+           : square == 1 ? 0.107306091542219002
+           : square == 2 ? 0.0576678598887948820
+           : square == 4 ? 0.0142082161584507503
+           : square == 5 ? 0.00535304900051377523
+           : square == 8 ? 0.00101193759267357548
+           : square == 9 ? 0.000245301027757717346
+                         : 0.000283414252994198217;
+}
+
+struct WsLbmBlock {
+    u64 nx, ny, pitch, plane, first, sides;
+};
+
+/// A rectangle of sites.
+struct WsLbmTile {
+    u32 x, y, width, height;
+};
+
+/// What a collision needs besides the populations: kick = tau g, warmth = tau (1 - tau) g^2 / 2.
+struct WsLbmFluid {
+    double omega, kick_x, kick_y, warmth;
+};
+
+/// Density, momentum, and sum of f c^2 (twice the energy).
+struct WsLbmSums {
+    double density, x, y, square;
+};
+
+WS_INLINE WsLbmSums ws_lbm_sums(const double* f) {
+    WsLbmSums sums = {f[0], 0, 0, 0};
+#define WS_LBM_ADD(pair, cx, cy)                                                                   \
+    {                                                                                              \
+        const double sum = f[2 * pair + 1] + f[2 * pair + 2];                                      \
+        const double difference = f[2 * pair + 1] - f[2 * pair + 2];                               \
+        sums.density += sum;                                                                       \
+        if (cx) sums.x = ws_fma(cx, difference, sums.x);                                           \
+        if (cy) sums.y = ws_fma(cy, difference, sums.y);                                           \
+        sums.square = ws_fma(cx * cx + cy * cy, sum, sums.square);                                 \
+    }
+    WS_LBM_PAIRS(WS_LBM_ADD)
+#undef WS_LBM_ADD
+    return sums;
+}
+
+/// f = keep f + share * equilibrium. v: velocity / c_s^2; theta: temperature / c_s^2 - 1.
+///
+/// With x = c . v and q = c^2 / c_s^2 the equilibrium of a pair is weight * (even +- odd),
+/// even = a0 + a1 q + a2 q^2 + (b0 + b1 q) x^2 + x^4 / 24, odd = x (d0 + d1 q + x^2 / 6).
+WS_INLINE void ws_lbm_relax(double* f, double keep, double share, double vx, double vy,
+                            double theta) {
+    const double u2 = ws_fma(vx, vx, vy * vy) * (1 / WS_LBM_R2);
+    const double theta2 = theta * theta;
+    const double a2 = 0.125 * theta2;
+    const double a1 = ws_fma(theta, ws_fma(-0.25, u2, 0.5), -theta2);
+    const double d1 = 0.5 * theta;
+    const double b1 = 0.25 * theta;
+    const double flow = ws_fma(-0.5, u2, 1.0);
+    const double a0 = ws_fma(0.125 * u2, u2, ws_fma(theta, u2 - 1.0, flow + theta2));
+    const double b0 = ws_fma(-1.5, theta, 0.5 * flow);
+    const double d0 = ws_fma(-2.0, theta, flow);
+    f[0] = ws_fma(keep, f[0], ws_lbm_weight(0) * share * a0);
+#define WS_LBM_RELAX(pair, cx, cy)                                                                 \
+    {                                                                                              \
+        constexpr int square = cx * cx + cy * cy;                                                  \
+        constexpr double q = square * WS_LBM_R2;                                                   \
+        const double part = ws_lbm_weight(square) * share;                                         \
+        const double a = part * ws_fma(q, ws_fma(q, a2, a1), a0);                                  \
+        const double b = part * ws_fma(q, b1, b0);                                                 \
+        const double d = part * ws_fma(q, d1, d0);                                                 \
+        const double x = cy == 0   ? cx * vx                                                       \
+                         : cx == 0 ? cy * vy                                                       \
+                                   : ws_fma(cx, vx, cy * vy);                                      \
+        const double x2 = x * x;                                                                   \
+        const double even = ws_fma(x2, ws_fma(x2, part * (1 / 24.0), b), a);                       \
+        const double odd = x * ws_fma(x2, part * (1 / 6.0), d);                                    \
+        f[2 * pair + 1] = ws_fma(keep, f[2 * pair + 1], even + odd);                               \
+        f[2 * pair + 2] = ws_fma(keep, f[2 * pair + 2], even - odd);                               \
+    }
+    WS_LBM_PAIRS(WS_LBM_RELAX)
+#undef WS_LBM_RELAX
+}
+
+WS_INLINE void ws_lbm_collide(double* f, const WsLbmFluid& fluid) {
+    const WsLbmSums sums = ws_lbm_sums(f);
+    const double inverse = 1.0 / sums.density;
+    const double ux = sums.x * inverse;
+    const double uy = sums.y * inverse;
+    const double agitation = ws_fma(sums.square, inverse, -ws_fma(ux, ux, uy * uy));
+    const double theta = ws_fma(0.5 * WS_LBM_R2, agitation, fluid.warmth - 1.0);
+    ws_lbm_relax(f, 1.0 - fluid.omega, fluid.omega * sums.density, (ux + fluid.kick_x) * WS_LBM_R2,
+                 (uy + fluid.kick_y) * WS_LBM_R2, theta);
+}
+
+/// A population at (x, y), which may lie beyond the block; `mirror` has its y velocity reversed.
+WS_INLINE double ws_lbm_beyond(const WsLbmBlock& block, const double* from, int population,
+                               int mirror, int x, int y) {
+    const int nx = (int)block.nx, ny = (int)block.ny;
+    if (!(block.sides & WS_LBM_COLUMNS)) x += x < 0 ? nx : x >= nx ? -nx : 0;
+    if (y < 0 && !(block.sides & WS_LBM_ROWS_BELOW)) {
+        const bool wall = block.sides & WS_LBM_WALL_BELOW;
+        population = wall ? mirror : population;
+        y = wall ? -1 - y : y + ny;
+    } else if (y >= ny && !(block.sides & WS_LBM_ROWS_ABOVE)) {
+        const bool wall = block.sides & WS_LBM_WALL_ABOVE;
+        population = wall ? mirror : population;
+        y = wall ? 2 * ny - 1 - y : y - ny;
+    }
+    return from[population * block.plane + block.first + y * (long long)block.pitch + x];
+}
+
+/// One site's step. Every site goes through this function, so that no point depends on the split.
+WS_INLINE void ws_lbm_site(const WsLbmBlock& block, const WsLbmFluid& fluid, const double* from,
+                           double* to, u32 x, u32 y, bool beyond) {
+    double f[WS_LBM_POPULATIONS];
+    const u64 site = block.first + y * block.pitch + x;
+    f[0] = from[site];
+    if (beyond) {
+#define WS_LBM_PULL(pair, cx, cy)                                                                  \
+    {                                                                                              \
+        constexpr int up = 2 * pair + 1, down = 2 * pair + 2;                                      \
+        constexpr int up_mirror = cx == 0 ? down : cy > 0 ? up + 2 : cy < 0 ? up - 2 : up;         \
+        constexpr int down_mirror = cx == 0 ? up : up_mirror + 1;                                  \
+        f[up] = ws_lbm_beyond(block, from, up, up_mirror, (int)x - cx, (int)y - cy);               \
+        f[down] = ws_lbm_beyond(block, from, down, down_mirror, (int)x + cx, (int)y + cy);         \
+    }
+        WS_LBM_PAIRS(WS_LBM_PULL)
+#undef WS_LBM_PULL
+    } else {
+#define WS_LBM_PULL(pair, cx, cy)                                                                  \
+    f[2 * pair + 1] = from[(2 * pair + 1) * block.plane + site - cy * block.pitch - cx];           \
+    f[2 * pair + 2] = from[(2 * pair + 2) * block.plane + site + cy * block.pitch + cx];
+        WS_LBM_PAIRS(WS_LBM_PULL)
+#undef WS_LBM_PULL
+    }
+    ws_lbm_collide(f, fluid);
+    to[site] = f[0];
+#define WS_LBM_STORE(pair, cx, cy)                                                                 \
+    to[(2 * pair + 1) * block.plane + site] = f[2 * pair + 1];                                     \
+    to[(2 * pair + 2) * block.plane + site] = f[2 * pair + 2];
+    WS_LBM_PAIRS(WS_LBM_STORE)
+#undef WS_LBM_STORE
+}
+
+/// Rows 0 to 2 below and above and some columns left and right, where the halo lies beyond, are the
+/// edges; region 4 is what needs no halo. Columns are as many as fill a line of memory, where the
+/// block is wide enough.
+WS_INLINE WsLbmTile ws_lbm_region(const WsLbmBlock& block, int region) {
+    const u32 nx = (u32)block.nx, ny = (u32)block.ny;
+    const u32 below = !(block.sides & WS_LBM_ROWS_BELOW) ? 0 : ny < 3 ? ny : 3;
+    const u32 above = !(block.sides & WS_LBM_ROWS_ABOVE) ? 0 : ny - below < 3 ? ny - below : 3;
+    const u32 wide = nx < 48 ? 3 : 16;
+    const u32 left = !(block.sides & WS_LBM_COLUMNS) ? 0 : nx < wide ? nx : wide;
+    const u32 right = !(block.sides & WS_LBM_COLUMNS) ? 0 : nx - left < wide ? nx - left : wide;
+    const u32 between = ny - below - above;
+    if (region == 0) return {0, 0, nx, below};
+    if (region == 1) return {0, ny - above, nx, above};
+    if (region == 2) return {0, below, left, between};
+    if (region == 3) return {nx - right, below, right, between};
+    return {left, below, nx - left - right, between};
+}
+
+/// A region is cut in tiles of WS_LBM_TILE sites or less: pieces of rows, or of columns.
+struct WsLbmCut {
+    u32 width, height, across, tiles;
+};
+
+WS_INLINE WsLbmCut ws_lbm_cut(const WsLbmTile& region, int number) {
+    const bool columns = number == 2 || number == 3;
+    const u32 width = columns ? 16 : WS_LBM_TILE, height = columns ? WS_LBM_TILE / 16 : 1;
+    const u32 across = (region.width + width - 1) / width;
+    return {width, height, across, across * ((region.height + height - 1) / height)};
+}
+
+WS_INLINE WsLbmTile ws_lbm_tile(const WsLbmBlock& block, u32 tile) {
+    for (int number = 0; number < 5; ++number) {
+        const WsLbmTile region = ws_lbm_region(block, number);
+        const WsLbmCut cut = ws_lbm_cut(region, number);
+        if (tile >= cut.tiles) {
+            tile -= cut.tiles;
+            continue;
+        }
+        const u32 down = tile / cut.across;
+        const u32 x = (tile - down * cut.across) * cut.width, y = down * cut.height;
+        const u32 width = region.width - x, height = region.height - y;
+        return {region.x + x, region.y + y, width < cut.width ? width : cut.width,
+                height < cut.height ? height : cut.height};
+    }
+    return {0, 0, 0, 0};
+}
+
+/// Whether a site of the tile needs what lies beyond the block otherwise than in a halo.
+WS_INLINE bool ws_lbm_beyond_needed(const WsLbmBlock& block, const WsLbmTile& tile) {
+    const u32 halo = WS_LBM_HALO;
+    const bool wraps = !(block.sides & WS_LBM_COLUMNS);
+    return (wraps && (tile.x < halo || tile.x + tile.width + halo > block.nx)) ||
+           (!(block.sides & WS_LBM_ROWS_BELOW) && tile.y < halo) ||
+           (!(block.sides & WS_LBM_ROWS_ABOVE) && tile.y + tile.height + halo > block.ny);
+}
+
+/// One step of a block. part: 0 all of it, 1 what needs no halo, 2 the rest, the edges.
+WS_KERNEL ws_lbm_step(const u64* gate, u64 part, const double* from, double* to, u64 nx, u64 ny,
+                      u64 pitch, u64 plane, u64 first, u64 sides, double omega, double kick_x,
+                      double kick_y, double warmth) {
+    const WsLbmBlock block = {nx, ny, pitch, plane, first, sides};
+    const WsLbmFluid fluid = {omega, kick_x, kick_y, warmth};
+    u32 edges = 0;
+    for (int number = 0; number < 4; ++number)
+        edges += ws_lbm_cut(ws_lbm_region(block, number), number).tiles;
+    const u32 inner = ws_lbm_cut(ws_lbm_region(block, 4), 4).tiles;
+    const u32 start = part == 1 ? edges : 0, end = part == 2 ? edges : edges + inner;
+    (void)gate;
+    for (u64 number = start + ws_block(); number < end; number += ws_blocks()) {
+        const WsLbmTile tile = ws_lbm_tile(block, (u32)number);
+        const bool beyond = ws_lbm_beyond_needed(block, tile);
+        ws_for_each_lane(tile.width * tile.height, [&](u32 i) {
+            const u32 row = tile.height == 1 ? 0 : i / tile.width;
+            ws_lbm_site(block, fluid, from, to, tile.x + i - row * tile.width, tile.y + row,
+                        beyond);
+        });
+    }
+}
+
+/// Density, momentum in x and y, and energy of each site, as out[4][ny][nx].
+WS_KERNEL ws_lbm_moments(const double* from, u64 nx, u64 ny, u64 pitch, u64 plane, u64 first,
+                         double* out) {
+    ws_for_each(nx * ny, [=](u64 i) {
+        const double* at = from + first + i / nx * pitch + i % nx;
+        double f[WS_LBM_POPULATIONS];
+        WS_UNROLL
+        for (int population = 0; population < WS_LBM_POPULATIONS; ++population)
+            f[population] = at[population * plane];
+        const WsLbmSums sums = ws_lbm_sums(f);
+        out[i] = sums.density;
+        out[i + nx * ny] = sums.x;
+        out[i + 2 * nx * ny] = sums.y;
+        out[i + 3 * nx * ny] = 0.5 * sums.square;
+    });
+}
+
+/// The column of populations that crosses a side as number `crossing`: its pair, and how far from
+/// the side it starts.
+WS_INLINE void ws_lbm_crossing(u32 crossing, u32& pair, u32& layer) {
+    const u32 depth = crossing < 7 ? 1 : crossing < 17 ? 2 : 3;
+    const u32 base = crossing < 7 ? 0 : crossing < 17 ? 7 : 17;
+    pair = (crossing - base) / depth + (crossing < 7 ? 3 : crossing < 17 ? 10 : 15);
+    layer = (crossing - base) % depth;
+}
+
+/// Columns that leave a block to its left and right, as to[crossing][row].
+WS_KERNEL ws_lbm_pack(const double* from, u64 nx, u64 ny, u64 pitch, u64 plane, u64 first,
+                      double* to_left, double* to_right) {
+    ws_for_each(WS_LBM_CROSSING * ny, [=](u64 i) {
+        u32 pair, layer;
+        ws_lbm_crossing((u32)(i / ny), pair, layer);
+        const double* row = from + first + i % ny * pitch;
+        to_left[i] = row[(2 * pair + 2) * plane + layer];
+        to_right[i] = row[(2 * pair + 1) * plane + nx - 1 - layer];
+    });
+}
+
+/// What the left and right neighbours packed, into the halo columns.
+WS_KERNEL ws_lbm_unpack(double* to, u64 nx, u64 ny, u64 pitch, u64 plane, u64 first,
+                        const double* from_left, const double* from_right) {
+    ws_for_each(WS_LBM_CROSSING * ny, [=](u64 i) {
+        u32 pair, layer;
+        ws_lbm_crossing((u32)(i / ny), pair, layer);
+        double* row = to + first + i % ny * pitch;
+        row[(2 * pair + 1) * plane - 1 - layer] = from_left[i];
+        row[(2 * pair + 2) * plane + nx + layer] = from_right[i];
+    });
+}
+
+/// sin(2 pi turns) for 0 <= turns < 1, the same on every machine.
+WS_INLINE double ws_lbm_sine(double turns) {
+    double angle = turns < 0.5 ? turns : turns - 1;  // now in [-1/2, 1/2)
+    angle = angle > 0.25 ? 0.5 - angle : angle < -0.25 ? -0.5 - angle : angle;
+    angle *= 6.283185307179586;
+    double sum = 1;
+    for (int n = 22; n > 0; n -= 2) sum = 1 - sum * angle * angle / (n * (n + 1));
+    return angle * sum;
+}
+
+/// exp(x) for |x| up to 2.
+WS_INLINE double ws_lbm_exponential(double x) {
+    double sum = 1;
+    for (int n = 28; n > 0; --n) sum = 1 + sum * x / n;
+    return sum;
+}
+
+/// A number in [-1, 1) that looks random and depends on `seed` alone.
+WS_INLINE double ws_lbm_noise(u64 seed) {
+    u64 word = (seed + 1) * 0x9e3779b97f4a7c15ull;
+    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9ull;
+    word = (word ^ (word >> 27)) * 0x94d049bb133111ebull;
+    return (double)((word ^ (word >> 31)) >> 11) * 0x1p-52 - 1;
+}
+
+/// 0 up to t = 0, 1 from t = 1 on, smooth between.
+WS_INLINE double ws_lbm_smooth(double t) {
+    t = t < 0 ? 0 : t > 1 ? 1 : t;
+    return t * t * (3 - 2 * t);
+}
+
+/// How far a rough interface lies from its mean at column x: -1 to 1, with a period of `width`.
+WS_INLINE double ws_lbm_roughness(u64 x, u64 width) {
+    const u64 cells = width < 32 ? 1 : width / 16, cell = x / 16;
+    const double share = ws_lbm_smooth((double)(x % 16) / 16);
+    return (1 - share) * ws_lbm_noise(cell % cells) + share * ws_lbm_noise((cell + 1) % cells);
+}
+
+/// Fills the block whose site (0, 0) is (x0, y0) of a grid of `width` x `height` sites, in
+/// equilibrium. A fluid of temperature `hot` lies below one of temperature `cold` (1: c_s^2), each
+/// under its own weight; the interface is up to `rough` sites from the middle. On it goes a wave
+/// sin(2 pi (waves_x x / width + waves_y y / height)) with these amplitudes; waves_x < width.
+WS_KERNEL ws_lbm_init(double* to, u64 nx, u64 ny, u64 pitch, u64 plane, u64 first, u64 x0, u64 y0,
+                      u64 width, u64 height, u64 waves_x, u64 waves_y, double density,
+                      double velocity_x, double velocity_y, double temperature, double hot,
+                      double cold, double gravity, double rough) {
+    ws_for_each(nx * ny, [=](u64 i) {
+        const u64 x = x0 + i % nx, y = y0 + i / nx;
+        const u64 phase = (waves_x * x * height + waves_y * y * width) % (width * height);
+        const double wave = ws_lbm_sine((double)phase / (double)(width * height));
+        const double above = (double)y + 0.5 - 0.5 * (double)height;
+        const double depth = 4;  // rows from one fluid to the other, each way
+        const double from_interface = above - rough * ws_lbm_roughness(x, width);
+        const double still =
+            hot + (cold - hot) * ws_lbm_smooth(0.5 + 0.5 * from_interface / depth);
+        const double weight = gravity * above * WS_LBM_R2 / (above < 0 ? hot : cold);
+        double f[WS_LBM_POPULATIONS] = {};
+        ws_lbm_relax(f, 0, ws_lbm_exponential(-weight) / still + density * wave,
+                     velocity_x * wave * WS_LBM_R2, velocity_y * wave * WS_LBM_R2,
+                     still - 1 + temperature * wave);
+        double* at = to + first + i / nx * pitch + i % nx;
+        WS_UNROLL
+        for (int population = 0; population < WS_LBM_POPULATIONS; ++population)
+            at[population * plane] = f[population];
+    });
+}
