@@ -89,7 +89,7 @@ def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> N
             for part in parts
         ]
         program = opened.check(
-            lib.ws_program_open(transport, buffers, ffi.new("ws_transfer[]", flat), len(flat), 0)
+            lib.ws_program_open(transport, buffers, ffi.new("ws_transfer[]", flat), len(flat), ffi.NULL, 0, 0)
         )
         bare(send, receive, size, 10)
         seconds = bare(send, receive, size, 20)

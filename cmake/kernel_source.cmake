@@ -1,4 +1,6 @@
-# Writes the kernels' headers as one C++ string: cmake -DKERNELS=<folder> -DOUTPUT=<file> -P this.
+# Writes the kernels' headers, and behind them those of programs, as one C++ string; and a file that
+# compiles the programs' for the CPU: cmake -DKERNELS=<folder> -DPROGRAMS=<folder> -DOUTPUT=<file>
+# -DPROGRAM_KERNELS=<file> -P this.
 # A header comes after those that it includes; include and pragma lines are dropped, since run-time
 # compilers have no files, and #line keeps the compilers' messages true.
 cmake_minimum_required(VERSION 3.18)
@@ -31,6 +33,19 @@ foreach(header IN LISTS headers)
   add_header("${header}")
 endforeach()
 
+file(GLOB programs RELATIVE "${PROGRAMS}" "${PROGRAMS}/*.h")
+list(SORT programs)
+set(includes "")
+foreach(program IN LISTS programs)
+  file(READ "${PROGRAMS}/${program}" content)
+  string(REGEX REPLACE "\n[ \t]*#[ \t]*(include|pragma once)[^\n]*" "\n" content "\n${content}")
+  string(APPEND text "#line 1 \"${program}\"${content}")
+  string(APPEND includes "#include \"${PROGRAMS}/${program}\"\n")
+endforeach()
+file(WRITE "${PROGRAM_KERNELS}.new" "// Made from wirespeed/programs/*.h by cmake/kernel_source.cmake.
+${includes}")
+file(RENAME "${PROGRAM_KERNELS}.new" "${PROGRAM_KERNELS}")
+
 # Compilers need not take a literal longer than 64 KiB.
 set(pieces "")
 string(LENGTH "${text}" length)
@@ -41,7 +56,7 @@ while(start LESS length)
   math(EXPR start "${start} + 30000")
 endwhile()
 
-file(WRITE "${OUTPUT}.new" "// Made from native/kernels/*.h by cmake/kernel_source.cmake.
+file(WRITE "${OUTPUT}.new" "// Made from native/kernels/*.h and wirespeed/programs/*.h by cmake/kernel_source.cmake.
 #include \"kernels/source.hpp\"
 
 namespace wirespeed {

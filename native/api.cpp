@@ -1,13 +1,15 @@
 // The C interface: pages, transports, buffers and programs. Devices are in api_devices.cpp.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <sstream>
 #include <string>
 
 #include "api.hpp"
-#include "measure/chain.hpp"
+#include "kernels/cpu.hpp"
 #include "measure/clock.hpp"
 #include "measure/watchdog.hpp"
 #include "transports/mpi/world.hpp"
@@ -24,6 +26,37 @@ void require_inside(const Buffers& buffers, uint64_t offset, uint64_t bytes) {
     if (bytes > buffers.bytes || offset > buffers.bytes - bytes)
         throw Error(std::to_string(bytes) + " bytes at " + std::to_string(offset) +
                     " do not fit the buffers of " + std::to_string(buffers.bytes));
+}
+
+Work work_from(const ws_work& given, const Buffers& buffers) {
+    Work work{given.kernel, std::max(given.blocks, 1u), std::max(given.threads, 1u), {}};
+    if (const std::size_t takes = cpu::argument_count(work.kernel); takes != given.count)
+        throw Error("kernel " + work.kernel + " takes " + std::to_string(takes) +
+                    " arguments, not " + std::to_string(given.count));
+    for (uint32_t i = 0; i < given.count; ++i) {
+        uint64_t value = given.arguments[i];
+        if (given.places >> i & 1) {
+            require_inside(buffers, value, 0);
+            value += reinterpret_cast<uint64_t>(buffers.receive);
+        }
+        work.arguments.push_back(value);
+    }
+    return work;
+}
+
+void add_work(std::vector<Step>& steps, const ws_work& given, const Buffers& buffers) {
+    if (given.step < 0 || given.step >= most_steps)
+        throw Error("work of step " + std::to_string(given.step) + ": steps count from 0 to " +
+                    std::to_string(most_steps - 1));
+    if (given.when < 0 || given.when > 2)
+        throw Error("work comes after (0), meanwhile (1) or gated (2), not " +
+                    std::to_string(given.when));
+    steps.resize(std::max(steps.size(), static_cast<std::size_t>(given.step) + 1));
+    Step& step = steps[static_cast<std::size_t>(given.step)];
+    (given.when == 0   ? step.after
+     : given.when == 1 ? step.meanwhile
+                       : step.gated)
+        .push_back(work_from(given, buffers));
 }
 
 std::map<std::string, std::string> options_from(const char* text) {
@@ -94,10 +127,10 @@ void* ws_buffers_send(ws_buffers* buffers) { return buffers->buffers.send; }
 void* ws_buffers_receive(ws_buffers* buffers) { return buffers->buffers.receive; }
 
 ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
-                            const ws_transfer* transfers, uint64_t count, int flags) {
+                            const ws_transfer* transfers, uint64_t count, const ws_work* work,
+                            uint64_t work_count, int flags) {
     return guarded<ws_program*>(nullptr, [&] {
         std::vector<Step> steps;
-        std::size_t received = 0;
         const int ranks = transport->control.size();
         for (uint64_t i = 0; i < count; ++i) {
             const ws_transfer& each = transfers[i];
@@ -115,38 +148,24 @@ ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
             auto& step = steps[static_cast<std::size_t>(each.step)];
             (each.receives ? step.receives : step.sends)
                 .push_back({each.peer, each.offset, each.bytes, each.remote_offset});
-            if (each.receives) received = std::max(received, each.offset + each.bytes);
         }
         Buffers used = buffers->buffers;
         if (flags & 1) used.receive = used.send;
+        for (uint64_t i = 0; i < work_count; ++i) add_work(steps, work[i], used);
+        const bool works = std::any_of(steps.begin(), steps.end(),
+                                       [](const Step& step) { return step.has_work(); });
+        // Where work changes what arrives, what the last step brings is what the iteration ends
+        // with.
+        std::size_t received = 0;
+        for (const Step& step : std::span(steps).last(works ? 1 : steps.size()))
+            for (const Transfer& each : step.receives)
+                received = std::max(received, each.offset + each.bytes);
+        auto& to = *transport->transport;
         return new ws_program{transport, used, received, (flags & 2) != 0,
-                              transport->transport->compile(steps, used)};
+                              works ? to.compile_with_work(steps, used) : to.compile(steps, used)};
     });
 }
 void ws_program_close(ws_program* program) { delete program; }
-ws_program* ws_chain_open(ws_program** links, uint64_t count, const ws_add* adds,
-                          uint64_t add_count) {
-    return guarded<ws_program*>(nullptr, [&] {
-        if (!count) throw Error("a chain has a link or more");
-        const Buffers& buffers = links[0]->buffers;
-        std::vector<Link> chain;
-        for (uint64_t i = 0; i < count; ++i) chain.push_back({links[i]->program.get(), {}});
-        // What the last link brings is what the iteration ends with.
-        const std::size_t received = links[count - 1]->received;
-        for (uint64_t i = 0; i < add_count; ++i) {
-            const ws_add& each = adds[i];
-            if (each.link < 0 || static_cast<uint64_t>(each.link) >= count)
-                throw Error("a sum comes after link " + std::to_string(each.link) + ": there are " +
-                            std::to_string(count));
-            require_inside(buffers, each.offset, each.bytes);
-            chain[static_cast<std::size_t>(each.link)].adds.push_back(
-                {buffers.kind, buffers.receive + each.offset, each.bytes, each.value});
-        }
-        ws_transport* owner = links[0]->owner;
-        auto program = make_chain(owner->context.page, owner->context.device, std::move(chain));
-        return new ws_program{owner, buffers, received, false, std::move(program)};
-    });
-}
 int ws_program_run(ws_program* program, int untimed, int iterations_per_sample, int samples,
                    double* seconds) {
     return succeeded([&] {

@@ -1,8 +1,10 @@
 // The C interface's devices.
 #include <cstdint>
+#include <vector>
 
 #include "api.hpp"
 #include "core/json.hpp"
+#include "kernels/cpu.hpp"
 
 using namespace wirespeed;
 using namespace wirespeed::api;
@@ -61,6 +63,23 @@ int ws_device_check(ws_device* device, const char* memory, const void* from, uin
     return succeeded([&] {
         *first_wrong = device->device->check(memory_from(memory), from, bytes, seed,
                                              static_cast<std::uint8_t>(tag));
+    });
+}
+
+int ws_device_launch(ws_device* device, const char* memory, const char* kernel, uint32_t blocks,
+                     uint32_t threads, const uint64_t* arguments, uint32_t count) {
+    return succeeded([&] {
+        if (const std::size_t takes = cpu::argument_count(kernel); takes != count)
+            throw Error(std::string("kernel ") + kernel + " takes " + std::to_string(takes) +
+                        " arguments, not " + std::to_string(count));
+        std::vector<void*> pointers;
+        for (uint32_t i = 0; i < count; ++i)
+            pointers.push_back(const_cast<uint64_t*>(arguments + i));
+        device->device->enter();
+        if (on_host(memory_from(memory)))
+            cpu::run(kernel, {}, pointers.data());
+        else
+            device->device->launch(kernel, blocks, threads, pointers.data());
     });
 }
 

@@ -74,6 +74,11 @@ int ws_device_fill(ws_device* device, const char* memory, void* to, uint64_t byt
 int ws_device_check(ws_device* device, const char* memory, const void* from, uint64_t bytes,
                     uint64_t seed, int tag, uint64_t* first_wrong);
 
+/* Runs a kernel of this library and waits for it; arguments as of ws_work, addresses as they are.
+ * The CPU runs it where memory is the host's. */
+int ws_device_launch(ws_device* device, const char* memory, const char* kernel, uint32_t blocks,
+                     uint32_t threads, const uint64_t* arguments, uint32_t count);
+
 /* Doubles start, start + 1, ... start + 1023, start, ...; first_wrong: the number of the first
  * double that is another one; bytes / 8 if none is. */
 int ws_device_fill_sums(ws_device* device, const char* memory, void* to, uint64_t bytes,
@@ -145,25 +150,27 @@ typedef struct ws_transfer {
 } ws_transfer;
 
 typedef struct ws_program ws_program;
+/* Work of a step on this rank's own device: a kernel of this library. */
+typedef struct ws_work {
+    int32_t step;
+    int32_t when; /* 0: after all that the step receives; 1: meanwhile; 2: in place of both
+                     where the transport can order kernels by flags: argument 0 is the gate */
+    const char* kernel;
+    uint32_t blocks, threads;  /* a CPU runs it as one block of one thread */
+    uint32_t count;            /* of arguments */
+    uint32_t places;           /* bit i: argument i counts from the receive buffer's start */
+    const uint64_t* arguments; /* of 8 bytes each: addresses, whole numbers, doubles */
+} ws_work;
+
 /* Collective. Refuses what does not fit: a step that goes back, a peer that there is not, a
- * place outside of the buffers. flags: 1, the send buffer is the receive buffer too, as in a
+ * place outside of the buffers, a kernel that there is not. Every rank has work in the same steps.
+ * flags: 1, the send buffer is the receive buffer too, as in a
  * ping-pong of one buffer; 2, each sample begins with a barrier of all ranks, where the transport's
  * programs can. */
 ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
-                            const ws_transfer* transfers, uint64_t count, int flags);
+                            const ws_transfer* transfers, uint64_t count, const ws_work* work,
+                            uint64_t work_count, int flags);
 void ws_program_close(ws_program* program);
-/* A sum by the device after a link's last transfer: adds value to each double of a place in the
- * receive buffer. Ordered by link. */
-typedef struct ws_add {
-    int32_t link;
-    int32_t reserved;
-    uint64_t offset, bytes;
-    double value;
-} ws_add;
-/* A program whose iteration is one iteration of each link, in order; all links have the same
- * buffers. */
-ws_program* ws_chain_open(ws_program** links, uint64_t count, const ws_add* adds,
-                          uint64_t add_count);
 /* Collective. Runs untimed iterations, then samples x iterations_per_sample iterations; seconds[i]:
  * sample i per iteration. */
 int ws_program_run(ws_program* program, int untimed, int iterations_per_sample, int samples,

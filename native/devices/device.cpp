@@ -56,12 +56,6 @@ void Device::fill_sums(Memory kind, void* address, std::size_t bytes, double sta
     if (count) run_or_launch(kind, "ws_sums_fill", arguments);
 }
 
-void Device::add(Memory kind, void* address, std::size_t bytes, double value) {
-    std::uint64_t count = bytes / sizeof(double);
-    void* arguments[] = {&address, &count, &value};
-    if (count) run_or_launch(kind, "ws_sums_add", arguments);
-}
-
 std::size_t Device::check_sums(Memory kind, const void* address, std::size_t bytes, double start) {
     std::uint64_t count = bytes / sizeof(double);
     if (!count) return 0;

@@ -146,7 +146,6 @@ class Device {
 
     /// Doubles: start, start + 1, ... start + 1023, start, ... (kernels/sums.h).
     void fill_sums(Memory kind, void* address, std::size_t bytes, double start);
-    void add(Memory kind, void* address, std::size_t bytes, double value);
     /// The number of the first double that is not as fill_sums would make it; bytes / 8 if all are.
     std::size_t check_sums(Memory kind, const void* address, std::size_t bytes, double start);
 

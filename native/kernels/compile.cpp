@@ -19,6 +19,7 @@ struct Target {
     const RuntimeCompiler& compiler;
     std::string name;          ///< "NVRTC 13.0"
     std::string architecture;  ///< its option's value
+    const char* uncontracted;  ///< its option that a * b + c stays two operations
     bool assembly = false;     ///< the driver turns it into machine code
 };
 
@@ -32,7 +33,7 @@ std::string name_of(const RuntimeCompiler& compiler, const std::string& product)
 /// older one, whose code runs within the same major version; else PTX for the driver to compile.
 Target nvidia_target(const std::string& architecture) {
     static const RuntimeCompiler compiler = nvrtc::open();
-    Target target{compiler, name_of(compiler, "NVRTC"), architecture};
+    Target target{compiler, name_of(compiler, "NVRTC"), architecture, "--fmad=false"};
     const int wanted = std::atoi(architecture.c_str() + 3);
     std::vector<int> known;
     if (int count = 0; compiler.architecture_count && compiler.architectures &&
@@ -56,7 +57,7 @@ Target nvidia_target(const std::string& architecture) {
 
 Target amd_target(const std::string& architecture) {
     static const RuntimeCompiler compiler = hiprtc::open();
-    Target target{compiler, name_of(compiler, "hipRTC"), architecture};
+    Target target{compiler, name_of(compiler, "hipRTC"), architecture, "-ffp-contract=off"};
     const auto known = hiprtc::architectures();
     if (!known.empty() && std::find(known.begin(), known.end(), architecture) == known.end()) {
         std::string list;
@@ -87,10 +88,10 @@ class Unit {
     Unit(const Unit&) = delete;
     Unit& operator=(const Unit&) = delete;
 
-    void compile(const std::string& architecture) {
+    void compile(const std::string& architecture, const char* uncontracted) {
         const std::string gpu = "--gpu-architecture=" + architecture;
-        const char* options[] = {gpu.c_str(), "-std=c++17"};
-        const int code = compiler_.compile(program_, 2, options);
+        const char* options[] = {gpu.c_str(), "-std=c++17", uncontracted};
+        const int code = compiler_.compile(program_, 3, options);
         if (code == RuntimeCompiler::success) return;
         std::string log = text(compiler_.log_size, compiler_.log);
         while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
@@ -119,7 +120,7 @@ class Unit {
 
 std::string compile(const Target& target) {
     Unit unit(target.compiler, target.name);
-    unit.compile(target.architecture);
+    unit.compile(target.architecture, target.uncontracted);
     return target.assembly ? unit.text(target.compiler.assembly_size, target.compiler.assembly)
                            : unit.text(target.compiler.code_size, target.compiler.code);
 }
@@ -128,7 +129,8 @@ std::string compile(const Target& target) {
 
 KernelCode kernel_code(const std::string& architecture) {
     const Target target = target_for(architecture);
-    const std::string key = kernel_source() + '\n' + target.architecture + '\n' + target.name;
+    const std::string key = kernel_source() + '\n' + target.architecture + ' ' +
+                            target.uncontracted + '\n' + target.name;
     KernelCode result{load_cached(key), target.name};
     if (result.code.empty()) {
         result.code = compile(target);

@@ -7,6 +7,8 @@
 
 #if defined(__CUDACC_RTC__) || defined(__HIPCC_RTC__)
 #define WS_KERNEL extern "C" __global__ void
+/// Names a kernel of wirespeed/programs once, behind it: the CPU finds it by that.
+#define WS_REGISTER(kernel)
 /// One that is launched with up to 512 threads a block.
 #define WS_WIDE_KERNEL extern "C" __global__ void __launch_bounds__(512, 1)
 #define WS_INLINE static __device__ __forceinline__
@@ -68,6 +70,7 @@ WS_INLINE bool ws_give_up() { return false; }
 #include "kernels/cpu.hpp"
 
 #define WS_KERNEL static void
+#define WS_REGISTER(kernel) static const wirespeed::cpu::Add<kernel> add_##kernel{#kernel};
 #define WS_WIDE_KERNEL static void
 #define WS_INLINE static inline
 #define WS_SELDOM static inline

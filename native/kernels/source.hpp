@@ -1,11 +1,12 @@
-// The kernels' source text for run-time compilers; made from native/kernels/*.h by CMake.
+// The kernels' source text for run-time compilers; made by CMake from
+// native/kernels/*.h and wirespeed/programs/*.h.
 #pragma once
 
 #include <string>
 
 namespace wirespeed {
 
-/// platform.h and every kernel header, in one translation unit without includes.
+/// Every kernel header, in one translation unit without includes.
 const std::string& kernel_source();
 
 }  // namespace wirespeed

@@ -7,9 +7,8 @@ namespace {
 
 class Chain final : public Program {
   public:
-    Chain(Page& page, Device& device, std::vector<Link> links)
-        : page_(page), device_(device), links_(std::move(links)),
-          adding_(page.name("sum on the device")) {}
+    Chain(Page& page, Worker worker, std::vector<Link> links)
+        : page_(page), worker_(std::move(worker)), links_(std::move(links)) {}
 
     void run(const Schedule& schedule, std::span<double> seconds) override {
         aligned_ = false;
@@ -30,26 +29,26 @@ class Chain final : public Program {
   private:
     void run_iteration() {
         for (const auto& link : links_) {
+            worker_.start(link.meanwhile);
             double unused = 0;
             // The ranks meet once, at the very beginning.
             link.program->run({0, 1, 1, false, !aligned_}, {&unused, 1});
             aligned_ = true;
-            page_.enter(adding_);
-            for (const Add& add : link.adds) device_.add(add.kind, add.at, add.bytes, add.value);
+            worker_.start(link.after);
+            worker_.finish();
         }
     }
 
     Page& page_;
-    Device& device_;
+    Worker worker_;
     std::vector<Link> links_;
-    CallId adding_;
     bool aligned_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<Program> make_chain(Page& page, Device& device, std::vector<Link> links) {
-    return std::make_unique<Chain>(page, device, std::move(links));
+std::unique_ptr<Program> make_chain(Page& page, Worker worker, std::vector<Link> links) {
+    return std::make_unique<Chain>(page, std::move(worker), std::move(links));
 }
 
 }  // namespace wirespeed

@@ -1,6 +1,9 @@
 #include "transports/transport.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
+#include "measure/chain.hpp"
 
 namespace wirespeed {
 namespace {
@@ -9,6 +12,32 @@ std::map<std::string, OpenTransport>& transports() {
     static std::map<std::string, OpenTransport> all;
     return all;
 }
+
+bool same_transfers(std::span<const Step> one, std::span<const Step> other) {
+    return std::equal(one.begin(), one.end(), other.begin(), other.end(),
+                      [](const Step& a, const Step& b) {
+                          return a.sends == b.sends && a.receives == b.receives;
+                      });
+}
+
+/// A step's transfers by the CPU, and its work.
+class WorkingStep final : public Action {
+  public:
+    WorkingStep(std::shared_ptr<Worker> worker, const Step& step, std::unique_ptr<Action> transfers)
+        : worker_(std::move(worker)), meanwhile_(step.meanwhile), after_(step.after),
+          transfers_(std::move(transfers)) {}
+    void run() override {
+        worker_->start(meanwhile_);
+        if (transfers_) transfers_->run();
+        worker_->start(after_);
+        worker_->finish();
+    }
+
+  private:
+    std::shared_ptr<Worker> worker_;
+    std::vector<Work> meanwhile_, after_;
+    std::unique_ptr<Action> transfers_;
+};
 
 }  // namespace
 
@@ -48,13 +77,53 @@ Buffers Transport::allocate(Memory kind, std::size_t bytes) {
     return buffers;
 }
 
+std::unique_ptr<Program> Transport::compile_with_work(std::span<const Step> steps,
+                                                      const Buffers& buffers) {
+    std::vector<Link> links;
+    std::vector<std::pair<std::vector<Step>, std::shared_ptr<Program>>> compiled;
+    std::vector<Step> run;
+    const auto end_run = [&](std::vector<Work> meanwhile, std::vector<Work> after) {
+        auto found = std::find_if(compiled.begin(), compiled.end(), [&](const auto& each) {
+            return same_transfers(each.first, run);
+        });
+        if (found == compiled.end())
+            found = compiled.insert(compiled.end(), {run, compile(run, buffers)});
+        links.push_back({found->second, std::move(meanwhile), std::move(after)});
+        run.clear();
+    };
+    for (const Step& step : steps) {
+        if (!step.meanwhile.empty() && !run.empty()) end_run({}, {});
+        run.push_back({step.sends, step.receives, {}, {}, {}});
+        if (step.has_work() || &step == &steps.back()) end_run(step.meanwhile, step.after);
+    }
+    return make_chain(context_.page, {context_.device, context_.page, buffers.worked_on()},
+                      std::move(links));
+}
+
 std::unique_ptr<Program> HostTransport::compile(std::span<const Step> steps,
                                                 const Buffers& buffers) {
+    return program_of(steps, buffers,
+                      [&](std::size_t i) { return compile_step(steps[i], buffers); });
+}
+
+std::unique_ptr<Program> HostTransport::program_of(std::span<const Step> steps,
+                                                   const Buffers& buffers,
+                                                   const TransfersOf& transfers_of,
+                                                   std::string details) {
+    std::shared_ptr<Worker> worker;
     std::vector<std::unique_ptr<Action>> iteration;
-    for (const auto& step : steps)
-        if (!step.sends.empty() || !step.receives.empty())
-            iteration.push_back(compile_step(step, buffers));
-    return std::make_unique<HostProgram>(context_.page, std::move(iteration), align());
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        auto transfers = steps[i].has_transfers() ? transfers_of(i) : nullptr;
+        if (steps[i].has_work()) {
+            if (!worker)
+                worker =
+                    std::make_shared<Worker>(context_.device, context_.page, buffers.worked_on());
+            transfers = std::make_unique<WorkingStep>(worker, steps[i], std::move(transfers));
+        }
+        if (transfers) iteration.push_back(std::move(transfers));
+    }
+    return std::make_unique<HostProgram>(context_.page, std::move(iteration), align(),
+                                         std::move(details));
 }
 
 void Transport::abandon(Buffers& buffers) noexcept {

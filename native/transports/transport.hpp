@@ -12,6 +12,7 @@
 #include "devices/device.hpp"
 #include "measure/page.hpp"
 #include "measure/program.hpp"
+#include "measure/work.hpp"
 
 namespace wirespeed {
 
@@ -20,11 +21,21 @@ namespace wirespeed {
 struct Transfer {
     int peer;
     std::size_t offset, bytes, remote_offset = 0;
+    bool operator==(const Transfer&) const = default;
 };
 
-/// Inside a step all transfers are in flight at once; the next step starts when they are done.
+/// Inside a step all transfers are in flight at once; the next step starts when they are done, and
+/// the step's work too.
 struct Step {
     std::vector<Transfer> sends, receives;
+    std::vector<Work> meanwhile;  ///< needs nothing that the step receives
+    std::vector<Work> after;      ///< follows what the step receives
+    /// In place of both, by transports that can order kernels by flags: each has a first argument
+    /// for a gate (kernels/gate.h).
+    std::vector<Work> gated;
+
+    bool has_work() const { return !meanwhile.empty() || !after.empty(); }
+    bool has_transfers() const { return !sends.empty() || !receives.empty(); }
 };
 
 struct Buffers {
@@ -33,6 +44,9 @@ struct Buffers {
     Memory kind = Memory::pageable;  ///< of the send buffer
     Memory into = Memory::pageable;  ///< of the receive buffer
     std::size_t bytes = 0;           ///< of each
+
+    /// Where work finds its data: kernels' places count from the receive buffer's start.
+    Memory worked_on() const { return send == receive ? kind : into; }
 };
 
 /// Set-up traffic and stopping, by whatever started the ranks; never timed.
@@ -80,8 +94,14 @@ class Transport {
     /// The end of buffers on this rank alone: what a peer may still reach is left as it is.
     virtual void abandon(Buffers& buffers) noexcept;
 
+    /// Steps without work.
     virtual std::unique_ptr<Program> compile(std::span<const Step> steps,
                                              const Buffers& buffers) = 0;
+    /// Steps with work. Without an idea of its own, a transport has a program for each run of steps
+    /// up to the next work, and the CPU goes from one to the next. Every rank has work in the same
+    /// steps.
+    virtual std::unique_ptr<Program> compile_with_work(std::span<const Step> steps,
+                                                       const Buffers& buffers);
 
     /// What the transport found and chose, as JSON members ("\"protocol\": \"P2P\""), for the
     /// record.
@@ -99,6 +119,16 @@ class HostTransport : public Transport {
     /// Lets the ranks start a batch together; null where the transport has no barrier of its own.
     virtual std::unique_ptr<Action> align() { return nullptr; }
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override;
+    std::unique_ptr<Program> compile_with_work(std::span<const Step> steps,
+                                               const Buffers& buffers) override {
+        return compile(steps, buffers);
+    }
+
+  protected:
+    using TransfersOf = std::function<std::unique_ptr<Action>(std::size_t step)>;
+    /// All steps, each with its work.
+    std::unique_ptr<Program> program_of(std::span<const Step> steps, const Buffers& buffers,
+                                        const TransfersOf& transfers_of, std::string details = {});
 };
 
 /// Each folder in native/transports adds its own with `AddTransport`.

@@ -28,19 +28,6 @@ def two_ranks(scenario: str, builds: Path, **variables: str) -> dict[str, Any]:
     return found
 
 
-def test_the_ranks_of_a_chain_meet_once_and_the_host_stamps(builds: Path) -> None:
-    """Protects rings over NCCL's stream: a meeting at every link would be timed with it.
-
-    The links' samples are stamped by events of the stream; those of the chain by the CPU, and by its clock's
-    quality batches are planned.
-    """
-    found = two_ranks("chain_over_streams", builds)
-    # Ten rounds of two links with one step each, and one meeting, which is one group for two ranks.
-    assert found["groups"] == 10 * 2 + 1
-    host, chain, link = (found[name] for name in ("host", "chain", "link"))
-    assert chain[0] < 3 * host[0] < link[0], "reading a clock costs less than an event in a stream"
-
-
 def test_a_program_keeps_what_it_stages_through(builds: Path) -> None:
     """Protects a program from a later one that needs more memory."""
     assert two_ranks("staging_outlived", builds) == {"moved": "all"}

@@ -76,7 +76,9 @@ class Alone:
 
     def program(self, transport: Any, buffers: Any, transfers: Sequence[tuple[int, ...]]) -> Any:
         flat = self.core.ffi.new("ws_transfer[]", transfers)
-        opened = self.core.lib.ws_program_open(transport, buffers, flat, len(transfers), 0)
+        opened = self.core.lib.ws_program_open(
+            transport, buffers, flat, len(transfers), self.core.ffi.NULL, 0, 0
+        )
         return self.core.check(opened)
 
 
@@ -169,21 +171,22 @@ def test_transfers_that_cannot_be_are_refused(case: str, alone: Alone) -> None:
     alone.core.check(alone.core.lib.ws_transport_close(transport))
 
 
-def test_sums_that_cannot_be_are_refused(alone: Alone) -> None:
-    """Protects chains in the same way."""
+def test_work_that_cannot_be_is_refused(alone: Alone) -> None:
+    """Protects the device from a kernel that there is not, and from places outside of the buffers."""
     lib, ffi = alone.core.lib, alone.core.ffi
     transport = alone.transport("ipc")
     buffers = alone.buffers(transport)
-    program = alone.program(transport, buffers, [])
-    for add, complaint in (
-        ((1, 0, 0, 8, 1.0), "after link 1: there are 1"),
-        ((-1, 0, 0, 8, 1.0), "after link -1"),
-        ((0, 0, 16, WHOLE - 8, 1.0), "do not fit"),
+    name, arguments = ffi.new("char[]", b"ws_sums_add"), ffi.new("uint64_t[]", [1 << 40, 1, 0])
+    for work, complaint in (
+        ((0, 0, ffi.new("char[]", b"ws_nothing"), 1, 1, 0, 0, arguments), "no kernel called ws_nothing"),
+        ((0, 0, name, 1, 1, 2, 0, arguments), "takes 3 arguments, not 2"),
+        ((0, 0, name, 1, 1, 3, 1, arguments), "do not fit"),
+        ((0, 3, name, 1, 1, 3, 0, arguments), "not 3"),
+        ((-1, 0, name, 1, 1, 3, 0, arguments), "work of step -1"),
     ):
         with pytest.raises(NativeError, match=complaint):
             alone.core.check(
-                lib.ws_chain_open(ffi.new("ws_program *[]", [program]), 1, ffi.new("ws_add[]", [add]), 1)
+                lib.ws_program_open(transport, buffers, ffi.NULL, 0, ffi.new("ws_work[]", [work]), 1, 0)
             )
-    lib.ws_program_close(program)
     alone.core.check(lib.ws_buffers_close(buffers))
     alone.core.check(lib.ws_transport_close(transport))

@@ -155,7 +155,13 @@ class Rank:
         self.world.barrier()
         program = check(
             lib.ws_program_open(
-                self.transport, buffers, ffi.new("ws_transfer[]", flat), len(flat), int(case.in_place)
+                self.transport,
+                buffers,
+                ffi.new("ws_transfer[]", flat),
+                len(flat),
+                ffi.NULL,
+                0,
+                int(case.in_place),
             )
         )
         check(lib.ws_program_run(program, 0, case.rounds, 1, ffi.new("double *")))

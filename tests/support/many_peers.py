@@ -72,7 +72,9 @@ class Rank:
         flat.sort(key=lambda transfer: transfer[0])
         transfers = self.core.ffi.new("ws_transfer[]", flat)
         return self.core.check(
-            self.core.lib.ws_program_open(self.transport, self.buffers, transfers, len(flat), 0)
+            self.core.lib.ws_program_open(
+                self.transport, self.buffers, transfers, len(flat), self.core.ffi.NULL, 0, 0
+            )
         )
 
     def rounds(self, program: Any, messages: list[Message], tag: int) -> None:

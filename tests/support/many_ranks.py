@@ -68,7 +68,7 @@ def main() -> None:
         for part in parts
     ]
     transfers = ffi.new("ws_transfer[]", flat)
-    program = opened.check(lib.ws_program_open(transport, buffers, transfers, len(flat), 0))
+    program = opened.check(lib.ws_program_open(transport, buffers, transfers, len(flat), ffi.NULL, 0, 0))
     payload = PayloadCheck(opened, world, device, "device")
     seconds = ffi.new("double[]", SAMPLES)
     for untimed, iterations in ((0, 1), (3, 2), (1, 30)):

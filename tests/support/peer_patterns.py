@@ -167,7 +167,9 @@ class Rank:
         flat.sort(key=lambda transfer: transfer[0])
         transfers = self.core.ffi.new("ws_transfer[]", flat)
         return self.check(
-            self.lib.ws_program_open(self.transport, self.buffers, transfers, len(flat), pattern.in_place)
+            self.lib.ws_program_open(
+                self.transport, self.buffers, transfers, len(flat), self.core.ffi.NULL, 0, pattern.in_place
+            )
         )
 
     def rounds(self, pattern: Pattern, program: Any, tag: int, schedule: tuple[int, int, int]) -> None:

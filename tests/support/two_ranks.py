@@ -41,11 +41,7 @@ class Rank:
         """A program of one step: a message each way."""
         flat = [(0, receives, 1 - self.world.rank, 0, 0, size, 0) for receives in (0, 1)]
         transfers = self.ffi.new("ws_transfer[]", flat)
-        return self.check(self.lib.ws_program_open(transport, buffers, transfers, 2, 0))
-
-    def chain(self, links: list[Any]) -> Any:
-        array = self.ffi.new("ws_program *[]", links)
-        return self.check(self.lib.ws_chain_open(array, len(links), self.ffi.NULL, 0))
+        return self.check(self.lib.ws_program_open(transport, buffers, transfers, 2, self.ffi.NULL, 0, 0))
 
     def clock(self, program: Any) -> tuple[float, float]:
         cost, resolution = self.ffi.new("double *"), self.ffi.new("double *")
@@ -64,28 +60,6 @@ class Rank:
         self.run(program, 1)
         self.check(self.lib.ws_device_check(self.device, b"device", receive, size, 1 - rank, tag, first))
         assert first[0] == size, f"byte {first[0]} of {size} is wrong"
-
-
-def chain_over_streams(rank: Rank) -> dict[str, Any]:
-    """What a chain of two links puts into NCCL's stream, and whose clock stamps it."""
-    nccl = ctypes.CDLL(os.environ["WIRESPEED_LIBRARY_NCCL"])
-    transport = rank.transport("ccl", "iterations=stream;enqueue=direct")
-    buffers = rank.buffers(transport, 4096)
-    links = [rank.exchange(transport, buffers, 8), rank.exchange(transport, buffers, 16)]
-    chain = rank.chain(links)
-    before = nccl.fake_nccl_groups()
-    rank.run(chain, 10)
-    found = {
-        "groups": nccl.fake_nccl_groups() - before,
-        "chain": rank.clock(chain),
-        "link": rank.clock(links[0]),
-        "host": (rank.lib.ws_clock_cost(), rank.lib.ws_clock_resolution()),
-    }
-    for program in (chain, *links):
-        rank.lib.ws_program_close(program)
-    rank.check(rank.lib.ws_buffers_close(buffers))
-    rank.check(rank.lib.ws_transport_close(transport))
-    return found
 
 
 def staging_outlived(rank: Rank) -> dict[str, Any]:

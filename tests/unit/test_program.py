@@ -11,7 +11,6 @@ from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.context import Unusable
-from wirespeed.rank.program import Program
 from wirespeed.rank.size_run import SizeRun
 from wirespeed.statistics.stopping import Stopping
 
@@ -27,8 +26,6 @@ class Library:
         if self.opened == self.fails_at:
             raise Unusable("no room")
         return self.opened
-
-    ws_chain_open = ws_program_open
 
     def ws_program_close(self, program: int) -> None:
         self.closed.append(program)
@@ -50,16 +47,6 @@ def context_of(library: Library, pattern: str, plan: Plan) -> Any:
         tell=None,
         collectively=lambda call, undo: call(),
     )
-
-
-@pytest.mark.parametrize("fails_at", [pytest.param(2, id="a later link"), pytest.param(3, id="the chain")])
-def test_what_was_opened_is_closed(fails_at: int) -> None:
-    """Protects memory and streams of a rank that continues with the next size."""
-    library = Library(fails_at)
-    with pytest.raises(Unusable):
-        Program(context_of(library, "ring", Plan()), None, None, 4096, 0)
-    # The last opened first: a chain uses its links.
-    assert library.closed == list(range(fails_at - 1, 0, -1))
 
 
 def test_the_first_program_is_closed_where_the_second_cannot_be_made() -> None:

@@ -12,20 +12,21 @@ from functools import cache
 
 from wirespeed.errors import WirespeedError
 from wirespeed.patterns.base import (
-    Add,
     Derived,
     Figure,
     Option,
     Pattern,
+    Place,
     Shape,
     Step,
     Sums,
     Team,
     Transfer,
+    Work,
 )
 
-__all__ = ["Add", "Derived", "Figure", "Option", "Pattern", "Shape", "Step", "Sums", "Team", "Transfer"]
-__all__ += ["all_patterns", "find_pattern"]
+__all__ = ["Derived", "Figure", "Option", "Pattern", "Place", "Shape", "Step", "Sums", "Team", "Transfer"]
+__all__ += ["Work", "all_patterns", "find_pattern"]
 
 
 _SHARED = ("answers", "base")

@@ -22,21 +22,38 @@ class Transfer:
 
 
 @dataclass(frozen=True)
-class Add:
-    """The device adds `value` to each of the doubles in `bytes` bytes at `offset` of the receive buffer."""
+class Place:
+    """So many bytes behind the start of the receive buffer; a kernel gets the address."""
 
-    bytes: int
     offset: int
-    value: float
+
+
+@dataclass(frozen=True)
+class Work:
+    """A launch of one of the core's kernels on the rank's own device; a CPU runs it as one thread."""
+
+    kernel: str
+    arguments: tuple[int | float | Place, ...]
+    """Whole numbers, doubles and places in the order of the kernel's arguments."""
+    blocks: int = 1
+    threads: int = 1
 
 
 @dataclass(frozen=True)
 class Step:
-    """Transfers that run concurrently. When all are done the device adds, then the next step starts."""
+    """Transfers that run concurrently, and work; the next step starts when all are done.
+
+    Every rank has work in the same steps.
+    """
 
     sends: tuple[Transfer, ...] = ()
     receives: tuple[Transfer, ...] = ()
-    adds: tuple[Add, ...] = ()
+    after: tuple[Work, ...] = ()
+    """Follows what the step receives."""
+    meanwhile: tuple[Work, ...] = ()
+    """Needs nothing that the step receives."""
+    gated: tuple[Work, ...] = ()
+    """In place of both where a path orders kernels by flags: argument 0 is the gate (kernels/gate.h)."""
 
 
 @dataclass(frozen=True)

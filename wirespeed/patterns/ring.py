@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Add, Derived, Figure, Option, Pattern, Shape, Step, Sums, Transfer
+from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Place, Shape, Step, Sums, Transfer, Work
 
 MOST_STEPS = 128
 """Default limit per iteration: a rank of a large ring need not know all of them."""
+MOST_BLOCKS = 528
+"""Of a sum: enough for every GPU's memory."""
 
 
 class Ring(Pattern):
@@ -53,11 +55,18 @@ class Ring(Pattern):
             Step(
                 (Transfer(after, bytes_, out, remote_offset=into),),
                 (Transfer(before, bytes_, into, remote_offset=out),),
-                (Add(bytes_, into, rank + 1.0),),
+                (self._sum(bytes_, into, rank + 1.0),),
             )
             # Two steps, over two buffers that take turns; their number is even.
             for out, into in [(0, bytes_), (bytes_, 0)] * (self.steps_of(shape) // 2)
         ]
+
+    @staticmethod
+    def _sum(bytes_: int, at: int, value: float) -> Work:
+        """Adds `value` to each double of a place."""
+        threads = 256
+        blocks = min(-(-bytes_ // (8 * threads)), MOST_BLOCKS)
+        return Work("ws_sums_add", (Place(at), bytes_ // 8, value), blocks, threads)
 
     def extent(self, rank: int, shape: Shape, size: int) -> int:
         return 2 * self.whole(size)

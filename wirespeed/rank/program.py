@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from wirespeed.patterns import Add, Step, Sums, Transfer
+from wirespeed.patterns import Place, Step, Sums, Transfer, Work
 from wirespeed.rank.context import RankContext
+from wirespeed.rank.work_list import WorkList
 
 IN_PLACE, BARRIER_PER_SAMPLE = 1, 2
 """Flags of ws_program_open (native/wirespeed.h)."""
 
 
 class Program:
-    """One phase at one message size. It is opened and run by all ranks together, and closed by each alone.
-
-    Where the device adds between steps, it is a chain: a program for each distinct run of steps, and the
-    device's work between them.
-    """
+    """One phase at one message size. It is opened and run by all ranks together, and closed by each alone."""
 
     def __init__(
         self,
@@ -39,18 +36,10 @@ class Program:
         sums = pattern.sums(rank, context.shape, size)
         self.sums: Sums | None = sums and replace(sums, offset=sums.offset + context.offset)
         """What an iteration must make of the buffer's doubles; None: it moves bytes unchanged."""
-        self._handles: list[Any] = []
-        """All that are open, in the order made: a chain comes after its links."""
-        try:
-            chained = any(step.adds for step in self.steps)
-            self._handle = self._chain() if chained else self._compile(self.steps, context.fault)
-        except BaseException:
-            self.close()
-            raise
+        self._handle = self._compile(self.steps, context.fault)
 
     def close(self) -> None:
-        while self._handles:
-            self._core.lib.ws_program_close(self._handles.pop())
+        self._core.lib.ws_program_close(self._handle)
 
     def run(self, iterations: int, samples: int = 1, untimed: int = 0) -> list[float]:
         """Collective. Untimed iterations, then `samples` times `iterations`: seconds per iteration."""
@@ -77,33 +66,24 @@ class Program:
         ]
         lib = self._core.lib
         transfers = self._core.ffi.new("ws_transfer[]", flat)
+        work = self._work(steps)
         flags = IN_PLACE * self._in_place | BARRIER_PER_SAMPLE * self._context.pattern.barrier_per_sample
 
         def compile_it() -> Any:
-            program = lib.ws_program_open(self._transport, self.buffers, transfers, len(flat), flags)
+            program = lib.ws_program_open(
+                self._transport, self.buffers, transfers, len(flat), work.structs(), len(work), flags
+            )
             return self._with_fault(self._core.check(program), fault)
 
-        self._handles.append(self._context.collectively(compile_it, lib.ws_program_close))
-        return self._handles[-1]
+        return self._context.collectively(compile_it, lib.ws_program_close)
 
-    def _chain(self) -> Any:
-        compiled: dict[tuple[Step, ...], Any] = {}
-        links: list[Any] = []
-        adds: list[tuple[int, int, int, int, float]] = []
-        segment: list[Step] = []
-        for step in self.steps:
-            segment.append(Step(step.sends, step.receives))
-            if step.adds or step is self.steps[-1]:
-                key = tuple(segment)
-                if key not in compiled:
-                    compiled[key] = self._compile(segment)
-                adds += [(len(links), 0, add.offset, add.bytes, add.value) for add in step.adds]
-                links.append(compiled[key])
-                segment = []
-        new, lib = self._core.ffi.new, self._core.lib
-        chain = lib.ws_chain_open(new("ws_program *[]", links), len(links), new("ws_add[]", adds), len(adds))
-        self._handles.append(self._core.check(chain))
-        return self._with_fault(chain, self._context.fault)
+    def _work(self, steps: list[Step]) -> WorkList:
+        found = WorkList(self._core)
+        for number, step in enumerate(steps):
+            for when, all_work in enumerate((step.after, step.meanwhile, step.gated)):
+                for one in all_work:
+                    found.add(number, when, one)
+        return found
 
     def _with_fault(self, handle: Any, fault: str | None) -> Any:
         if fault:
@@ -121,5 +101,21 @@ def _shifted(step: Step, shift: int) -> Step:
             replace(t, offset=t.offset + shift, remote_offset=t.remote_offset + shift) for t in transfers
         )
 
-    adds = tuple(Add(add.bytes, add.offset + shift, add.value) for add in step.adds)
-    return Step(moved(step.sends), moved(step.receives), adds)
+    def placed(work: tuple[Work, ...]) -> tuple[Work, ...]:
+        return tuple(
+            replace(
+                one,
+                arguments=tuple(
+                    Place(a.offset + shift) if isinstance(a, Place) else a for a in one.arguments
+                ),
+            )
+            for one in work
+        )
+
+    return Step(
+        moved(step.sends),
+        moved(step.receives),
+        placed(step.after),
+        placed(step.meanwhile),
+        placed(step.gated),
+    )

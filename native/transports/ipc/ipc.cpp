@@ -260,18 +260,18 @@ class IpcTransport final : public HostTransport {
     std::unique_ptr<Program> make_program(Writer writer, std::span<const Step> steps,
                                           std::span<const Step> theirs, const Buffers& buffers,
                                           bool guarded) {
-        std::vector<std::unique_ptr<Action>> iteration;
-        exchange(context_.control, [&] {
-            for (std::size_t i = 0; i < steps.size(); ++i)
-                if (!steps[i].sends.empty() || !steps[i].receives.empty())
-                    iteration.push_back(make(writer, steps[i], theirs[i], buffers, guarded));
-            return true;
-        });
         std::string by =
             writes_ ? name_of(writer) : "copy engine, completion signalled by the host";
         if (!carries_bytes(steps)) by = "nothing to copy";
-        return std::make_unique<HostProgram>(context_.page, std::move(iteration), align(),
-                                             "\"copied by\": \"" + by + "\"");
+        std::unique_ptr<Program> program;
+        exchange(context_.control, [&] {
+            program = program_of(
+                steps, buffers,
+                [&](std::size_t i) { return make(writer, steps[i], theirs[i], buffers, guarded); },
+                "\"copied by\": \"" + by + "\"");
+            return true;
+        });
+        return program;
     }
 
     static bool carries_bytes(std::span<const Step> steps) {

@@ -131,6 +131,8 @@ class MpiTransport final : public HostTransport {
     }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
+        if (std::any_of(steps.begin(), steps.end(), [](const Step& s) { return s.has_work(); }))
+            return HostTransport::compile(steps, buffers);
         std::vector<std::unique_ptr<Action>> iteration;
         iteration.push_back(op_list(steps, buffers));
         return std::make_unique<HostProgram>(context_.page, std::move(iteration), align());

@@ -1,0 +1,39 @@
+// Work of a step: kernels on this rank's own device, between what it receives and what it sends.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "devices/device.hpp"
+#include "measure/page.hpp"
+
+namespace wirespeed {
+
+/// A kernel's launch. It must be right for any grid: a CPU runs it as one block of one lane.
+struct Work {
+    std::string kernel;
+    unsigned blocks = 1, threads = 1;
+    std::vector<std::uint64_t> arguments;  ///< of 8 bytes each
+};
+
+/// Does one rank's work: kernels of device memory in a stream, of host memory at once by this CPU.
+class Worker {
+  public:
+    Worker(Device& device, Page& page, Memory kind);
+    void start(std::span<const Work> work);
+    /// Back when all that was started is done.
+    void finish();
+
+  private:
+    Page* page_;
+    std::unique_ptr<Stream> stream_;  ///< none: the CPU does it
+    CallId working_;
+};
+
+/// Puts work into a stream.
+void enqueue(Stream& stream, std::span<const Work> work);
+
+}  // namespace wirespeed
