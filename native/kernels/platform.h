@@ -11,6 +11,9 @@
 #define WS_REGISTER(kernel)
 /// One that is launched with up to 512 threads a block.
 #define WS_WIDE_KERNEL extern "C" __global__ void __launch_bounds__(512, 1)
+/// One that is launched with up to that many threads a block, so many blocks a multiprocessor.
+#define WS_BOUNDED_KERNEL(threads, blocks) \
+    extern "C" __global__ void __launch_bounds__(threads, blocks)
 #define WS_INLINE static __device__ __forceinline__
 /// What is seldom needed lies elsewhere: a loop on the critical path must fit the smallest
 /// instruction cache.
@@ -46,6 +49,14 @@ template <class Body> WS_INLINE void ws_for_each_lane(u32 count, Body body) {
     for (u32 i = ws_lane(); i < count; i += ws_lanes()) body(i);
 }
 
+/// The number itself, from which compilers compute nothing ahead of a loop, which takes registers.
+WS_INLINE u64 ws_opaque(u64 number) {
+#if defined(__CUDACC_RTC__)
+    asm volatile("" : "+l"(number));
+#endif
+    return number;
+}
+
 /// a * b + c: rounded once on GPUs, twice on CPUs, whose oldest have no such instruction.
 WS_INLINE double ws_fma(double a, double b, double c) { return fma(a, b, c); }
 
@@ -72,6 +83,7 @@ WS_INLINE bool ws_give_up() { return false; }
 #define WS_KERNEL static void
 #define WS_REGISTER(kernel) static const wirespeed::cpu::Add<kernel> add_##kernel{#kernel};
 #define WS_WIDE_KERNEL static void
+#define WS_BOUNDED_KERNEL(threads, blocks) static void
 #define WS_INLINE static inline
 #define WS_SELDOM static inline
 #define WS_SHARED static thread_local
@@ -105,6 +117,8 @@ template <class Body> WS_INLINE void ws_for_each_lane(u32 count, Body body) {
     const u32 last = first + each < count ? first + each : count;
     for (u32 i = first; i < last; ++i) body(i);
 }
+
+WS_INLINE u64 ws_opaque(u64 number) { return number; }
 
 WS_INLINE double ws_fma(double a, double b, double c) { return a * b + c; }
 

@@ -16,35 +16,39 @@
 // the y velocity reversed, so it is smooth, insulating, and loses no mass or energy.
 #pragma once
 
+#include "kernels/gate.h"
 #include "kernels/platform.h"
 
 /// Calls DO(pair, x velocity, y velocity), in the order of speeds, whose constants are shared.
-#define WS_LBM_PAIRS(DO)                                                                           \
-    DO(3, 1, 0)                                                                                    \
-    DO(0, 0, 1)                                                                                    \
-    DO(4, 1, 1)                                                                                    \
-    DO(5, 1, -1)                                                                                   \
-    DO(10, 2, 0)                                                                                   \
-    DO(1, 0, 2)                                                                                    \
-    DO(11, 2, 1)                                                                                   \
-    DO(12, 2, -1)                                                                                  \
-    DO(6, 1, 2)                                                                                    \
-    DO(7, 1, -2)                                                                                   \
-    DO(13, 2, 2)                                                                                   \
-    DO(14, 2, -2)                                                                                  \
-    DO(15, 3, 0)                                                                                   \
-    DO(2, 0, 3)                                                                                    \
-    DO(16, 3, 1)                                                                                   \
-    DO(17, 3, -1)                                                                                  \
-    DO(8, 1, 3)                                                                                    \
+#define WS_LBM_PAIRS(DO) \
+    DO(3, 1, 0)          \
+    DO(0, 0, 1)          \
+    DO(4, 1, 1)          \
+    DO(5, 1, -1)         \
+    DO(10, 2, 0)         \
+    DO(1, 0, 2)          \
+    DO(11, 2, 1)         \
+    DO(12, 2, -1)        \
+    DO(6, 1, 2)          \
+    DO(7, 1, -2)         \
+    DO(13, 2, 2)         \
+    DO(14, 2, -2)        \
+    DO(15, 3, 0)         \
+    DO(2, 0, 3)          \
+    DO(16, 3, 1)         \
+    DO(17, 3, -1)        \
+    DO(8, 1, 3)          \
     DO(9, 1, -3)
 
 #define WS_LBM_POPULATIONS 37
 #define WS_LBM_HALO 3
 /// Population-layers that cross a side.
 #define WS_LBM_CROSSING 26
-/// Sites of a tile; a multiple of what a block's threads are.
+/// Sites of a tile.
 #define WS_LBM_TILE 256
+/// Most threads of a block, and how many such blocks are to fit a multiprocessor: 168 registers.
+#define WS_LBM_THREADS 128
+#define WS_LBM_BLOCKS 3
 /// 1 / c_s^2.
 #define WS_LBM_R2 (1.1969797703930744 * 1.1969797703930744)
 
@@ -88,14 +92,14 @@ struct WsLbmSums {
 
 WS_INLINE WsLbmSums ws_lbm_sums(const double* f) {
     WsLbmSums sums = {f[0], 0, 0, 0};
-#define WS_LBM_ADD(pair, cx, cy)                                                                   \
-    {                                                                                              \
-        const double sum = f[2 * pair + 1] + f[2 * pair + 2];                                      \
-        const double difference = f[2 * pair + 1] - f[2 * pair + 2];                               \
-        sums.density += sum;                                                                       \
-        if (cx) sums.x = ws_fma(cx, difference, sums.x);                                           \
-        if (cy) sums.y = ws_fma(cy, difference, sums.y);                                           \
-        sums.square = ws_fma(cx * cx + cy * cy, sum, sums.square);                                 \
+#define WS_LBM_ADD(pair, cx, cy)                                     \
+    {                                                                \
+        const double sum = f[2 * pair + 1] + f[2 * pair + 2];        \
+        const double difference = f[2 * pair + 1] - f[2 * pair + 2]; \
+        sums.density += sum;                                         \
+        if (cx) sums.x = ws_fma(cx, difference, sums.x);             \
+        if (cy) sums.y = ws_fma(cy, difference, sums.y);             \
+        sums.square = ws_fma(cx * cx + cy * cy, sum, sums.square);   \
     }
     WS_LBM_PAIRS(WS_LBM_ADD)
 #undef WS_LBM_ADD
@@ -119,22 +123,20 @@ WS_INLINE void ws_lbm_relax(double* f, double keep, double share, double vx, dou
     const double b0 = ws_fma(-1.5, theta, 0.5 * flow);
     const double d0 = ws_fma(-2.0, theta, flow);
     f[0] = ws_fma(keep, f[0], ws_lbm_weight(0) * share * a0);
-#define WS_LBM_RELAX(pair, cx, cy)                                                                 \
-    {                                                                                              \
-        constexpr int square = cx * cx + cy * cy;                                                  \
-        constexpr double q = square * WS_LBM_R2;                                                   \
-        const double part = ws_lbm_weight(square) * share;                                         \
-        const double a = part * ws_fma(q, ws_fma(q, a2, a1), a0);                                  \
-        const double b = part * ws_fma(q, b1, b0);                                                 \
-        const double d = part * ws_fma(q, d1, d0);                                                 \
-        const double x = cy == 0   ? cx * vx                                                       \
-                         : cx == 0 ? cy * vy                                                       \
-                                   : ws_fma(cx, vx, cy * vy);                                      \
-        const double x2 = x * x;                                                                   \
-        const double even = ws_fma(x2, ws_fma(x2, part * (1 / 24.0), b), a);                       \
-        const double odd = x * ws_fma(x2, part * (1 / 6.0), d);                                    \
-        f[2 * pair + 1] = ws_fma(keep, f[2 * pair + 1], even + odd);                               \
-        f[2 * pair + 2] = ws_fma(keep, f[2 * pair + 2], even - odd);                               \
+#define WS_LBM_RELAX(pair, cx, cy)                                                        \
+    {                                                                                     \
+        constexpr int square = cx * cx + cy * cy;                                         \
+        constexpr double q = square * WS_LBM_R2;                                          \
+        const double part = ws_lbm_weight(square) * share;                                \
+        const double a = part * ws_fma(q, ws_fma(q, a2, a1), a0);                         \
+        const double b = part * ws_fma(q, b1, b0);                                        \
+        const double d = part * ws_fma(q, d1, d0);                                        \
+        const double x = cy == 0 ? cx * vx : cx == 0 ? cy * vy : ws_fma(cx, vx, cy * vy); \
+        const double x2 = x * x;                                                          \
+        const double even = ws_fma(x2, ws_fma(x2, part * (1 / 24.0), b), a);              \
+        const double odd = x * ws_fma(x2, part * (1 / 6.0), d);                           \
+        f[2 * pair + 1] = ws_fma(keep, f[2 * pair + 1], even + odd);                      \
+        f[2 * pair + 2] = ws_fma(keep, f[2 * pair + 2], even - odd);                      \
     }
     WS_LBM_PAIRS(WS_LBM_RELAX)
 #undef WS_LBM_RELAX
@@ -151,9 +153,9 @@ WS_INLINE void ws_lbm_collide(double* f, const WsLbmFluid& fluid) {
                  (uy + fluid.kick_y) * WS_LBM_R2, theta);
 }
 
-/// A population at (x, y), which may lie beyond the block; `mirror` has its y velocity reversed.
-WS_INLINE double ws_lbm_beyond(const WsLbmBlock& block, const double* from, int population,
-                               int mirror, int x, int y) {
+/// Where a population at (x, y), perhaps beyond the block, lies; `mirror` has its y velocity
+/// reversed.
+WS_INLINE u64 ws_lbm_beyond(const WsLbmBlock& block, int population, int mirror, int x, int y) {
     const int nx = (int)block.nx, ny = (int)block.ny;
     if (!(block.sides & WS_LBM_COLUMNS)) x += x < 0 ? nx : x >= nx ? -nx : 0;
     if (y < 0 && !(block.sides & WS_LBM_ROWS_BELOW)) {
@@ -165,38 +167,41 @@ WS_INLINE double ws_lbm_beyond(const WsLbmBlock& block, const double* from, int 
         population = wall ? mirror : population;
         y = wall ? 2 * ny - 1 - y : y - ny;
     }
-    return from[population * block.plane + block.first + y * (long long)block.pitch + x];
+    return population * block.plane + block.first + y * (long long)block.pitch + x;
 }
 
-/// One site's step. Every site goes through this function, so that no point depends on the split.
+/// One site's step. `beyond`: some of what it pulls lies beyond the block, and in no halo. The
+/// arithmetic is one function's, so that no point depends on how the work is split.
+template <bool beyond>
 WS_INLINE void ws_lbm_site(const WsLbmBlock& block, const WsLbmFluid& fluid, const double* from,
-                           double* to, u32 x, u32 y, bool beyond) {
+                           double* to, u32 x, u32 y) {
     double f[WS_LBM_POPULATIONS];
-    const u64 site = block.first + y * block.pitch + x;
-    f[0] = from[site];
-    if (beyond) {
-#define WS_LBM_PULL(pair, cx, cy)                                                                  \
-    {                                                                                              \
-        constexpr int up = 2 * pair + 1, down = 2 * pair + 2;                                      \
-        constexpr int up_mirror = cx == 0 ? down : cy > 0 ? up + 2 : cy < 0 ? up - 2 : up;         \
-        constexpr int down_mirror = cx == 0 ? up : up_mirror + 1;                                  \
-        f[up] = ws_lbm_beyond(block, from, up, up_mirror, (int)x - cx, (int)y - cy);               \
-        f[down] = ws_lbm_beyond(block, from, down, down_mirror, (int)x + cx, (int)y + cy);         \
+    const long long plane = (long long)ws_opaque(block.plane);
+    const long long pitch = (long long)ws_opaque(block.pitch);
+    const u64 site = block.first + y * pitch + x;
+    from += beyond ? 0 : site;
+    to += site;
+#define WS_LBM_PULL(pair, cx, cy)                                                              \
+    {                                                                                          \
+        constexpr int up = 2 * pair + 1, down = 2 * pair + 2;                                  \
+        constexpr int up_mirror = cx == 0 ? down : cy > 0 ? up + 2 : cy < 0 ? up - 2 : up;     \
+        constexpr int down_mirror = cx == 0 ? up : up_mirror + 1;                              \
+        if constexpr (beyond) {                                                                \
+            f[up] = from[ws_lbm_beyond(block, up, up_mirror, (int)x - cx, (int)y - cy)];       \
+            f[down] = from[ws_lbm_beyond(block, down, down_mirror, (int)x + cx, (int)y + cy)]; \
+        } else {                                                                               \
+            f[up] = from[up * plane - cy * pitch - cx];                                        \
+            f[down] = from[down * plane + cy * pitch + cx];                                    \
+        }                                                                                      \
     }
-        WS_LBM_PAIRS(WS_LBM_PULL)
+    f[0] = from[beyond ? site : 0];
+    WS_LBM_PAIRS(WS_LBM_PULL)
 #undef WS_LBM_PULL
-    } else {
-#define WS_LBM_PULL(pair, cx, cy)                                                                  \
-    f[2 * pair + 1] = from[(2 * pair + 1) * block.plane + site - cy * block.pitch - cx];           \
-    f[2 * pair + 2] = from[(2 * pair + 2) * block.plane + site + cy * block.pitch + cx];
-        WS_LBM_PAIRS(WS_LBM_PULL)
-#undef WS_LBM_PULL
-    }
     ws_lbm_collide(f, fluid);
-    to[site] = f[0];
-#define WS_LBM_STORE(pair, cx, cy)                                                                 \
-    to[(2 * pair + 1) * block.plane + site] = f[2 * pair + 1];                                     \
-    to[(2 * pair + 2) * block.plane + site] = f[2 * pair + 2];
+    to[0] = f[0];
+#define WS_LBM_STORE(pair, cx, cy)                \
+    to[(2 * pair + 1) * plane] = f[2 * pair + 1]; \
+    to[(2 * pair + 2) * plane] = f[2 * pair + 2];
     WS_LBM_PAIRS(WS_LBM_STORE)
 #undef WS_LBM_STORE
 }
@@ -257,142 +262,38 @@ WS_INLINE bool ws_lbm_beyond_needed(const WsLbmBlock& block, const WsLbmTile& ti
            (!(block.sides & WS_LBM_ROWS_ABOVE) && tile.y + tile.height + halo > block.ny);
 }
 
-/// One step of a block. part: 0 all of it, 1 what needs no halo, 2 the rest, the edges.
-WS_KERNEL ws_lbm_step(const u64* gate, u64 part, const double* from, double* to, u64 nx, u64 ny,
-                      u64 pitch, u64 plane, u64 first, u64 sides, double omega, double kick_x,
-                      double kick_y, double warmth) {
+template <bool beyond>
+WS_INLINE void ws_lbm_sites(const WsLbmBlock& block, const WsLbmFluid& fluid, const double* from,
+                            double* to, const WsLbmTile& tile) {
+    ws_for_each_lane(tile.width * tile.height, [&](u32 i) {
+        const u32 row = tile.height == 1 ? 0 : i / tile.width;
+        ws_lbm_site<beyond>(block, fluid, from, to, tile.x + i - row * tile.width, tile.y + row);
+    });
+}
+
+/// One step of a block. part: 0 all of it, 1 what needs no halo, 2 the rest, the edges. With a gate
+/// (null: none) the edges come first, each when the halo is there.
+WS_BOUNDED_KERNEL(WS_LBM_THREADS, WS_LBM_BLOCKS)
+ws_lbm_step(WsGate* gate, u64 part, const double* from, double* to, u64 nx, u64 ny, u64 pitch,
+            u64 plane, u64 first, u64 sides, double omega, double kick_x, double kick_y,
+            double warmth) {
     const WsLbmBlock block = {nx, ny, pitch, plane, first, sides};
     const WsLbmFluid fluid = {omega, kick_x, kick_y, warmth};
     u32 edges = 0;
     for (int number = 0; number < 4; ++number)
         edges += ws_lbm_cut(ws_lbm_region(block, number), number).tiles;
-    const u32 inner = ws_lbm_cut(ws_lbm_region(block, 4), 4).tiles;
-    const u32 start = part == 1 ? edges : 0, end = part == 2 ? edges : edges + inner;
-    (void)gate;
+    const u32 all = edges + ws_lbm_cut(ws_lbm_region(block, 4), 4).tiles;
+    const u32 start = part == 1 ? edges : 0, end = part == 2 ? edges : all;
+    const u32 step = ws_gate_begin(gate);
     for (u64 number = start + ws_block(); number < end; number += ws_blocks()) {
         const WsLbmTile tile = ws_lbm_tile(block, (u32)number);
-        const bool beyond = ws_lbm_beyond_needed(block, tile);
-        ws_for_each_lane(tile.width * tile.height, [&](u32 i) {
-            const u32 row = tile.height == 1 ? 0 : i / tile.width;
-            ws_lbm_site(block, fluid, from, to, tile.x + i - row * tile.width, tile.y + row,
-                        beyond);
-        });
+        if (number < edges) ws_gate_wait(gate, step);
+        if (ws_lbm_beyond_needed(block, tile))
+            ws_lbm_sites<true>(block, fluid, from, to, tile);
+        else
+            ws_lbm_sites<false>(block, fluid, from, to, tile);
+        if (number < edges) ws_gate_edge_done(gate, step, edges);
     }
+    ws_gate_end(gate);
 }
-
-/// Density, momentum in x and y, and energy of each site, as out[4][ny][nx].
-WS_KERNEL ws_lbm_moments(const double* from, u64 nx, u64 ny, u64 pitch, u64 plane, u64 first,
-                         double* out) {
-    ws_for_each(nx * ny, [=](u64 i) {
-        const double* at = from + first + i / nx * pitch + i % nx;
-        double f[WS_LBM_POPULATIONS];
-        WS_UNROLL
-        for (int population = 0; population < WS_LBM_POPULATIONS; ++population)
-            f[population] = at[population * plane];
-        const WsLbmSums sums = ws_lbm_sums(f);
-        out[i] = sums.density;
-        out[i + nx * ny] = sums.x;
-        out[i + 2 * nx * ny] = sums.y;
-        out[i + 3 * nx * ny] = 0.5 * sums.square;
-    });
-}
-
-/// The column of populations that crosses a side as number `crossing`: its pair, and how far from
-/// the side it starts.
-WS_INLINE void ws_lbm_crossing(u32 crossing, u32& pair, u32& layer) {
-    const u32 depth = crossing < 7 ? 1 : crossing < 17 ? 2 : 3;
-    const u32 base = crossing < 7 ? 0 : crossing < 17 ? 7 : 17;
-    pair = (crossing - base) / depth + (crossing < 7 ? 3 : crossing < 17 ? 10 : 15);
-    layer = (crossing - base) % depth;
-}
-
-/// Columns that leave a block to its left and right, as to[crossing][row].
-WS_KERNEL ws_lbm_pack(const double* from, u64 nx, u64 ny, u64 pitch, u64 plane, u64 first,
-                      double* to_left, double* to_right) {
-    ws_for_each(WS_LBM_CROSSING * ny, [=](u64 i) {
-        u32 pair, layer;
-        ws_lbm_crossing((u32)(i / ny), pair, layer);
-        const double* row = from + first + i % ny * pitch;
-        to_left[i] = row[(2 * pair + 2) * plane + layer];
-        to_right[i] = row[(2 * pair + 1) * plane + nx - 1 - layer];
-    });
-}
-
-/// What the left and right neighbours packed, into the halo columns.
-WS_KERNEL ws_lbm_unpack(double* to, u64 nx, u64 ny, u64 pitch, u64 plane, u64 first,
-                        const double* from_left, const double* from_right) {
-    ws_for_each(WS_LBM_CROSSING * ny, [=](u64 i) {
-        u32 pair, layer;
-        ws_lbm_crossing((u32)(i / ny), pair, layer);
-        double* row = to + first + i % ny * pitch;
-        row[(2 * pair + 1) * plane - 1 - layer] = from_left[i];
-        row[(2 * pair + 2) * plane + nx + layer] = from_right[i];
-    });
-}
-
-/// sin(2 pi turns) for 0 <= turns < 1, the same on every machine.
-WS_INLINE double ws_lbm_sine(double turns) {
-    double angle = turns < 0.5 ? turns : turns - 1;  // now in [-1/2, 1/2)
-    angle = angle > 0.25 ? 0.5 - angle : angle < -0.25 ? -0.5 - angle : angle;
-    angle *= 6.283185307179586;
-    double sum = 1;
-    for (int n = 22; n > 0; n -= 2) sum = 1 - sum * angle * angle / (n * (n + 1));
-    return angle * sum;
-}
-
-/// exp(x) for |x| up to 2.
-WS_INLINE double ws_lbm_exponential(double x) {
-    double sum = 1;
-    for (int n = 28; n > 0; --n) sum = 1 + sum * x / n;
-    return sum;
-}
-
-/// A number in [-1, 1) that looks random and depends on `seed` alone.
-WS_INLINE double ws_lbm_noise(u64 seed) {
-    u64 word = (seed + 1) * 0x9e3779b97f4a7c15ull;
-    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9ull;
-    word = (word ^ (word >> 27)) * 0x94d049bb133111ebull;
-    return (double)((word ^ (word >> 31)) >> 11) * 0x1p-52 - 1;
-}
-
-/// 0 up to t = 0, 1 from t = 1 on, smooth between.
-WS_INLINE double ws_lbm_smooth(double t) {
-    t = t < 0 ? 0 : t > 1 ? 1 : t;
-    return t * t * (3 - 2 * t);
-}
-
-/// How far a rough interface lies from its mean at column x: -1 to 1, with a period of `width`.
-WS_INLINE double ws_lbm_roughness(u64 x, u64 width) {
-    const u64 cells = width < 32 ? 1 : width / 16, cell = x / 16;
-    const double share = ws_lbm_smooth((double)(x % 16) / 16);
-    return (1 - share) * ws_lbm_noise(cell % cells) + share * ws_lbm_noise((cell + 1) % cells);
-}
-
-/// Fills the block whose site (0, 0) is (x0, y0) of a grid of `width` x `height` sites, in
-/// equilibrium. A fluid of temperature `hot` lies below one of temperature `cold` (1: c_s^2), each
-/// under its own weight; the interface is up to `rough` sites from the middle. On it goes a wave
-/// sin(2 pi (waves_x x / width + waves_y y / height)) with these amplitudes; waves_x < width.
-WS_KERNEL ws_lbm_init(double* to, u64 nx, u64 ny, u64 pitch, u64 plane, u64 first, u64 x0, u64 y0,
-                      u64 width, u64 height, u64 waves_x, u64 waves_y, double density,
-                      double velocity_x, double velocity_y, double temperature, double hot,
-                      double cold, double gravity, double rough) {
-    ws_for_each(nx * ny, [=](u64 i) {
-        const u64 x = x0 + i % nx, y = y0 + i / nx;
-        const u64 phase = (waves_x * x * height + waves_y * y * width) % (width * height);
-        const double wave = ws_lbm_sine((double)phase / (double)(width * height));
-        const double above = (double)y + 0.5 - 0.5 * (double)height;
-        const double depth = 4;  // rows from one fluid to the other, each way
-        const double from_interface = above - rough * ws_lbm_roughness(x, width);
-        const double still =
-            hot + (cold - hot) * ws_lbm_smooth(0.5 + 0.5 * from_interface / depth);
-        const double weight = gravity * above * WS_LBM_R2 / (above < 0 ? hot : cold);
-        double f[WS_LBM_POPULATIONS] = {};
-        ws_lbm_relax(f, 0, ws_lbm_exponential(-weight) / still + density * wave,
-                     velocity_x * wave * WS_LBM_R2, velocity_y * wave * WS_LBM_R2,
-                     still - 1 + temperature * wave);
-        double* at = to + first + i / nx * pitch + i % nx;
-        WS_UNROLL
-        for (int population = 0; population < WS_LBM_POPULATIONS; ++population)
-            at[population * plane] = f[population];
-    });
-}
+WS_REGISTER(ws_lbm_step)
