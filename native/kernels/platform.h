@@ -80,10 +80,10 @@ WS_INLINE bool ws_give_up() { return false; }
 
 #include "kernels/cpu.hpp"
 
-#define WS_KERNEL static void
+#define WS_KERNEL [[maybe_unused]] static void
 #define WS_REGISTER(kernel) static const wirespeed::cpu::Add<kernel> add_##kernel{#kernel};
-#define WS_WIDE_KERNEL static void
-#define WS_BOUNDED_KERNEL(threads, blocks) static void
+#define WS_WIDE_KERNEL WS_KERNEL
+#define WS_BOUNDED_KERNEL(threads, blocks) WS_KERNEL
 #define WS_INLINE static inline
 #define WS_SELDOM static inline
 #define WS_SHARED static thread_local

@@ -26,10 +26,7 @@ _BY_SPEED = {
     (1, 3): 0.000283414252994198217,
 }
 VELOCITIES = [
-    (x, y)
-    for x in range(-3, 4)
-    for y in range(-3, 4)
-    if tuple(sorted((abs(x), abs(y)))) in _BY_SPEED
+    (x, y) for x in range(-3, 4) for y in range(-3, 4) if tuple(sorted((abs(x), abs(y)))) in _BY_SPEED
 ]
 WEIGHTS = np.array([_BY_SPEED[min(abs(x), abs(y)), max(abs(x), abs(y))] for x, y in VELOCITIES])
 
