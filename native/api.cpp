@@ -12,6 +12,7 @@
 #include "kernels/cpu.hpp"
 #include "measure/clock.hpp"
 #include "measure/watchdog.hpp"
+#include "measure/work_program.hpp"
 #include "transports/mpi/world.hpp"
 
 using namespace wirespeed;
@@ -160,6 +161,9 @@ ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
         for (const Step& step : std::span(steps).last(works ? 1 : steps.size()))
             for (const Transfer& each : step.receives)
                 received = std::max(received, each.offset + each.bytes);
+        if (flags & 4)
+            return new ws_program{transport, used, 0, false,
+                                  make_work_program(transport->context, steps, used)};
         auto& to = *transport->transport;
         return new ws_program{transport, used, received, (flags & 2) != 0,
                               works ? to.compile_with_work(steps, used) : to.compile(steps, used)};

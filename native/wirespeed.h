@@ -166,7 +166,7 @@ typedef struct ws_work {
  * place outside of the buffers, a kernel that there is not. Every rank has work in the same steps.
  * flags: 1, the send buffer is the receive buffer too, as in a
  * ping-pong of one buffer; 2, each sample begins with a barrier of all ranks, where the transport's
- * programs can. */
+ * programs can; 4, no rank has transfers, only work: no transport takes part. */
 ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
                             const ws_transfer* transfers, uint64_t count, const ws_work* work,
                             uint64_t work_count, int flags);

@@ -84,6 +84,8 @@ class Stream {
     virtual void write_value(std::uint32_t* to, std::uint32_t value) = 0;
     /// Holds back what follows until the word at `from` has reached `value` (wrapping around).
     virtual void wait_value(std::uint32_t* from, std::uint32_t value) = 0;
+    /// Holds back what follows until an event of this device has been reached.
+    virtual void wait_for(const Event& event) = 0;
     /// Is all work done? Throws what the work threw.
     virtual bool done() = 0;
     virtual void wait() = 0;

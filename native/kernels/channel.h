@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/ll.h"
+#include "kernels/message_work.h"
 #include "kernels/persistent_types.h"
 #include "kernels/tma.h"
 
@@ -39,6 +40,7 @@ struct WsChannel {
     u32 number;  ///< of the message; the words that it raises say it
     u32 packets;
     u32 known;  ///< the last message that the receiver is known to have taken out of its slot
+    WsChange change;
 };
 
 WS_INLINE void ws_set_number(const WsCommon& common, WsChannel& channel, u32 number) {
@@ -57,6 +59,7 @@ WS_INLINE WsChannel ws_channel(const WsCommon& common, const WsOp& op, u32 itera
     channel.readies = ws_at<u32>(op.readies);
     channel.credit = ws_at<u32>(op.credit);
     channel.packets = op.packets;
+    channel.change = {op.operand, op.work};
     // All before the launch has been consumed: the peers would not have started otherwise.
     channel.known = op.before;
     ws_set_number(common, channel, op.before + op.place + iteration * op.each);
@@ -142,7 +145,11 @@ WS_INLINE bool ws_receive(const WsCommon& common, const WsChannel& channel, WsTm
     const bool good = ws_wait_words(channel.flags, channel.number, common.stop);
     if (ws_pulls(protocol)) {
         ws_sync();
-        if (good) ws_copy_by<protocol>(tma, channel.mine, channel.theirs, channel.bytes);
+        if (good && channel.change.work != ws_no_work)
+            ws_change(channel.mine, channel.theirs, channel.bytes, channel.change, ws_thread(),
+                      ws_threads());
+        else if (good)
+            ws_copy_by<protocol>(tma, channel.mine, channel.theirs, channel.bytes);
     }
     return good;
 }

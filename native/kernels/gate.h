@@ -13,16 +13,6 @@
 
 #include "kernels/channel.h"
 
-struct WsGate {
-    u64 arrived;  ///< address of a word: the transfers of so many steps are done
-    u64 ready;    ///< address of a word: so many steps' edges may be sent
-    u64 stop;     ///< address of a word: not 0, give up
-    u32 step;     ///< of the launch that runs, or of the next one
-    u32 edges;    ///< tiles at the edge that this launch has done
-    u32 left;     ///< blocks that are at their end
-    u32 reserved;
-};
-
 WS_INLINE u32 ws_gate_begin(const WsGate* gate) { return gate ? ws_load_flag(&gate->step) : 0; }
 
 WS_INLINE void ws_gate_wait(const WsGate* gate, u32 step) {

@@ -15,6 +15,8 @@
 //  - stores, TMA: the sender's writes come before the flag, and the receiver's reads after it;
 //  - pull: the flag says that the sender's earlier kernels (stream order) have filled the buffer;
 //    nobody writes to it before `finished` has been counted up, after the last read and a fence;
+//  - pull into a buffer that is sent from: a reader says by readies that it has fetched its share,
+//    and the owner goes on when all have;
 //  - readies, credit: the receiver's reads of what may be overwritten come before the store that
 //    releases, and the sender's next writes after its acquiring load. A relaxed store would do on
 //    today's chips, whose loads are over when their values are used; the model does not say so;
@@ -45,18 +47,31 @@ WS_INLINE bool ws_send(const WsCommon& common, const WsChannel& channel, WsTma& 
     return true;
 }
 
+/// Work on what has arrived, where it was not done on the way. Every thread of the block.
+template <int protocol> WS_INLINE void ws_change_in_place(const WsChannel& channel) {
+    if (channel.change.work == ws_no_work || ws_pulls(protocol)) return;
+    const bool alone = protocol == ws_ll;
+    ws_change(channel.mine, channel.mine, channel.bytes, channel.change,
+              alone ? ws_lane() : ws_thread(), alone ? ws_lanes() : ws_threads());
+}
+
 /// One iteration of any steps; false: told to give up. `known`: of each op's channel, for LL.
 template <int protocol>
-WS_INLINE bool ws_any_iteration(const WsCommon& common, const WsStep* steps, u32 count,
-                                const WsOp* ops, u32* known, u32 iteration, WsTma& tma,
-                                u32* stopped) {
-    for (u32 s = 0; s < count; ++s) {
+WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common,
+                                const WsStep* steps, const WsOp* ops, u32* known, u32 iteration,
+                                WsTma& tma, u32* stopped) {
+    for (u32 s = 0; s < program.step_count; ++s) {
         const u32 sends = steps[s].sends, all = sends + steps[s].receives;
         const auto channel = [&](u32 i) { return ws_channel(common, ops[i], iteration); };
-        if (protocol != ws_ll && common.guarded && ws_lane() == 0)
+        const u32 step = program.steps_before + iteration * program.step_count + s;
+        bool good = true;
+        if (program.ready) {
+            good = ws_wait_word(ws_at<u32>(program.ready), step, common.stop);
+            ws_sync();
+        }
+        if (protocol != ws_ll && !ws_pulls(protocol) && common.guarded && ws_lane() == 0)
             for (u32 i = sends; i < all; ++i)
                 ws_release_flag(channel(i).readies + ws_block(), channel(i).number);
-        bool good = true;
         for (u32 i = 0; i < sends && good; ++i)
             good =
                 ws_send<protocol>(common, channel(i), tma, protocol == ws_ll ? known + i : known);
@@ -69,12 +84,31 @@ WS_INLINE bool ws_any_iteration(const WsCommon& common, const WsStep* steps, u32
         }
         for (u32 i = sends; i < all && good; ++i)
             good = ws_receive<protocol, false>(common, channel(i), tma);
+        if (ws_pulls(protocol) && common.guarded && all) {
+            // What the receivers have not fetched yet may not be overwritten.
+            ws_sync();
+            if (ws_lane() == 0) {
+                ws_fence();
+                for (u32 i = sends; i < all; ++i)
+                    ws_release_flag(channel(i).readies + ws_block(), channel(i).number);
+            }
+            for (u32 i = 0; i < sends && good; ++i)
+                good = ws_wait_words(channel(i).readies, channel(i).number, common.stop);
+        }
         if (!good) *stopped = 1;
         // In one buffer, what comes next may not overtake what another thread still sends.
         if (all > sends || common.guarded) ws_sync();
         if (*stopped) return false;
         if (protocol == ws_ll && ws_lane() == 0)
             for (u32 i = sends; i < all; ++i) ws_give_credit(common, channel(i));
+        if (steps[s].works) {
+            for (u32 i = sends; i < all; ++i) ws_change_in_place<protocol>(channel(i));
+            ws_sync();
+        }
+        if (program.arrived && ws_lane() == 0 && (protocol == ws_ll || ws_block() == 0)) {
+            ws_fence();
+            ws_release_flag(ws_at<u32>(program.arrived), step + 1);
+        }
         ops += all;
         if (protocol == ws_ll) known += all;
     }
@@ -111,8 +145,8 @@ WS_INLINE bool ws_any_iterations(const WsProgram& program, const WsCommon& commo
             if (iteration == total) return true;
             next += program.iterations_per_sample;
         }
-        if (!ws_any_iteration<protocol>(common, steps, program.step_count, ops, known,
-                                        (u32)iteration, tma, stopped))
+        if (!ws_any_iteration<protocol>(program, common, steps, ops, known, (u32)iteration, tma,
+                                        stopped))
             return false;
     }
 }

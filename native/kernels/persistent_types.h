@@ -17,11 +17,16 @@ struct WsOp {
     u32 each;     ///< such transfers in an iteration
     u32 place;    ///< of this one among them, from 1
     u32 packets;
+    u64 operand;  ///< of the work on a message received
+    u32 work;     ///< WsMessageWork
+    u32 reserved;
 };
 
 /// Its sends, then its receives, follow those of the step before.
 struct WsStep {
     u32 sends, receives;
+    u32 works;  ///< on what arrives
+    u32 reserved;
 };
 
 /// Ranks start and end a launch together: each raises a word at every peer.
@@ -38,6 +43,7 @@ struct WsProgram {
     u64 stop;               ///< not 0: give up; in host memory
     u64 finished;           ///< counts blocks that are at their end
     u64 gathered;           ///< counts blocks at the end of a sample
+    u64 ready, arrived;     ///< a gate's words (gate.h); 0: no other kernel takes part
     u64 untimed, iterations_per_sample, samples;
     u64 show_after;  ///< ticks between two reports of progress to the host, at least
     u32 step_count, op_count, peer_count;
@@ -46,6 +52,17 @@ struct WsProgram {
     u32 guarded;  ///< wait before a send until the receiver is at that step
     u32 place;    ///< LL: the block that does it all; where it runs matters
     u32 counters[2];
+    u32 steps_before;  ///< steps of this gate before the launch
+};
+
+/// By which kernels in another stream are ordered with the transfers (gate.h).
+struct WsGate {
+    u64 arrived;  ///< address of a word: the transfers of so many steps are done
+    u64 ready;    ///< address of a word: so many steps' edges may be sent
+    u64 stop;     ///< address of a word: not 0, give up
+    u32 step;     ///< of the launch that runs, or of the next one
+    u32 edges;    ///< tiles at the edge that this launch has done
+    u32 left;     ///< blocks that are at their end
     u32 reserved;
 };
 
@@ -54,3 +71,11 @@ struct WsProgram {
 
 /// The sender pushes (LL, stores, TMA) or the receiver pulls (loads, TMA).
 enum WsProtocol { ws_ll, ws_stores, ws_tma, ws_pull, ws_tma_pull };
+
+enum WsMessageWork { ws_no_work, ws_add_work };
+
+/// What each double of a message is changed by.
+struct WsChange {
+    u64 operand;  ///< the bits of a double
+    u32 work;     ///< WsMessageWork
+};

@@ -54,6 +54,7 @@
     CALL(event_record, cuEventRecord, Result(Event, Stream)) \
     CALL(event_query, cuEventQuery, Result(Event)) \
     CALL(event_wait, cuEventSynchronize, Result(Event)) \
+    CALL(stream_wait_event, cuStreamWaitEvent, Result(Stream, Event, unsigned flags)) \
     CALL(event_elapsed, cuEventElapsedTime, Result(float* milliseconds, Event earlier, Event later))
 
 // A driver has at least one of the first two; the second is the newer and knows MIG slices. The

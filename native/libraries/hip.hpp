@@ -51,6 +51,7 @@
     CALL(event_record, hipEventRecord, Result(Event, Stream)) \
     CALL(event_query, hipEventQuery, Result(Event)) \
     CALL(event_wait, hipEventSynchronize, Result(Event)) \
+    CALL(stream_wait_event, hipStreamWaitEvent, Result(Stream, Event, unsigned flags)) \
     CALL(event_elapsed, hipEventElapsedTime, Result(float* milliseconds, Event earlier, Event later))
 
 #define WS_HIP_NEWER_CALLS(CALL) \

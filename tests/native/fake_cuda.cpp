@@ -93,6 +93,8 @@ FAKE(cuEventDestroy_v2, (void* event), delete static_cast<fake::Event*>(event);
 FAKE(cuEventRecord, (void* event, void* stream), return fake::record(event, stream);)
 FAKE(cuEventQuery, (void* event), return fake::event_query(event);)
 FAKE(cuEventSynchronize, (void* event), return fake::event_wait(event);)
+FAKE(cuStreamWaitEvent, (void* stream, void* event, unsigned),
+     return fake::stream_wait_event(stream, event);)
 FAKE(cuEventElapsedTime, (float* milliseconds, void* earlier, void* later),
      return fake::elapsed(milliseconds, earlier, later);)
 FAKE(cuLaunchHostFunc, (void* stream, void (*call)(void*), void* data),

@@ -73,6 +73,7 @@ using Work = std::function<void()>;
 /// Work waiting its turn; while a stream is captured, what is put in goes to the graph instead.
 struct Graph {
     std::vector<Work> work;
+    std::vector<struct Stream*> joined;  ///< besides the one that began it
 };
 struct Queue : std::deque<Work> {
     Graph* captured = nullptr;
@@ -229,12 +230,14 @@ inline int host_function(void* stream, void (*call)(void*), void* data) {
 struct Event {
     Stream* stream = nullptr;
     std::shared_ptr<double> time;
+    Graph* captured = nullptr;  ///< it was recorded while this was captured
 };
 inline int record(void* event, void* stream) {
     if (current < 0) return invalid_context;
     auto& place = *static_cast<Event*>(event);
     place.stream = &stream_of(stream);
     place.time = std::make_shared<double>(-1);
+    place.captured = place.stream->pending.captured;
     place.stream->pending.push_back([time = place.time, stream = place.stream] {
         timespec now;
         *time = stream->declared;
@@ -255,6 +258,23 @@ inline int event_wait(void* event) {
     }
     return success;
 }
+/// A stream that waits for what is captured is captured with it.
+inline int stream_wait_event(void* stream, void* event) {
+    if (current < 0) return invalid_context;
+    Stream& waiting = stream_of(stream);
+    const auto& place = *static_cast<Event*>(event);
+    if (place.captured) {
+        if (waiting.pending.captured && waiting.pending.captured != place.captured)
+            return invalid_value;
+        if (!waiting.pending.captured) place.captured->joined.push_back(&waiting);
+        waiting.pending.captured = place.captured;
+    } else if (place.stream && place.stream != &waiting) {
+        waiting.pending.push_back([time = place.time, from = place.stream] {
+            while (*time < 0) from->step();
+        });
+    }
+    return success;
+}
 inline int elapsed(float* milliseconds, void* earlier, void* later) {
     const auto &from = static_cast<Event*>(earlier)->time, &to = static_cast<Event*>(later)->time;
     if (!from || !to) return invalid_value;
@@ -271,6 +291,8 @@ inline int capture_begin(void* stream, int mode) {
 inline int capture_end(void* stream, void** graph) {
     auto& pending = stream_of(stream).pending;
     if (!pending.captured) return invalid_value;
+    for (Stream* joined : pending.captured->joined) joined->pending.captured = nullptr;
+    pending.captured->joined.clear();
     *graph = std::exchange(pending.captured, nullptr);
     return success;
 }

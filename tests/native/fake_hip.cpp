@@ -106,6 +106,8 @@ FAKE(hipEventDestroy, (void* event), delete static_cast<fake::Event*>(event);
 FAKE(hipEventRecord, (void* event, void* stream), return fake::record(event, stream);)
 FAKE(hipEventQuery, (void* event), return fake::event_query(event);)
 FAKE(hipEventSynchronize, (void* event), return fake::event_wait(event);)
+FAKE(hipStreamWaitEvent, (void* stream, void* event, unsigned),
+     return fake::stream_wait_event(stream, event);)
 FAKE(hipEventElapsedTime, (float* milliseconds, void* earlier, void* later),
      return fake::elapsed(milliseconds, earlier, later);)
 FAKE(hipLaunchHostFunc, (void* stream, void (*call)(void*), void* data),

@@ -29,11 +29,14 @@ int credit() {
     op.credit = (u64)&word;
     op.each = op.place = 1;
     op.packets = 1;
-    const WsStep step = {1, 0};
+    const WsStep step = {1, 0, 0, 0};
+    WsProgram program{};
+    program.step_count = 1;
     const WsCommon common = {&stop, slots - 1, 1, 0, slots / 4};
     WsTma tma;
     const auto sends = [&](u32 iteration) {
-        return ws_any_iteration<ws_ll>(common, &step, 1, &op, known, iteration, tma, &stopped);
+        return ws_any_iteration<ws_ll>(program, common, &step, &op, known, iteration, tma,
+                                       &stopped);
     };
     for (u32 iteration = 0; iteration < slots; ++iteration)
         if (!sends(iteration)) return wrong("a ring of empty slots takes no message");

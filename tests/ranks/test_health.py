@@ -58,6 +58,19 @@ def test_a_healthy_host_is_silent(builds: Path, tmp_path: Path, mpi: InstalledMp
     assert not MARKED.findall(done.out)
 
 
+def test_what_links_correct_is_no_fault(builds: Path, tmp_path: Path, mpi: InstalledMpi) -> None:
+    """Protects the mark's worth: lanes of healthy links have errors, and --explain alone tells of them."""
+    rises = "link-3 0:2=30,link-4 1:0=5"
+    done = measure(builds, tmp_path, mpi, "staged", "--explain", rises=rises)
+    (health,) = done.of("health")
+    assert [(one["place"], one["count"]) for one in health["corrected"]] == [
+        ("GPU 0 link 2", 30),
+        ("GPU 1 link 0", 5),
+    ]
+    assert health["errors"] == [] and not MARKED.findall(done.out)
+    assert "staged: links corrected 35 errors by themselves" in done.out
+
+
 def test_without_evidence_nothing_is_read(builds: Path, tmp_path: Path, mpi: InstalledMpi) -> None:
     """Protects the promise of --no-evidence."""
     done = measure(builds, tmp_path, mpi, "staged", "--no-evidence", rises="link-0 0:2=12")

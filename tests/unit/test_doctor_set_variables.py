@@ -58,6 +58,18 @@ def test_each_has_a_line_and_none_is_a_finding(root: Path) -> None:
     assert "ucx_info -c -f" in unknown
 
 
+def test_columns_are_aligned(root: Path) -> None:
+    """Protects the column of meanings from a variable without an entry, and from a value too long for it."""
+    long = "/a/long/path/to/a/folder/of/some/library"
+    facts = facts_of(root, variables={"NCCL_NVLS_ENABLE": "0", "UCX_OTHER": "/opt/some/folder", "FI_A": long})
+    screen = console(100)
+    print_result(screen, Result(facts, ()))
+    rows = text_of(screen).partition("Also set")[2].splitlines()[1:]
+    starts = {row.split("=")[0].strip(): len(row) - len(row.split("  ")[-1]) for row in rows if "=" in row}
+    assert starts["NCCL_NVLS_ENABLE"] == starts["UCX_OTHER"] == 30
+    assert starts["FI_A"] > 40
+
+
 def test_what_a_finding_says_is_not_said_twice(root: Path) -> None:
     facts = facts_of(root, variables={"UCX_RNDV_THRESH": "inf", "UCX_PROTO_INFO": "y"})
     screen = console(100)

@@ -105,8 +105,6 @@ class TestNvidia:
             ("link-0 0:2", "GPU 0 link 2", "NVLink replay errors"),
             ("link-1 1:0", "GPU 1 link 0", "NVLink recovery errors"),
             ("link-2 0:0", "GPU 0 link 0", "NVLink CRC errors of flits"),
-            ("link-3 0:0", "GPU 0 link 0", "NVLink CRC errors of data"),
-            ("link-4 0:0", "GPU 0 link 0", "NVLink ECC errors"),
             ("field-208 1:2", "GPU 1 link 2", "NVLink receive errors"),
             ("field-215 0:0", "GPU 0 link 0", "NVLink link recoveries"),
             ("field-221 0:2", "GPU 0 link 2", "NVLink symbol errors"),
@@ -121,7 +119,18 @@ class TestNvidia:
         source = opened(rises=f"{rises}=7")
         found = changes("n1", taken(source), taken(source))
         assert found["errors"] == [{"host": "n1", "place": place, "what": what, "count": 7}]
-        assert what in found["counted"] and found["throttled"] == []
+        assert what in found["counted"] and found["throttled"] == found["corrected"] == []
+
+    @pytest.mark.parametrize(
+        ("rises", "what"),
+        [("link-3 1:2", "NVLink CRC errors of data"), ("link-4 1:2", "NVLink ECC errors")],
+    )
+    def test_what_a_link_corrects_is_no_error(self, opened: Opened, rises: str, what: str) -> None:
+        """Protects healthy links: lanes have such errors whenever bytes flow, and nothing is sent again."""
+        source = opened(rises=f"{rises}=7")
+        found = changes("n1", taken(source), taken(source))
+        assert found["corrected"] == [{"host": "n1", "place": "GPU 1 link 2", "what": what, "count": 7}]
+        assert found["errors"] == [] and what not in found["counted"]
 
     def test_a_link_that_is_down_is_not_asked(self, opened: Opened) -> None:
         assert {place for place, _ in taken(opened()).errors if "link" in place} == {
@@ -167,7 +176,7 @@ class TestNvidia:
         assert found["lacks"] == []
 
     def test_no_error_is_counted_twice(self, opened: Opened) -> None:
-        """Protects the sum: where flits and data have CRC counters of their own, their total is not asked."""
+        """Protects the sum: where flits have a CRC counter of their own, the newer one is not asked."""
         assert "NVLink CRC errors" not in {what for _, what in taken(opened()).errors}
 
     def test_what_is_not_supported_is_said_once(self, opened: Opened) -> None:

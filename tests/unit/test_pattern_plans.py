@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wirespeed.patterns import Place as Offset
 from wirespeed.patterns import Shape, Transfer, find_pattern
 
 Place = tuple[int, int, int, int]
@@ -130,8 +131,8 @@ def test_ring() -> None:
     # 20 bytes hold two doubles.
     steps = plan("ring", 1, shape, 20)
     assert steps == [([(2, 16, 0, 16)], [(0, 16, 16, 0)]), ([(2, 16, 16, 0)], [(0, 16, 0, 16)])] * 2
-    adds = [(add.bytes, add.offset, add.value) for step in ring.steps(1, shape, 20) for add in step.adds]
-    assert adds == [(16, 16, 2.0), (16, 0, 2.0)] * 2
+    work = [(work.kernel, *work.arguments) for step in ring.steps(1, shape, 20) for work in step.after]
+    assert work == [("ws_sums_add", Offset(16), 2, 2.0), ("ws_sums_add", Offset(0), 2, 2.0)] * 2
     assert ring.extent(1, shape, 20) == 32
     text = "iteration: 4 steps of send, receive and add on 4 ranks, slowest rank; GB/s sent by each rank"
     assert said("ring", shape, 20) == (1, 64, text, [("a step", 0.25, "s")])

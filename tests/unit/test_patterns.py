@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wirespeed.errors import WirespeedError
-from wirespeed.patterns import Pattern, Shape, Step, all_patterns, find_pattern
+from wirespeed.patterns import Pattern, Place, Shape, Step, all_patterns, find_pattern
 from wirespeed.patterns.pairs import meets, shuffled
 
 SIZES = st.sampled_from([0, 1, 7, 8, 4096, 1 << 30])
@@ -219,8 +219,10 @@ def test_the_closed_form_of_the_ring(ranks: int, steps: int | None, size: int) -
         for peer, place, value in arrived:
             slots[peer][place] = value
         for rank in range(ranks):
-            for add in plans[rank][number].adds:
-                slots[rank][add.offset] += add.value
+            for work in plans[rank][number].after:
+                into, _, grows = work.arguments
+                assert isinstance(into, Place) and isinstance(grows, float)
+                slots[rank][into.offset] += grows
     for rank, expected in enumerate(sums):
         assert expected and slots[rank][expected.offset] == expected.after
     if steps is None and ranks % 2 == 0:

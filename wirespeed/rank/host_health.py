@@ -44,7 +44,7 @@ class HostHealth:
         hosts = [one for one in self._comm.gather(mine) or () if one]
         if not hosts:
             return None
-        lists = ("errors", "throttled", "clocks", "counted", "watched", "notes", "lacks")
+        lists = ("errors", "corrected", "throttled", "clocks", "counted", "watched", "notes", "lacks")
         joined: dict[str, list[Any]] = {name: [item for one in hosts for item in one[name]] for name in lists}
         for name in ("counted", "lacks"):
             joined[name] = [*dict.fromkeys(joined[name])]

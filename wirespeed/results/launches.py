@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -102,23 +102,29 @@ def with_earlier(before: Health | None, health: Health) -> Health:
     """
     if before is None:
         return health
-    errors: dict[tuple[str, ...], NewErrors] = {}
-    for error in (*before.errors, *health.errors):
-        key = error.host, error.place, error.what
-        errors[key] = structs.replace(error, count=error.count + (errors[key].count if key in errors else 0))
     throttled: dict[tuple[str, ...], Throttled] = {}
     for one in (*before.throttled, *health.throttled):
         key = one.host, one.place, one.reason
         throttled[key] = _together(throttled[key], one) if key in throttled else one
     return structs.replace(
         health,
-        errors=[*errors.values()],
+        errors=_added([*before.errors, *health.errors]),
+        corrected=_added([*before.corrected, *health.corrected]),
         throttled=[*throttled.values()],
         counted=[kind for kind in health.counted if kind in before.counted],
         watched=[place for place in health.watched if place in before.watched],
         notes=[*dict.fromkeys([*before.notes, *health.notes])],
         seconds=before.seconds + health.seconds,
     )
+
+
+def _added(errors: Iterable[NewErrors]) -> list[NewErrors]:
+    """One for each place and kind."""
+    added: dict[tuple[str, ...], NewErrors] = {}
+    for error in errors:
+        key = error.host, error.place, error.what
+        added[key] = structs.replace(error, count=error.count + (added[key].count if key in added else 0))
+    return [*added.values()]
 
 
 def _together(old: Throttled, new: Throttled) -> Throttled:

@@ -287,6 +287,8 @@ class Health(RunRecord, frozen=True, kw_only=True, tag="health"):
     reading_s: Amount = 0.0
     """One reading took at most."""
     errors: list[NewErrors] = []
+    corrected: list[NewErrors] = []
+    """What links corrected by themselves, without sending anything again: no fault."""
     throttled: list[Throttled] = []
     clocks: list[ClockRates] = []
     counted: list[str] = []

@@ -93,6 +93,7 @@ class GpuEvent final : public Event {
                                                 event_);
     }
     double resolution() const override { return device_.driver().event_resolution(); }
+    void* handle() const { return event_; }
 
   private:
     GpuDevice& device_;
@@ -144,6 +145,10 @@ class GpuStream final : public Stream {
     void wait_value(std::uint32_t* from, std::uint32_t value) override {
         device_.enter();
         device_.driver().wait_value(stream_, from, value);
+    }
+    void wait_for(const Event& event) override {
+        device_.enter();
+        device_.driver().stream_wait_event(stream_, static_cast<const GpuEvent&>(event).handle());
     }
     bool done() override {
         device_.enter();

@@ -50,6 +50,8 @@ class Driver {
     virtual void record(void* event, void* stream) = 0;
     virtual bool reached(void* event) = 0;
     virtual void wait_event(void* event) = 0;
+    /// Holds back what follows in the stream.
+    virtual void stream_wait_event(void* stream, void* event) = 0;
     virtual double seconds_between(void* earlier, void* later) = 0;
     virtual double event_resolution() const = 0;
 

@@ -123,6 +123,9 @@ template <class Api> class VendorDriver : public Driver {
     void wait_event(void* event) override {
         check(calls_.event_wait(event), Names::event_wait, "work in a stream");
     }
+    void stream_wait_event(void* stream, void* event) override {
+        check(calls_.stream_wait_event(stream, event, 0), Names::stream_wait_event);
+    }
     double seconds_between(void* earlier, void* later) override {
         float milliseconds = 0;
         check(calls_.event_elapsed(&milliseconds, earlier, later), Names::event_elapsed);

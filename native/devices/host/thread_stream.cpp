@@ -28,6 +28,10 @@ class ThreadEvent final : public Event {
     }
     bool reached() override { return place_->reached.load(); }
     void wait() override { place_->reached.wait(false); }
+    /// Work that waits for the place as it is now.
+    std::function<void()> waiting() const {
+        return [place = place_] { place->reached.wait(false); };
+    }
     double seconds_since(const Event& earlier) const override {
         return place_->time - static_cast<const ThreadEvent&>(earlier).place_->time;
     }
@@ -85,6 +89,10 @@ void ThreadStream::wait_value(std::uint32_t* from, std::uint32_t value) {
         while (!reached(*from, value) && !thread_.get_stop_token().stop_requested())
             std::this_thread::yield();
     });
+}
+
+void ThreadStream::wait_for(const Event& event) {
+    enqueue(static_cast<const ThreadEvent&>(event).waiting());
 }
 
 std::unique_ptr<Event> ThreadStream::event(bool) { return std::make_unique<ThreadEvent>(*this); }

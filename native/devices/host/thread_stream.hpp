@@ -21,6 +21,7 @@ class ThreadStream : public Stream {
                 void** arguments) override;
     void write_value(std::uint32_t* to, std::uint32_t value) override;
     void wait_value(std::uint32_t* from, std::uint32_t value) override;
+    void wait_for(const Event& event) override;
     bool done() override;
     /// Throws what the work threw.
     void wait() override;

@@ -4,9 +4,9 @@
 #include <cstdlib>
 
 #include "core/error.hpp"
+#include "measure/stream_program.hpp"
 #include "transports/ccl/communicator.hpp"
 #include "transports/ccl/op_list.hpp"
-#include "transports/ccl/stream_program.hpp"
 #include "transports/transport.hpp"
 
 namespace wirespeed {
@@ -22,6 +22,23 @@ class Iteration final : public Action {
 
   private:
     ccl::OpList op_list_;
+};
+
+/// The stream goes on by itself.
+class InStream final : public StreamIteration {
+  public:
+    InStream(ccl::Communicator& communicator, Page& page, ccl::OpList op_list)
+        : communicator_(communicator), op_list_(std::move(op_list)),
+          barrier_(ccl::OpList::barrier(communicator, page)) {}
+    Stream& stream() override { return communicator_.stream(); }
+    void enqueue() override { op_list_.enqueue(); }
+    void meet() override { barrier_.enqueue(); }
+    void wait(const std::function<bool()>& reached) override { communicator_.wait(reached); }
+    int last_peer() const override { return op_list_.last_peer(); }
+
+  private:
+    ccl::Communicator& communicator_;
+    ccl::OpList op_list_, barrier_;
 };
 
 /// Says more of a program than it says itself.
@@ -47,23 +64,31 @@ class CclTransport final : public Transport {
             throw Error("enqueue is measured, direct or graph, not '" + enqueue_ + "'");
         require(context.option("needs", ""));
         communicator_ = std::make_unique<ccl::Communicator>(context);
-        if (in_stream_) clock_ = ccl::stream_clock(communicator_->stream());
+        if (in_stream_) clock_ = stream_clock(communicator_->stream());
     }
 
     void close() override { communicator_->close(); }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
-        ccl::OpList iteration(*communicator_, context_.page, steps, buffers);
+        ccl::OpList iteration(*communicator_, context_, steps, buffers);
         const bool nothing = iteration.has_empty_messages();
         std::unique_ptr<Program> program;
         if (in_stream_)
-            program = std::make_unique<ccl::StreamProgram>(context_, *communicator_,
-                                                           std::move(iteration), enqueue_, clock_);
+            program = std::make_unique<StreamProgram>(
+                context_,
+                std::make_unique<InStream>(*communicator_, context_.page, std::move(iteration)),
+                "NCCL's stream", enqueue_, clock_);
         else
             program = of_host_iterations(std::move(iteration));
         if (!nothing) return program;
         return std::make_unique<Noted>(std::move(program),
                                        "\"empty_messages\": \"sent as 1 byte\"");
+    }
+
+    std::unique_ptr<Program> compile_with_work(std::span<const Step> steps,
+                                               const Buffers& buffers) override {
+        if (on_host(buffers.worked_on())) return Transport::compile_with_work(steps, buffers);
+        return compile(steps, buffers);
     }
 
     std::string describe() const override { return communicator_->describe(); }

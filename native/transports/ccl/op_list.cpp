@@ -6,14 +6,24 @@ OpList::OpList(Communicator& communicator, Page& page)
     : communicator_(communicator), page_(page), group_(page.name("ncclGroupEnd")),
       wait_(page.name("NCCL's stream")) {}
 
-OpList::OpList(Communicator& communicator, Page& page, std::span<const Step> steps,
+OpList::OpList(Communicator& communicator, Context& context, std::span<const Step> steps,
                const Buffers& buffers)
-    : OpList(communicator, page) {
+    : OpList(communicator, context.page) {
     for (const auto& step : steps) {
         const std::size_t begin = parts_.size();
         for (const auto& transfer : step.receives) add(transfer, buffers.receive, false);
         for (const auto& transfer : step.sends) add(transfer, buffers.send, true);
-        close_group(begin);
+        if (!step.has_work()) {
+            close_group(begin);
+            continue;
+        }
+        const int peer = parts_.size() > begin ? parts_[begin].peer : -1;
+        groups_.push_back({begin, parts_.size(), peer, step.meanwhile, step.after});
+        if (step.meanwhile.empty() || beside_) continue;
+        beside_ = std::make_shared<Beside>();
+        beside_->stream = context.device.stream();
+        beside_->begun = communicator.stream().event(false);
+        beside_->done = beside_->stream->event(false);
     }
 }
 
@@ -41,35 +51,50 @@ void OpList::add(const Transfer& transfer, std::byte* base, bool sends) {
 }
 
 void OpList::close_group(std::size_t begin) {
-    if (parts_.size() > begin) groups_.push_back({begin, parts_.size(), parts_[begin].peer});
+    if (parts_.size() > begin)
+        groups_.push_back({begin, parts_.size(), parts_[begin].peer, {}, {}});
 }
 
 void OpList::enqueue() {
+    Stream& stream = communicator_.stream();
+    for (const Group& group : groups_) {
+        if (!group.meanwhile.empty()) start_beside(group);
+        if (group.end > group.begin) transfer(group);
+        if (!group.meanwhile.empty()) stream.wait_for(*beside_->done);
+        wirespeed::enqueue(stream, group.after);
+    }
+}
+
+void OpList::start_beside(const Group& group) {
+    beside_->begun->record();
+    beside_->stream->wait_for(*beside_->begun);
+    wirespeed::enqueue(*beside_->stream, group.meanwhile);
+    beside_->done->record();
+}
+
+void OpList::transfer(const Group& group) {
     const Nccl::Calls& calls = communicator_.calls();
     const Nccl::Comm comm = communicator_.handle();
     void* const stream = communicator_.stream().native();
-    for (const Group& group : groups_) {
-        page_.enter(group_, group.peer);
-        communicator_.check(calls.group_start(), "ncclGroupStart");
-        Nccl::Result code = Nccl::success;
-        std::size_t at = group.begin;
-        for (; at < group.end && code == Nccl::success; ++at) {
-            const Part& part = parts_[at];
-            code =
-                part.sends
-                    ? calls.send(part.address, part.bytes, Nccl::byte, part.peer, comm, stream)
-                    : calls.receive(part.address, part.bytes, Nccl::byte, part.peer, comm, stream);
-        }
-        // A group once begun is ended, or every later call would only be added to it.
-        const Nccl::Result end = calls.group_end();
-        if (code != Nccl::success) [[unlikely]] {
-            const Part& part = parts_[at - 1];
-            communicator_.check(
-                code, part.sends ? "ncclSend" : "ncclRecv",
-                std::to_string(part.bytes) + " bytes, peer " + std::to_string(part.peer));
-        }
-        communicator_.check(end, "ncclGroupEnd");
+    page_.enter(group_, group.peer);
+    communicator_.check(calls.group_start(), "ncclGroupStart");
+    Nccl::Result code = Nccl::success;
+    std::size_t at = group.begin;
+    for (; at < group.end && code == Nccl::success; ++at) {
+        const Part& part = parts_[at];
+        code = part.sends
+                   ? calls.send(part.address, part.bytes, Nccl::byte, part.peer, comm, stream)
+                   : calls.receive(part.address, part.bytes, Nccl::byte, part.peer, comm, stream);
     }
+    // A group once begun is ended, or every later call would only be added to it.
+    const Nccl::Result end = calls.group_end();
+    if (code != Nccl::success) [[unlikely]] {
+        const Part& part = parts_[at - 1];
+        communicator_.check(
+            code, part.sends ? "ncclSend" : "ncclRecv",
+            std::to_string(part.bytes) + " bytes, peer " + std::to_string(part.peer));
+    }
+    communicator_.check(end, "ncclGroupEnd");
 }
 
 void OpList::wait() {

@@ -1,6 +1,7 @@
 // The steps of a pattern as groups of sends and receives, ready to be put into a stream.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@ namespace wirespeed::ccl {
 
 class OpList {
   public:
-    OpList(Communicator& communicator, Page& page, std::span<const Step> steps,
+    OpList(Communicator& communicator, Context& context, std::span<const Step> steps,
            const Buffers& buffers);
 
     /// A barrier: what comes behind it in the stream starts when all ranks have come so far.
@@ -35,12 +36,20 @@ class OpList {
         int peer;
         bool sends;
     };
-    /// Its place among the parts, and a peer to name while it is waited for.
+    /// A step: its place among the parts, a peer to name while it is waited for, and its work.
     struct Group {
         std::size_t begin, end;
         int peer;
+        std::vector<Work> meanwhile = {}, after = {};
+    };
+    /// Where work runs that overlaps the transfers.
+    struct Beside {
+        std::unique_ptr<Stream> stream;
+        std::unique_ptr<Event> begun, done;
     };
     OpList(Communicator& communicator, Page& page);
+    void transfer(const Group& group);
+    void start_beside(const Group& group);
     void add(const Transfer& transfer, std::byte* base, bool sends);
     void close_group(std::size_t begin);
 
@@ -48,6 +57,7 @@ class OpList {
     Page& page_;
     std::vector<Part> parts_;
     std::vector<Group> groups_;
+    std::shared_ptr<Beside> beside_;
     bool has_empty_messages_ = false;
     CallId group_, wait_;
 };

@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "measure/clock.hpp"
 #include "transports/gpu/mailbox.hpp"
+#include "transports/gpu/message_work.hpp"
 #include "transports/gpu/persistent.hpp"
 #include "transports/gpu/protocols.hpp"
 #include "transports/local/exchange.hpp"
@@ -105,6 +106,27 @@ class GpuTransport final : public Transport {
     void abandon(Buffers& buffers) noexcept override { buffers_.abandon(buffers); }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
+        return make_program(steps, buffers, WorkBy::kernel);
+    }
+
+    std::unique_ptr<Program> compile_with_work(std::span<const Step> steps,
+                                               const Buffers& buffers) override {
+        const auto all = exchange(context_.control, [&] { return work_by(steps, buffers); });
+        const WorkBy by = *std::max_element(all.begin(), all.end());
+        if (by == WorkBy::host) return Transport::compile_with_work(steps, buffers);
+        return make_program(steps, buffers, by);
+    }
+
+    std::string describe() const override {
+        return "\"clock_ns\": " + std::to_string(std::lround(1e9 * clock_.step)) +
+               ", \"packet_bytes\": " + std::to_string(facts_.packet_bytes) +
+               ", \"tma\": " + (facts_.has_tma ? "true" : "false") +
+               ", \"most_blocks\": " + std::to_string(protocols_.blocks());
+    }
+
+  private:
+    std::unique_ptr<Program> make_program(std::span<const Step> steps, const Buffers& buffers,
+                                          WorkBy by) {
         const std::vector<Step> theirs = peer_offsets(context_.control, steps);
         const Extent extent = agree(steps);
         OpList op_list;
@@ -112,11 +134,12 @@ class GpuTransport final : public Transport {
         op_list.guarded = has_overwrite_hazard(context_.control, steps, buffers, false);
         lay_out(op_list, extent);
         exchange(context_.control, [&] {
-            write(op_list, steps, theirs, buffers);
+            write(op_list, steps, theirs, buffers, by);
             return true;
         });
-        const std::vector<Tuning> tunings = protocols_.candidates(
-            extent.largest, packets_of(extent.largest), op_list.slots > 0, op_list.guarded);
+        agree_on_work(op_list);
+        const std::vector<Tuning> tunings =
+            protocols_.candidates(extent.largest, packets_of(extent.largest), op_list);
         const std::vector<u64> same = numbers_of(steps, extent, op_list);
         std::unique_ptr<PersistentProgram> program;
         exchange(context_.control, [&] {
@@ -128,14 +151,19 @@ class GpuTransport final : public Transport {
         return program;
     }
 
-    std::string describe() const override {
-        return "\"clock_ns\": " + std::to_string(std::lround(1e9 * clock_.step)) +
-               ", \"packet_bytes\": " + std::to_string(facts_.packet_bytes) +
-               ", \"tma\": " + (facts_.has_tma ? "true" : "false") +
-               ", \"most_blocks\": " + std::to_string(protocols_.blocks());
+    /// What one rank's kernel must do, or cannot do, all must know.
+    void agree_on_work(OpList& op_list) const {
+        struct Mine {
+            bool works, in_shares;
+        };
+        const auto all =
+            exchange(context_.control, [&] { return Mine{op_list.works, op_list.in_shares}; });
+        for (const auto& [works, in_shares] : all) {
+            op_list.works = op_list.works || works;
+            op_list.in_shares = op_list.in_shares && in_shares;
+        }
     }
 
-  private:
     static Facts start(Context& context) {
         refuse_shared_devices(context, "gpu");
         const auto all = exchange(context.control, [&] { return ask(context.device); });
@@ -205,7 +233,7 @@ class GpuTransport final : public Transport {
     }
 
     void write(OpList& op_list, std::span<const Step> steps, std::span<const Step> theirs,
-               const Buffers& buffers) {
+               const Buffers& buffers, WorkBy by) {
         op_list.sent.assign(counts_.size(), 0);
         op_list.received = op_list.sent;
         std::set<int> peers;
@@ -215,11 +243,20 @@ class GpuTransport final : public Transport {
                 op_list.ops.push_back(
                     make_op(true, step.sends[i], theirs[s].sends[i].offset, buffers, op_list.sent));
             for (std::size_t i = 0; i < step.receives.size(); ++i)
-                op_list.ops.push_back(make_op(false, step.receives[i], theirs[s].receives[i].offset,
-                                              buffers, op_list.received));
+                op_list.ops.push_back(
+                    with_change(make_op(false, step.receives[i], theirs[s].receives[i].offset,
+                                        buffers, op_list.received),
+                                change_of(step, step.receives[i], buffers)));
+            const bool works = by == WorkBy::kernel && step.has_work();
+            op_list.works = op_list.works || works;
             op_list.steps.push_back({static_cast<std::uint32_t>(step.sends.size()),
-                                     static_cast<std::uint32_t>(step.receives.size())});
+                                     static_cast<std::uint32_t>(step.receives.size()), works, 0});
+            if (by == WorkBy::gate)
+                op_list.gated.insert(op_list.gated.end(), step.gated.begin(), step.gated.end());
         }
+        op_list.in_shares = std::ranges::all_of(op_list.ops, [](const OpList::Op& each) {
+            return (each.op.mine | each.op.theirs | each.op.bytes) % 16 == 0;
+        });
         for (auto& [peer, sends, op] : op_list.ops) {
             op.packets = packets_of(op.bytes);
             op.each = (sends ? op_list.sent : op_list.received)[static_cast<std::size_t>(peer)];
@@ -247,10 +284,17 @@ class GpuTransport final : public Transport {
         return {peer, sends, op};
     }
 
+    static OpList::Op with_change(OpList::Op receive, const WsChange& change) {
+        receive.op.work = change.work;
+        receive.op.operand = change.operand;
+        return receive;
+    }
+
     /// Two programs of the same numbers move the same bytes between the same ranks.
     static std::vector<u64> numbers_of(std::span<const Step> steps, const Extent& extent,
                                        const OpList& op_list) {
-        std::vector<u64> numbers{extent.largest, extent.window, op_list.slots, op_list.guarded};
+        std::vector<u64> numbers{extent.largest,  extent.window, op_list.slots,
+                                 op_list.guarded, op_list.works, op_list.gated.size()};
         for (const Step& step : steps)
             for (const auto* transfers : {&step.sends, &step.receives}) {
                 numbers.push_back(transfers->size());

@@ -16,7 +16,9 @@ namespace {
 /// One send and one receive: the commonest program has kernels of its own.
 bool is_pair(const OpList& op_list) {
     const auto& [steps, ops] = std::tie(op_list.steps, op_list.ops);
-    if (op_list.guarded || ops.size() != 2 || ops[0].sends == ops[1].sends) return false;
+    if (op_list.guarded || op_list.works || !op_list.gated.empty() || ops.size() != 2 ||
+        ops[0].sends == ops[1].sends)
+        return false;
     for (const auto& each : ops)
         if (each.op.mine % sizeof(u32) != 0) return false;
     // A step without transfers before them would be taken for the first.
@@ -79,7 +81,12 @@ PersistentProgram::PersistentProgram(Context& context, Mailbox& mailbox, Counts&
                sizeof(WsProgram) + op_list_.steps.size() * sizeof(WsStep) +
                    op_list_.ops.size() * sizeof(WsOp) + op_list_.peers.size() * sizeof(WsPeer)),
       host_(context.device, Memory::pinned, sizeof(HostWords)),
-      program_here_(context.device, Memory::pinned, program_.bytes()) {}
+      program_here_(context.device, Memory::pinned, program_.bytes()) {
+    if (op_list_.gated.empty()) return;
+    gated_ = std::make_unique<GatedWork>(
+        context, op_list_.gated, static_cast<std::uint32_t>(op_list_.steps.size()),
+        reinterpret_cast<std::uint64_t>(host_.address() + offsetof(HostWords, stop)));
+}
 
 /// Words are compared by signed difference; those that the protocols in use have not raised must
 /// not fall 2^31 behind. The peers cannot raise any meanwhile: they wait for this rank's launch.
@@ -140,6 +147,11 @@ void PersistentProgram::prepare(const Schedule& schedule) {
     program.slot_packets = op_list_.slot_packets;
     program.guarded = op_list_.guarded;
     program.place = tuning_.place;
+    if (gated_) {
+        program.ready = gated_->ready();
+        program.arrived = gated_->arrived();
+        program.steps_before = gated_->steps_before();
+    }
     std::memcpy(bytes, &program, sizeof program);
     std::memset(host, 0, sizeof(HostWords));
     stream_->copy(program_.address(), bytes, program_.bytes());
@@ -156,6 +168,7 @@ void PersistentProgram::run(const Schedule& schedule, std::span<double> seconds)
     const int part = part_of(schedule.iterations_per_sample, op_list_);
     const int parts = schedule.iterations_per_sample / part;
     raise_stale_words();
+    if (gated_) gated_->prepare(iterations);
     prepare({schedule.untimed, part, schedule.samples * parts});
     void* program = program_.address();
     void* arguments[] = {&program};
@@ -166,6 +179,7 @@ void PersistentProgram::run(const Schedule& schedule, std::span<double> seconds)
     const std::size_t count_of_stamps = seconds.size() * static_cast<std::size_t>(parts) + 1;
     stream_->copy(stamps_here_.address(), stamps_.address(), count_of_stamps * sizeof(u64));
     wait_for(iterations);
+    if (gated_) gated_->finish();
     const double took = now() - began;
     count(iterations);
     const std::span stamps(reinterpret_cast<const u64*>(stamps_here_.address()), count_of_stamps);
@@ -203,6 +217,7 @@ void PersistentProgram::wait_for(u64 iterations) {
     u64 seen = 0;
     bool stopping = false;
     while (!stream_->done()) {
+        if (gated_) gated_->go_on();
         const double time = now();
         if (const u64 done = progress.load(std::memory_order_relaxed); done != seen) {
             seen = done;
@@ -244,6 +259,8 @@ std::string PersistentProgram::describe() const {
            "\", \"blocks\": " + std::to_string(tuning_.blocks) +
            ", \"threads\": " + std::to_string(tuning_.threads) +
            ", \"place\": " + std::to_string(tuning_.place) +
+           (op_list_.works ? ", \"work\": \"by the same kernel\"" : "") +
+           (gated_ ? ", \"work\": \"beside it, ordered by flags\"" : "") +
            (counted_ > 0 ? ", \"clock_share\": " + std::to_string(counted_) : "");
 }
 

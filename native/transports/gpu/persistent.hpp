@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/persistent_types.h"
+#include "transports/gpu/gated_work.hpp"
 #include "transports/gpu/mailbox.hpp"
 #include "transports/transport.hpp"
 
@@ -49,6 +50,9 @@ struct OpList {
     std::vector<std::uint32_t> sent, received;  ///< transfers in an iteration, by peer
     std::uint32_t slots = 0, slot_packets = 0;
     bool guarded = false;
+    bool works = false;            ///< the kernel changes what arrives
+    bool in_shares = true;         ///< blocks can do so without waiting for each other
+    std::vector<Work> gated = {};  ///< of an iteration, beside the kernel
 };
 
 class PersistentProgram final : public Program {
@@ -79,6 +83,7 @@ class PersistentProgram final : public Program {
     std::unique_ptr<Stream> stream_;
     Allocation program_, stamps_;                   ///< on the device
     Allocation host_, program_here_, stamps_here_;  ///< in pinned memory: the stream copies
+    std::unique_ptr<GatedWork> gated_;
 };
 
 }  // namespace wirespeed

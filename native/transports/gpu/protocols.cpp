@@ -41,15 +41,28 @@ std::uint32_t Protocols::whole_warps(std::size_t threads) const {
     return static_cast<std::uint32_t>(std::min<std::size_t>(rounded, facts_.most_threads));
 }
 
-std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets, bool near,
-                                          bool guarded) const {
+/// A message that may overwrite what is in use takes a protocol that says when it may; work on
+/// messages takes one whose blocks know their shares; other kernels beside it want room.
+bool Protocols::possible(const Tuning& tuning, const OpList& op_list) const {
+    constexpr std::uint32_t beside_work = 16;
+    if (tuning.protocol == ws_ll) return op_list.slots > 0;
+    if (tuning.protocol != ws_stores && tuning.protocol != ws_pull &&
+        (op_list.guarded || op_list.works || !op_list.gated.empty()))
+        return false;
+    if (op_list.works && !op_list.in_shares && tuning.blocks > 1) return false;
+    return op_list.gated.empty() || (tuning.protocol == ws_stores && tuning.blocks <= beside_work);
+}
+
+std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets,
+                                          const OpList& op_list) const {
     std::vector<Tuning> tunings;
-    if (near) {
-        for (const std::size_t each : {1, 2, 4})
-            if (const Tuning tuning{ws_ll, 1, whole_warps(packets / each)};
-                tunings.empty() || tunings.back().threads != tuning.threads)
-                tunings.push_back(tuning);
-    }
+    const auto add = [&](const Tuning& tuning) {
+        if (possible(tuning, op_list)) tunings.push_back(tuning);
+    };
+    for (const std::size_t each : {1, 2, 4})
+        if (const Tuning tuning{ws_ll, 1, whole_warps(packets / each)};
+            tunings.empty() || tunings.back().threads != tuning.threads)
+            add(tuning);
     for (const std::uint32_t blocks : {1, 4, 8, 16, 32, 64, 132, 256}) {
         const bool alone = tunings.empty() && blocks == 1;
         if (blocks > blocks_ || (bytes / blocks < 1024 && !alone)) continue;
@@ -58,19 +71,18 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
                 (bytes / blocks / threads <= 256 || threads == 512) &&
                 (tunings.empty() || tunings.back().threads != tuning.threads ||
                  tunings.back().blocks != blocks))
-                tunings.push_back(tuning);
-        if (bytes / blocks < 16384 || guarded) continue;
-        tunings.push_back({ws_pull, blocks, whole_warps(512)});
+                add(tuning);
+        if (bytes / blocks < 16384) continue;
+        add({ws_pull, blocks, whole_warps(512)});
         if (!facts_.has_tma || blocks < 16) continue;
-        tunings.push_back({ws_tma, blocks, 128});
-        tunings.push_back({ws_tma_pull, blocks, 128});
+        add({ws_tma, blocks, 128});
+        add({ws_tma_pull, blocks, 128});
     }
-    return asked_for(std::move(tunings), near, guarded);
+    return asked_for(std::move(tunings), op_list);
 }
 
 /// For tests and studies: options fix the protocol.
-std::vector<Tuning> Protocols::asked_for(std::vector<Tuning> tunings, bool near,
-                                         bool guarded) const {
+std::vector<Tuning> Protocols::asked_for(std::vector<Tuning> tunings, const OpList& op_list) const {
     const std::string wanted = context_.option("protocol", "");
     if (wanted.empty()) return tunings;
     for (const WsProtocol protocol : {ws_ll, ws_stores, ws_tma, ws_pull, ws_tma_pull}) {
@@ -78,11 +90,10 @@ std::vector<Tuning> Protocols::asked_for(std::vector<Tuning> tunings, bool near,
                       static_cast<std::uint32_t>(context_.number("blocks", 32, 1, most_blocks)),
                       whole_warps(context_.number("threads", 512, 1, 1024))};
         if (tuning.text() != wanted) continue;
-        if ((protocol == ws_ll && !near) || (protocol >= ws_pull && guarded))
-            return tunings;  // not possible for this program
         if (protocol == ws_ll) tuning.blocks = 1;
         tuning.blocks = std::min(tuning.blocks, blocks_);
-        return {tuning};
+        // What is not possible for this program is chosen as ever.
+        return possible(tuning, op_list) ? std::vector{tuning} : tunings;
     }
     throw Error("gpu: protocol is LL, stores, TMA, pull or TMA-pull, not " + wanted);
 }

@@ -26,9 +26,9 @@ class Protocols {
     std::uint32_t blocks() const { return blocks_; }
 
     /// What is worth trying for messages of so many bytes; the options' protocol alone if they name
-    /// one. `near`: messages fit LL's rings; `guarded`: a message may overwrite what is in use.
-    std::vector<Tuning> candidates(std::size_t bytes, std::size_t packets, bool near,
-                                   bool guarded) const;
+    /// one.
+    std::vector<Tuning> candidates(std::size_t bytes, std::size_t packets,
+                                   const OpList& op_list) const;
 
     /// Lets the program use the tuning whose iterations are the shortest on the slowest rank.
     /// Programs of the same numbers move the same bytes between the same ranks: they are not
@@ -40,7 +40,8 @@ class Protocols {
     using Chosen = std::pair<std::vector<u64>, Tuning>;
     using Tried = std::pair<double, Tuning>;  ///< seconds of an iteration
 
-    std::vector<Tuning> asked_for(std::vector<Tuning> tunings, bool near, bool guarded) const;
+    bool possible(const Tuning& tuning, const OpList& op_list) const;
+    std::vector<Tuning> asked_for(std::vector<Tuning> tunings, const OpList& op_list) const;
     std::uint32_t whole_warps(std::size_t threads) const;
     int chosen_before(const std::vector<u64>& numbers) const;
     Tuning fastest(PersistentProgram& program, const std::vector<Tuning>& tunings);

@@ -26,6 +26,8 @@ class HealthReading:
 
     errors: dict[tuple[Place, str], int] = field(default_factory=dict)
     """(place, kind of error) -> how many."""
+    corrected: dict[tuple[Place, str], int] = field(default_factory=dict)
+    """The same, of what a link corrects by itself, without sending anything again: healthy ones do, too."""
     held_s: dict[tuple[Place, str], float] = field(default_factory=dict)
     """(place, reason) -> seconds in which its clocks were held back."""
     held_times: dict[tuple[Place, str], int] = field(default_factory=dict)
@@ -114,11 +116,8 @@ def changes(host: str, before: HealthReading, after: HealthReading) -> dict[str,
     """What came between two readings, as members of a record (wirespeed/results/model.py, Health)."""
     places = dict.fromkeys(place for place, _ in [*after.held_s, *after.held_times])
     return {
-        "errors": [
-            {"host": host, "place": place, "what": what, "count": count - before.errors[place, what]}
-            for (place, what), count in after.errors.items()
-            if count > before.errors.get((place, what), count)
-        ],
+        "errors": _rises(host, before.errors, after.errors),
+        "corrected": _rises(host, before.corrected, after.corrected),
         "throttled": _throttled(host, before, after),
         "clocks": [
             {"host": host, "place": place, "before": before.clocks.get(place, {}), "after": clocks}
@@ -129,6 +128,17 @@ def changes(host: str, before: HealthReading, after: HealthReading) -> dict[str,
         "notes": [f"{host} {note}" for note in after.notes],
         "lacks": [*dict.fromkeys([*before.lacks, *after.lacks])],
     }
+
+
+def _rises(
+    host: str, before: Mapping[tuple[Place, str], int], after: Mapping[tuple[Place, str], int]
+) -> list[dict[str, Any]]:
+    """Of each counter that has risen, by how much."""
+    return [
+        {"host": host, "place": place, "what": what, "count": count - before[place, what]}
+        for (place, what), count in after.items()
+        if count > before.get((place, what), count)
+    ]
 
 
 def _throttled(host: str, before: HealthReading, after: HealthReading) -> list[dict[str, Any]]:

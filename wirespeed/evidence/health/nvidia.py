@@ -20,6 +20,8 @@ LINK_ERRORS = {
     4: "NVLink ECC errors",
 }
 """NVML_NVLINK_ERROR_DL_* (nvml.h), which nvmlDeviceGetNvLinkErrorCounter takes."""
+CORRECTED = {3, 4}
+"""Those of errors on a link's lanes, which it corrects without a replay (measured: docs/health.md)."""
 LINK_FIELDS = {
     161: LINK_ERRORS[0],
     162: LINK_ERRORS[1],
@@ -89,8 +91,8 @@ class Nvidia(HealthSource):
         if links:
             board.link_errors = [one for one in LINK_ERRORS if self._link_error(gpu, links[0], one) >= 0]
         known = {LINK_ERRORS[one] for one in board.link_errors}
-        # The newer counter of all CRC errors would count the older two once more.
-        known |= {LINK_FIELDS[163]} if known & {LINK_ERRORS[2], LINK_ERRORS[3]} else set()
+        # The newer counter of CRC errors would count those of flits once more.
+        known |= {LINK_FIELDS[163]} if LINK_ERRORS[2] in known else set()
         wanted = [one for one, what in LINK_FIELDS.items() if what not in known] if links else []
         asked = [*((one, links[0]) for one in wanted), *((one, 0) for one in HELD_FIELDS)]
         able = {one for one, value in zip(asked, self._fields(gpu, asked), strict=True) if value is not None}
@@ -126,7 +128,8 @@ class Nvidia(HealthSource):
         for link in board.links:
             for counter in board.link_errors:
                 if (count := self._link_error(board.gpu, link, counter)) >= 0:
-                    into.errors[f"{board.name} link {link}", LINK_ERRORS[counter]] = count
+                    found = into.corrected if counter in CORRECTED else into.errors
+                    found[f"{board.name} link {link}", LINK_ERRORS[counter]] = count
         for (asked, scope), value in zip(board.fields, self._fields(board.gpu, board.fields), strict=True):
             if value is not None and asked in HELD_FIELDS:
                 into.held_s[board.name, HELD_FIELDS[asked]] = value / 1e9

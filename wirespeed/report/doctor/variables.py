@@ -22,13 +22,12 @@ def print_variables(console: Console, variables: Sequence[SetVariable]) -> None:
         return
     console.print()
     console.print(Text("Also set, which is no fault by itself", style="bold"))
-    known = [(assigned(one.name, one.value), one.does) for one in variables if one.does]
-    width = min(WIDEST, max((len(words) for words, _ in known), default=0)) + 2
-    for words, does in known:
-        say(console, Text.assemble(f"  {words:<{width}}", (does, "dim")), indent=4)
-    for (library, ask), others in grouped(
-        ((one.library, one.ask), one) for one in variables if not one.does
-    ).items():
+    rows = [(assigned(one.name, one.value), one.does) for one in variables if one.does]
+    unknown = grouped(((one.library, one.ask), one) for one in variables if not one.does)
+    for (library, ask), others in unknown.items():
         how = f"'{ask}' explains them" if ask else "its documentation explains them"
         names = ", ".join(assigned(one.name, one.value) for one in others)
-        say(console, Text.assemble(f"  {names}", (f"  {library}, not known here: {how}", "dim")), indent=4)
+        rows.append((names, f"{library}, not known here: {how}"))
+    width = max((len(words) for words, _ in rows if len(words) <= WIDEST), default=0)
+    for words, does in rows:
+        say(console, Text.assemble(f"  {words:<{width}}  ", (does, "dim")), indent=4)

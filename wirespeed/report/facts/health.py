@@ -17,8 +17,8 @@ from wirespeed.results.runs import Run
 
 MARK = "#"
 LEGEND = f"{MARK} measured with a clock held back, or with new errors: the notes say what happened"
-MOST_PLACES = 3
-"""Places that a note names."""
+MOST_PLACES = 2
+"""Places that a note names: a link has two ends, and a note has a line."""
 
 
 class Placed(Protocol):
@@ -69,6 +69,24 @@ def errors(record: Health) -> Iterator[str]:
     several = _several(record)
     for what, found in grouped((one.what, one) for one in record.errors).items():
         yield f"new {what}: {counted({place(one, several): one.count for one in found})}"
+
+
+def corrected(run: Run) -> list[str]:
+    """What links corrected by themselves, a line for each path; the worst may have a bad cable."""
+    return [f"{record.path}: {_corrected(record)}" for record in run.health.values() if record.corrected]
+
+
+def _corrected(record: Health) -> str:
+    several = several_hosts(record.corrected)
+    links = grouped((place(one, several), one.count) for one in record.corrected)
+    counts = {name: sum(each) for name, each in links.items()}
+    worst, total = max(counts, key=lambda name: counts[name]), sum(counts.values())
+    text = f"links corrected {total} errors by themselves"
+    if not record.seconds:
+        return text
+    each, most = (figures.ratio(many / record.seconds) for many in (total / len(counts), counts[worst]))
+    mean = f", {each} on average of {len(counts)} links" if len(counts) > 1 else ""
+    return f"{text}; per second at most {most} on {worst}{mean}"
 
 
 def counted(counts: Mapping[str, int]) -> str:

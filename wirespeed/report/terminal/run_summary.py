@@ -93,6 +93,7 @@ def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
     for line in [*legend(run, layout), *([copy_table.LEGEND] if copies else [])]:
         say(console, line, "dim")
     say_all(console, [f"{paths}: {text}" for paths, text in choices(run)], "dim")
+    say_all(console, health.corrected(run), "dim")
     print_wires(console, run)
 
 

@@ -1,13 +1,14 @@
-#include "transports/ccl/stream_program.hpp"
+#include "measure/stream_program.hpp"
 
 #include <algorithm>
 #include <array>
+#include <thread>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "transports/local/exchange.hpp"
 
-namespace wirespeed::ccl {
+namespace wirespeed {
 namespace {
 
 /// Events in flight at most: the stream never runs dry, and what waits in it stays bounded.
@@ -23,15 +24,18 @@ constexpr double trial_seconds = 1e-3;
 
 }  // namespace
 
-StreamProgram::StreamProgram(Context& context, Communicator& communicator, OpList iteration,
-                             const std::string& enqueue, ClockQuality clock)
-    : communicator_(communicator), page_(context.page), iteration_(std::move(iteration)),
-      barrier_(OpList::barrier(communicator, context.page)),
-      wait_(context.page.name("NCCL's stream")), clock_(clock) {
+void StreamIteration::wait(const std::function<bool()>& reached) {
+    while (!reached()) std::this_thread::yield();
+}
+
+StreamProgram::StreamProgram(Context& context, std::unique_ptr<StreamIteration> iteration,
+                             const char* waits, const std::string& enqueue, ClockQuality clock)
+    : page_(context.page), iteration_(std::move(iteration)), wait_(context.page.name(waits)),
+      clock_(clock) {
     choose(context.control, enqueue);
 }
 
-/// Rank 0's choice counts: NCCL wants the same on all ranks.
+/// Rank 0's choice counts: libraries want the same on all ranks.
 void StreamProgram::choose(Control& control, const std::string& enqueue) {
     try_out(1);  // connects the peers
     double seconds = try_out(1);
@@ -81,8 +85,8 @@ double StreamProgram::try_out(int iterations) {
 void StreamProgram::prepare(int iterations) {
     for (const int count : {std::min(iterations, piece_), iterations % piece_}) {
         if (count == 0 || graphs_.count(count)) continue;
-        graphs_[count] = communicator_.stream().capture([&] {
-            for (int i = 0; i < count; ++i) iteration_.enqueue();
+        graphs_[count] = iteration_->stream().capture([&] {
+            for (int i = 0; i < count; ++i) iteration_->enqueue();
         });
     }
 }
@@ -94,7 +98,7 @@ void StreamProgram::run(const Schedule& schedule, std::span<double> seconds) {
         prepare(schedule.untimed);
         prepare(schedule.iterations_per_sample);
     }
-    if (schedule.aligned) barrier_.enqueue();
+    if (schedule.aligned) iteration_->meet();
     put(schedule.untimed, no_sample);
     mark(0, start);
     for (int sample = 0; sample < schedule.samples; ++sample)
@@ -111,7 +115,7 @@ void StreamProgram::put(int iterations, int sample) {
         if (as_graph_)
             graphs_.at(now)->launch();
         else
-            for (int i = 0; i < now; ++i) iteration_.enqueue();
+            for (int i = 0; i < now; ++i) iteration_->enqueue();
         left -= now;
         mark(now, left ? no_sample : sample);
     }
@@ -121,7 +125,7 @@ void StreamProgram::mark(int iterations, int sample) {
     if (marks_.size() >= most_marks) follow();
     std::unique_ptr<Event> event;
     if (spare_.empty()) {
-        event = communicator_.stream().event();
+        event = iteration_->stream().event();
     } else {
         event = std::move(spare_.back());
         spare_.pop_back();
@@ -133,8 +137,8 @@ void StreamProgram::mark(int iterations, int sample) {
 /// Waits for the oldest mark.
 void StreamProgram::follow() {
     Mark& oldest = marks_.front();
-    page_.enter(wait_, iteration_.last_peer());
-    communicator_.wait([&] { return oldest.event->reached(); });
+    page_.enter(wait_, iteration_->last_peer());
+    iteration_->wait([&] { return oldest.event->reached(); });
     for (int i = 0; i < oldest.iterations; ++i) page_.begin_iteration();
     if (oldest.sample >= 0)
         seconds_[static_cast<std::size_t>(oldest.sample)] =
@@ -160,4 +164,4 @@ ClockQuality stream_clock(Stream& stream) {
     return {std::max(cost, 0.0), events.front()->resolution()};
 }
 
-}  // namespace wirespeed::ccl
+}  // namespace wirespeed

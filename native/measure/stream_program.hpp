@@ -3,19 +3,38 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
-#include "transports/ccl/op_list.hpp"
+#include "measure/program.hpp"
+#include "transports/transport.hpp"
 
-namespace wirespeed::ccl {
+namespace wirespeed {
+
+/// What a stream's program puts into its stream.
+class StreamIteration {
+  public:
+    virtual ~StreamIteration() = default;
+    virtual Stream& stream() = 0;
+    /// Puts one iteration into the stream.
+    virtual void enqueue() = 0;
+    /// What follows in the stream starts when all ranks have come so far.
+    virtual void meet() {}
+    /// Waits until `reached()` holds.
+    virtual void wait(const std::function<bool()>& reached);
+    /// The rank that the last transfer waits for; -1 none.
+    virtual int last_peer() const { return -1; }
+};
 
 class StreamProgram final : public Program {
   public:
     /// Every rank makes one. `enqueue`: how iterations are put into the stream, "direct" (call by
-    /// call) or as a "graph"; "measured": as is faster here.
-    StreamProgram(Context& context, Communicator& communicator, OpList iteration,
+    /// call) or as a "graph"; "measured": as is faster here. `waits`: what a rank is in while it
+    /// follows the stream.
+    StreamProgram(Context& context, std::unique_ptr<StreamIteration> iteration, const char* waits,
                   const std::string& enqueue, ClockQuality clock);
 
     void run(const Schedule& schedule, std::span<double> seconds) override;
@@ -38,9 +57,8 @@ class StreamProgram final : public Program {
     void mark(int iterations, int sample);
     void follow();
 
-    Communicator& communicator_;
     Page& page_;
-    OpList iteration_, barrier_;
+    std::unique_ptr<StreamIteration> iteration_;
     CallId wait_;
     ClockQuality clock_;
     int piece_ = 1;  ///< so many iterations are put in at most before the next event
@@ -58,4 +76,4 @@ class StreamProgram final : public Program {
 /// What the clock of such samples resolves, and what it costs in the stream.
 ClockQuality stream_clock(Stream& stream);
 
-}  // namespace wirespeed::ccl
+}  // namespace wirespeed

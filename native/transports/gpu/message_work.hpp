@@ -1,0 +1,25 @@
+// Which work of a program the persistent kernel can do by itself, and which it can be ordered with.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "kernels/persistent_types.h"
+#include "transports/transport.hpp"
+
+namespace wirespeed {
+
+/// Who does a program's work. The larger one is possible wherever the smaller one is not.
+enum class WorkBy {
+    kernel,  ///< the persistent kernel, on each message as it arrives
+    gate,    ///< kernels beside it, ordered by flags
+    host     ///< kernels between two launches
+};
+
+/// For these steps on this rank.
+WorkBy work_by(std::span<const Step> steps, const Buffers& buffers);
+
+/// What is done to the message of `receive`; nothing: it stays as it is.
+WsChange change_of(const Step& step, const Transfer& receive, const Buffers& buffers);
+
+}  // namespace wirespeed
