@@ -137,7 +137,7 @@ def test_gravity_gives_its_momentum_and_its_work(host: Device) -> None:
 
 def test_layers_stand_until_they_are_rough(host: Device) -> None:
     """Protects the mushrooms: a flat interface stays under its weight, a rough one overturns faster."""
-    flat, rough = (Layers(48, 48, hot=1.2, cold=0.8, rough=rough) for rough in (0.0, 2.0))
+    flat, rough = (Layers(48, 48, rough=rough) for rough in (0.0, 2.0))
     grids = [Cut(host, start) for start in (flat, rough)]
     for grid, start in zip(grids, (flat, rough), strict=True):
         grid.steps(600, Fluid(0.55, start.gravity))

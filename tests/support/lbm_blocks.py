@@ -147,11 +147,16 @@ class Cut:
         return [placed for row in self.blocks for placed in row]
 
     def steps(self, count: int, fluid: Fluid, parts: Sequence[int] = (0,)) -> None:
+        """Each step is these parts in turn; halos come at the last moment, before what may need them."""
         for _ in range(count):
-            self.exchange()
-            for placed in self.all:
-                for part in parts:
+            exchanged = False
+            for part in parts:
+                if part != 1 and not exchanged:
+                    self.exchange()
+                    exchanged = True
+                for placed in self.all:
                     placed.step(fluid, part)
+            for placed in self.all:
                 placed.fields.reverse()
 
     def exchange(self) -> None:

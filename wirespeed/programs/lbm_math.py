@@ -47,6 +47,11 @@ _WEIGHTS = {
 }
 WEIGHTS = tuple(_WEIGHTS[x * x + y * y] for x, y in VELOCITIES)
 
+THREADS = 128
+"""Most threads of a block of ws_lbm_step."""
+TILE = 256
+"""Sites of a row that such a block does at a time."""
+
 # What lies beyond a block's sides, as lbm.h numbers it; nothing: the block itself, periodically.
 COLUMNS, ROWS_BELOW, ROWS_ABOVE, WALL_BELOW, WALL_ABOVE = 1, 2, 4, 8, 16
 
@@ -108,6 +113,11 @@ class Block:
     def column_doubles(self) -> int:
         """Size of what leaves the block to one side, packed."""
         return sum(depth for _, depth in crossing(1, 0)) * self.ny
+
+    @property
+    def tiles(self) -> int:
+        """Blocks of threads that ws_lbm_step keeps busy; any other number does, too."""
+        return self.ny * -(-self.nx // TILE)
 
     @property
     def geometry(self) -> tuple[int, ...]:
@@ -255,8 +265,8 @@ class Layers:
 
     width: int
     height: int
-    hot: float = 1.1
-    cold: float = 0.9
+    hot: float = 1.2
+    cold: float = 0.8
     rough: float = 2.0
     """Sites that the interface lies from the middle, at most."""
 
