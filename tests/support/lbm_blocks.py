@@ -201,9 +201,9 @@ class Cut:
         return np.concatenate(rows, axis=1)
 
 
-# Grids with tiles of all kinds: longer than a tile is wide; wide and narrow edge columns; blocks as thin as
-# a halo; sizes that the cuts do not divide.
-WIDE = Wave("sound-wave", 300, 7, (2, 1), 0.01)
+# Grids with tiles of all kinds: rows of several, the last of 2 sites; wide and narrow edge columns; blocks as
+# thin as a halo; sizes that the cuts do not divide.
+WIDE = Wave("sound-wave", 514, 7, (2, 1), 0.01)
 THIN = Wave("shear-wave", 21, 13, (1, 2), 0.01)
 MIXING = Layers(40, 24)
 CUTS = ((1, 1), (1, 2), (2, 1), (2, 2), (1, 4), (3, 2))
