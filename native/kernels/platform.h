@@ -11,6 +11,9 @@
 #define WS_REGISTER(kernel)
 /// One that is launched with up to 512 threads a block.
 #define WS_WIDE_KERNEL extern "C" __global__ void __launch_bounds__(512, 1)
+/// One that is launched with up to that many threads a block, so many blocks a multiprocessor.
+#define WS_BOUNDED_KERNEL(threads, blocks) \
+    extern "C" __global__ void __launch_bounds__(threads, blocks)
 #define WS_INLINE static __device__ __forceinline__
 /// What is seldom needed lies elsewhere: a loop on the critical path must fit the smallest
 /// instruction cache.
@@ -40,6 +43,22 @@ WS_INLINE void ws_fence() { __threadfence_system(); }
 template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {
     for (u64 i = ws_thread(); i < count; i += ws_threads()) body(i);
 }
+/// The same by the lanes of this block alone.
+template <class Body> WS_INLINE void ws_for_each_lane(u32 count, Body body) {
+    WS_ROLLED
+    for (u32 i = ws_lane(); i < count; i += ws_lanes()) body(i);
+}
+
+/// The number itself, from which compilers compute nothing ahead of a loop, which takes registers.
+WS_INLINE u64 ws_opaque(u64 number) {
+#if defined(__CUDACC_RTC__)
+    asm volatile("" : "+l"(number));
+#endif
+    return number;
+}
+
+/// a * b + c: rounded once on GPUs, twice on CPUs, whose oldest have no such instruction.
+WS_INLINE double ws_fma(double a, double b, double c) { return fma(a, b, c); }
 
 WS_INLINE void ws_atomic_min(u64* to, u64 value) { atomicMin(to, value); }
 /// What stood there before.
@@ -61,9 +80,10 @@ WS_INLINE bool ws_give_up() { return false; }
 
 #include "kernels/cpu.hpp"
 
-#define WS_KERNEL static void
+#define WS_KERNEL [[maybe_unused]] static void
 #define WS_REGISTER(kernel) static const wirespeed::cpu::Add<kernel> add_##kernel{#kernel};
-#define WS_WIDE_KERNEL static void
+#define WS_WIDE_KERNEL WS_KERNEL
+#define WS_BOUNDED_KERNEL(threads, blocks) WS_KERNEL
 #define WS_INLINE static inline
 #define WS_SELDOM static inline
 #define WS_SHARED static thread_local
@@ -91,6 +111,16 @@ template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {
     const u64 last = first + each < count ? first + each : count;
     for (u64 i = first; i < last; ++i) body(i);
 }
+template <class Body> WS_INLINE void ws_for_each_lane(u32 count, Body body) {
+    const u32 each = (count + ws_lanes() - 1) / ws_lanes();
+    const u32 first = ws_lane() * each;
+    const u32 last = first + each < count ? first + each : count;
+    for (u32 i = first; i < last; ++i) body(i);
+}
+
+WS_INLINE u64 ws_opaque(u64 number) { return number; }
+
+WS_INLINE double ws_fma(double a, double b, double c) { return a * b + c; }
 
 WS_INLINE void ws_atomic_min(u64* to, u64 value) {
     std::atomic_ref<u64> shared(*to);

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from support.nvrtc import compiled
+from support.stand_ins import program_kernels
 
 from wirespeed.host.core import Core, NativeError
 
@@ -27,20 +28,6 @@ def nvidia(core: Core, nvrtc: Path) -> Core:
     return core
 
 
-def assembly(core: Core, nvrtc: Path) -> str:
-    """The kernels as NVRTC compiles them, from their text alone."""
-    library, program = ctypes.CDLL(str(nvrtc)), ctypes.c_void_p()
-    source = core.text(core.test_lib.ws_kernel_source()).encode()
-    assert library.nvrtcCreateProgram(ctypes.byref(program), source, None, 0, None, None) == 0
-    options = (ctypes.c_char_p * 2)(b"--gpu-architecture=compute_90", b"-std=c++17")
-    assert library.nvrtcCompileProgram(program, 2, options) == 0
-    size = ctypes.c_size_t()
-    assert library.nvrtcGetPTXSize(program, ctypes.byref(size)) == 0
-    text = ctypes.create_string_buffer(size.value)
-    assert library.nvrtcGetPTX(program, text) == 0
-    return text.value.decode()
-
-
 def test_gpus_have_every_kernel_that_the_cpu_has(
     core: Core, nvrtc: Path, cxx: str, native: Path, tmp_path: Path
 ) -> None:
@@ -48,15 +35,14 @@ def test_gpus_have_every_kernel_that_the_cpu_has(
     program = tmp_path / "names"
     own = Path(__file__).parent / "kernel_names.cpp"
     sources = [own, native / "kernels/kernels.cpp", native / "kernels/tma_model.cpp"]
-    programs = tmp_path / "programs.cpp"
-    headers = sorted((native.parent / "wirespeed" / "programs").glob("*.h"))
-    programs.write_text("".join(f'#include "{header}"\n' for header in headers))
-    sources.append(programs)
+    sources.append(program_kernels(tmp_path))
     command = [cxx, "-std=c++20", "-I", str(native), "-o", str(program), *map(str, sources), "-lpthread"]
     subprocess.run(command, check=True)
     said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     on_cpus = {name: int(count) for name, count in map(str.split, said.splitlines())}
-    entries = re.findall(r"\.entry (\w+)\(([^)]*)\)", assembly(core, nvrtc))
+    text = core.text(core.test_lib.ws_kernel_source())
+    assembly = compiled(nvrtc, text, "--gpu-architecture=compute_90").assembly
+    entries = re.findall(r"\.entry (\w+)\(([^)]*)\)", assembly)
     assert {name: parameters.count(".param") for name, parameters in entries} == on_cpus
     assert on_cpus
 

@@ -17,8 +17,16 @@ LAUNCHER = tuple(NATIVE / "kernels" / f"{name}.cpp" for name in ("cpu", "lanes",
 KERNELS = (*LAUNCHER, NATIVE / "kernels/kernels.cpp")
 
 
+def program_kernels(folder: Path) -> Path:
+    """A source that compiles the kernels of all programs."""
+    source = folder / "program_kernels.cpp"
+    headers = sorted((NATIVE.parent / "wirespeed/programs").glob("*.h"))
+    source.write_text("".join(f'#include "{header}"\n' for header in headers))
+    return source
+
+
 def _build(name: str, sources: tuple[Path, ...], folder: Path) -> None:
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     flags = ["-std=c++20", "-O2", "-shared", "-fPIC", "-I", str(NATIVE)]
     command = [compiler(), *flags, "-o", str(folder / name), *map(str, sources), "-ldl", "-lrt"]
     subprocess.run(command, check=True, capture_output=True, text=True)
@@ -35,10 +43,14 @@ def fake_nccl(builds: Path, name: str = "nccl") -> dict[str, str]:
     return {f"WIRESPEED_LIBRARY_{name.upper()}": str(library)}
 
 
+def _build_driver(kind: str, folder: Path) -> None:
+    folder.mkdir()
+    _build(f"lib{kind}.so", (FAKES / f"fake_{kind}.cpp", *KERNELS, program_kernels(folder)), folder)
+
+
 def driver(builds: Path, kind: str) -> Path:
     """A CUDA or HIP driver over host memory, with streams that do nothing until they are looked at."""
-    file = f"lib{kind}.so"
-    return once(builds / f"fake-{kind}", partial(_build, file, (FAKES / f"fake_{kind}.cpp", *KERNELS))) / file
+    return once(builds / f"fake-{kind}", partial(_build_driver, kind)) / f"lib{kind}.so"
 
 
 def fake_driver(builds: Path, kind: str) -> dict[str, str]:
