@@ -136,7 +136,7 @@ def test_a_lie_is_found_out_in_every_pattern(mpi: InstalledMpi, fault: str, tmp_
 @pytest.mark.alone
 @pytest.mark.parametrize(
     ("mpi", "ranks", "command"),
-    [("mpich", 64, ("groups", "--group", "8")), ("mpich", 64, ("pairs", "--sample", "2"))],
+    [("mpich", 32, ("groups", "--group", "8")), ("mpich", 24, ("pairs", "--sample", "2"))],
     indirect=["mpi"],
     ids=["groups", "pairs"],
 )

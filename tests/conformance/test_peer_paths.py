@@ -94,10 +94,10 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
 
 def test_the_fastest_copy_is_taken(tmp_path: Path) -> None:
     """Protects the choice of ipc-write, which is measured up to 512 KiB."""
-    # An engine takes 0.3 s to start; the kernel, whose speed nobody declares, a fraction of that anywhere.
+    # An engine takes 0.1 s to start; the kernel, whose speed nobody declares, a fraction of that anywhere.
     done = pingpong(
         *(tmp_path / "r.jsonl", "ipc-write", *FAST, "--sizes", "512K"),
-        WIRESPEED_EMULATED="count=2,latency=0.3",
+        WIRESPEED_EMULATED="count=2,latency=0.1",
     )
     found = entries_by_path(done, {"512K": 512 << 10}, ("ipc-write",))["ipc-write"]
     assert [entry["details"]["copied by"] for entry in found] == ["kernel"]

@@ -17,6 +17,17 @@ LAUNCHER = tuple(NATIVE / "kernels" / f"{name}.cpp" for name in ("cpu", "lanes",
 KERNELS = (*LAUNCHER, NATIVE / "kernels/kernels.cpp")
 
 
+def _kernels(builds: Path) -> tuple[Path, ...]:
+    """Their objects, which both drivers take in."""
+
+    def build(folder: Path) -> None:
+        folder.mkdir()
+        command = [compiler(), "-std=c++20", "-O2", "-fPIC", "-I", str(NATIVE), "-c", *map(str, KERNELS)]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+
+    return tuple(sorted(once(builds / "kernels", build).glob("*.o")))
+
+
 def _build(name: str, sources: tuple[Path, ...], folder: Path) -> None:
     folder.mkdir()
     flags = ["-std=c++20", "-O2", "-shared", "-fPIC", "-I", str(NATIVE)]
@@ -38,7 +49,8 @@ def fake_nccl(builds: Path, name: str = "nccl") -> dict[str, str]:
 def driver(builds: Path, kind: str) -> Path:
     """A CUDA or HIP driver over host memory, with streams that do nothing until they are looked at."""
     file = f"lib{kind}.so"
-    return once(builds / f"fake-{kind}", partial(_build, file, (FAKES / f"fake_{kind}.cpp", *KERNELS))) / file
+    sources = (FAKES / f"fake_{kind}.cpp", *_kernels(builds))
+    return once(builds / f"fake-{kind}", partial(_build, file, sources)) / file
 
 
 def fake_driver(builds: Path, kind: str) -> dict[str, str]:
