@@ -17,8 +17,8 @@ LAUNCHER = tuple(NATIVE / "kernels" / f"{name}.cpp" for name in ("cpu", "lanes",
 KERNELS = (*LAUNCHER, NATIVE / "kernels/kernels.cpp")
 
 
-def _kernels(builds: Path) -> tuple[Path, ...]:
-    """Their objects, which both drivers take in."""
+def kernels(builds: Path) -> tuple[Path, ...]:
+    """Objects of KERNELS, compiled once a session."""
 
     def build(folder: Path) -> None:
         folder.mkdir()
@@ -49,7 +49,7 @@ def fake_nccl(builds: Path, name: str = "nccl") -> dict[str, str]:
 def driver(builds: Path, kind: str) -> Path:
     """A CUDA or HIP driver over host memory, with streams that do nothing until they are looked at."""
     file = f"lib{kind}.so"
-    sources = (FAKES / f"fake_{kind}.cpp", *_kernels(builds))
+    sources = (FAKES / f"fake_{kind}.cpp", *kernels(builds))
     return once(builds / f"fake-{kind}", partial(_build, file, sources)) / file
 
 
