@@ -291,5 +291,5 @@ def test_a_kernel_whose_peer_never_comes() -> None:
 
 def test_one_sample_longer_than_the_watchdog_waits() -> None:
     """Protects --loops of a great many: the kernel tells inside a sample, too, that it goes on."""
-    # 259 iterations are stamped in seven parts; without them there were a word at the start and one at the end.
+    # 259 iterations are stamped in seven parts; without parts there are words at the start and the end alone.
     assert patterns(2, "gpu", "progress") >= 3
