@@ -23,9 +23,6 @@ void* ws_device_allocate(ws_device* device, const char* memory, uint64_t bytes) 
 void ws_device_release(ws_device* device, const char* memory, void* address) {
     succeeded([&] { device->device->release(memory_from(memory), address); });
 }
-int ws_device_copy(ws_device* device, void* to, const void* from, uint64_t bytes) {
-    return succeeded([&] { device->device->copy(to, from, bytes); });
-}
 int ws_device_share(ws_device* device, void* address, void* handle) {
     return succeeded([&] {
         const ShareHandle shared = device->device->share(address);

@@ -14,7 +14,6 @@ extern "C" {
 /* The address is the caller's until ws_device_release. */
 void* ws_device_allocate(ws_device* device, const char* memory, uint64_t bytes);
 void ws_device_release(ws_device* device, const char* memory, void* address);
-int ws_device_copy(ws_device* device, void* to, const void* from, uint64_t bytes);
 /* Fills a handle with which another process can open the allocation; that process closes the
  * address before the owner releases its own. */
 int ws_device_share(ws_device* device, void* address, void* handle_128_bytes);

@@ -32,6 +32,8 @@ GOOD = {
     "TIME": ("0", "30", "1:30"),
     "N": ("1", "2", "4"),
     "N,...": ("2", "2,4"),
+    "WxH": ("64x64", "1024x512"),
+    "yes|no,...": ("no", "yes,no"),
     "LINE": ("source venv/bin/activate",),
     "KEY=VALUE": ("offset=3",),
     "SITE.toml": ("site.toml",),

@@ -175,7 +175,7 @@ class _Measured:
         self._runs = 0
 
     def measure(self, plan: Plan, observe: Any) -> ExitCode:
-        plan = run_steps.completed(plan, plan.ranks or 2)
+        plan = run_steps.completed(plan, plan.ranks or 2, "host")
         run_steps.chosen_paths(plan, "host")
         self._runs += 1
         with Store(plan.out, resume=plan.resume) as store:

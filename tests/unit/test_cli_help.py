@@ -40,7 +40,8 @@ def test_no_listed_option_is_refused(
     own = {"--ranks": "4", "--hosts": "n1", "--launcher": "auto", "--out": "new.jsonl", "--resume": ""}
     good = {"FILE": "mine.csv", "SYSTEM": "summit", "PATTERN:PATH[:SIZE]": "stream:host:8", "I,J": "0,0"}
     good |= {"SHARE": "1%", "SECONDS": "1", "SIZES": "8", "NAME,...": "all", "PATH": "/opt/mpi"}
-    good |= {"NAME=RATE,...": "eth0=1GB/s", "TIME": "0", "N": "2", "N,...": "2"}
+    good |= {"NAME=RATE,...": "eth0=1GB/s", "TIME": "0", "N": "2", "N,...": "2", "WxH": "64x64"}
+    good |= {"yes|no,...": "yes,no"}
     made = cli.get_command(click.Context(cli), command)
     assert made is not None
     listed = [one for one in made.params if isinstance(one, click.Option) and not one.hidden]

@@ -26,8 +26,8 @@ from wirespeed.patterns import (
     ("trait", "those"),
     [
         ("barrier_per_sample", ("copy", "custom", "groups", "halo")),
-        ("slowest_counts", ("custom", "groups", "halo", "ring")),
-        ("in_place", ("ring",)),
+        ("slowest_counts", ("custom", "groups", "halo", "jacobi", "ring")),
+        ("in_place", ("jacobi", "ring")),
         ("intra_rank", ("copy",)),
         ("one_buffer", ("exchange", "pingpong")),
         ("published", ("pingpong",)),
@@ -66,6 +66,14 @@ def test_options() -> None:
         "groups --count": (None, 1, MILLIONS),
         "halo --columns": (None, 1, MILLIONS),
         "halo --periodic": (False, 1, MILLIONS),
+        "jacobi --size": (None, 1, MILLIONS),
+        "jacobi --scaling": ("weak", 1, MILLIONS),
+        "jacobi --steps": (None, 1, MILLIONS),
+        "jacobi --columns": (None, 1, MILLIONS),
+        "jacobi --overlap": ("yes", 1, MILLIONS),
+        "jacobi --fp": ("32", 1, MILLIONS),
+        "jacobi --edges": ("periodic", 1, MILLIONS),
+        "jacobi --norm-every": (1, 0, 100),
         "pairs --alone": (False, 1, MILLIONS),
         "pairs --sample": (None, 1, MILLIONS),
         "pairs --seed": (1, 0, MILLIONS),
@@ -74,7 +82,7 @@ def test_options() -> None:
         "stream --both-ways": (False, 1, MILLIONS),
     }
     every = [one for pattern in all_patterns().values() for one in pattern.options]
-    assert [one.name for one in every if one.many] == ["group"]
+    assert [one.name for one in every if one.many] == ["group", "overlap"]
     assert [one.name for one in every if one.for_transport] == ["node"]
     assert [one.name for one in every if one.each_node] == ["node"]
     assert Option("both-ways", "", default=False).key == "both_ways"
@@ -119,5 +127,5 @@ def test_a_pattern_that_is_not_there() -> None:
         find_pattern("torus")
     assert str(error.value) == (
         "there is no pattern called 'torus'; there are: "
-        "copy, custom, exchange, groups, halo, pairs, pingpong, ring, stream"
+        "copy, custom, exchange, groups, halo, jacobi, pairs, pingpong, ring, stream"
     )

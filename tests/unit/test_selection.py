@@ -74,7 +74,7 @@ class TestSelect:
 
 def test_real_paths_are_selected() -> None:
     """Protects the selection from being right for made-up paths alone."""
-    assert select(["all"]) == [path for path in all_paths() if not path.intra_rank]
+    assert select(["all"]) == [path for path in all_paths() if not path.intra_rank and not path.work_alone]
     assert select(["all"], intra_rank=True) == [path for path in all_paths() if path.intra_rank]
     assert [path.name for path in select(["host*"])] == [
         path.name for path in all_paths() if path.name.startswith("host")

@@ -66,7 +66,8 @@ def _option(one: Option) -> Decorator:
     if one.choices:
         kind = words.choice(*one.choices)
     else:
-        kind = words.FILE if one.metavar == "FILE" else words.count(one.least, one.most)
+        special = {"FILE": words.FILE, "WxH": words.GRID}
+        kind = special.get(one.metavar) or words.count(one.least, one.most)
     default = None if one.default is None else str(one.default)
     return option(name, words.several(kind) if one.many else kind, one.help, default)
 

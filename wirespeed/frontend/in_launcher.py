@@ -128,11 +128,11 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         )
     if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks is None:
         raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
-    plan = completed(plan, place.size)
     expected, variables = expected_job(plan, place)
     set_environment(variables)
     opened = core()
     kind = devices.resolve(opened, plan.device)
+    plan = completed(plan, place.size, kind)
     paths = _in_order(plan, kind)
     recorder: _Rank0 | None = None
     problem: WirespeedError | None = None

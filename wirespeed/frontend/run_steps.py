@@ -10,27 +10,34 @@ from dataclasses import dataclass
 from wirespeed.errors import WirespeedError
 from wirespeed.frontend.shared_cpus import sharing
 from wirespeed.host.core import core
+from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.process import span
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import select
 from wirespeed.job.plan import Plan
-from wirespeed.paths import TransferPath
+from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import Option, Shape, find_pattern
 from wirespeed.results.environment import numa_nodes
 from wirespeed.results.recorder import Observer, Recorder
 
 
-def completed(plan: Plan, ranks: int) -> Plan:
-    """The plan for this many ranks, with its pattern's own sizes. Raises WirespeedError if that refuses."""
-    pattern, shape = find_pattern(plan.pattern), Shape(ranks, dict(plan.options))
+def completed(plan: Plan, ranks: int, kind: str) -> Plan:
+    """The plan for this many ranks on this kind of device, with its pattern's own sizes.
+
+    Raises WirespeedError if the pattern refuses it.
+    """
+    pattern = find_pattern(plan.pattern)
+    options = pattern.completed(dict(plan.options), gpus=kind in GPU_KINDS)
+    shape = Shape(ranks, options)
     fixed = pattern.fixed_sizes(shape)
     if refusal := pattern.refuse(shape):
         raise WirespeedError(refusal)
     if not plan.hosts:
         for option in pattern.options:
             _check_node(option, shape.options.get(option.key))
-    return dataclasses.replace(plan, ranks=ranks, sizes=plan.sizes if fixed is None else fixed)
+    sizes = plan.sizes if fixed is None else fixed
+    return dataclasses.replace(plan, ranks=ranks, sizes=sizes, options=tuple(options.items()))
 
 
 def _check_node(option: Option, node: int | None) -> None:
@@ -44,8 +51,16 @@ def _check_node(option: Option, node: int | None) -> None:
 
 def chosen_paths(plan: Plan, kind: str) -> list[TransferPath]:
     """The plan's paths on a machine with this kind of device; at least one. Raises WirespeedError."""
-    intra_rank = find_pattern(plan.pattern).intra_rank
-    return select(plan.paths, kind != "host", intra_rank) or select(plan.paths, intra_rank=intra_rank)
+    pattern = find_pattern(plan.pattern)
+    chosen = select(plan.paths, kind != "host", pattern.intra_rank)
+    chosen = chosen or select(plan.paths, intra_rank=pattern.intra_rank)
+    return [_alone(chosen)] if pattern.view == "program" and plan.ranks == 1 else chosen
+
+
+def _alone(chosen: list[TransferPath]) -> TransferPath:
+    """What one rank measures, which needs no path: its work, where these paths have their data."""
+    on_device = any(path.memory == "device" for path in chosen)
+    return next(path for path in all_paths() if path.work_alone and (path.memory == "device") == on_device)
 
 
 def begin(recorder: Recorder, devices: Iterable[Message]) -> None:

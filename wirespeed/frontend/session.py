@@ -49,7 +49,7 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         return measure_inside(plan, observe)
     refuse_too_many([plan])
     found = discover(plan)
-    plan = completed(plan, plan.ranks or _usual_ranks(plan, found))
+    plan = completed(plan, plan.ranks or _usual_ranks(plan, found), found.kind)
     paths = chosen_paths(plan, found.kind)
     if not any(found.availability(path) is None for path in paths):
         path = paths[0]

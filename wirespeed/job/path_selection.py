@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from wirespeed.errors import WirespeedError
-from wirespeed.paths import TransferPath, all_paths
+from wirespeed.paths import TransferPath, all_paths, find_path
 from wirespeed.patterns import Pattern
 
 ALL = "all"
@@ -24,7 +24,7 @@ def select(words: Sequence[str], gpus: bool = True, intra_rank: bool = False) ->
     Patterns and defaults leave out what needs a GPU where `gpus` is False. `intra_rank`: select paths that
     move bytes inside a rank, else those between ranks.
     """
-    fitting = [path for path in all_paths() if path.intra_rank == intra_rank]
+    fitting = [path for path in all_paths() if path.intra_rank == intra_rank and not path.work_alone]
     here = [path for path in fitting if gpus or not path.needs_device]
     if not words:
         return [path for path in here if path.default]
@@ -48,6 +48,8 @@ def unsuited(path: TransferPath, pattern: Pattern) -> str | None:
 
 
 def _other_kind(word: str, intra_rank: bool) -> str:
+    if find_path(word).work_alone:
+        return f"--paths {word}: a program with --ranks 1 measures it by itself; leave it out"
     if intra_rank:
         return f"--paths {word}: it moves bytes between ranks, and this command copies inside each of them"
     return f"--paths {word}: it copies inside a rank, which 'wirespeed copy' measures"

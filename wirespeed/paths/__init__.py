@@ -30,6 +30,8 @@ class TransferPath:
     """The transport's options, as in `by=write;copy=kernel`."""
     intra_rank: bool = False
     """The path moves bytes inside one rank, none between ranks."""
+    work_alone: bool = False
+    """Nothing is moved: a program computes on one rank."""
     one_host: bool = False
     """The path works only where all ranks are on one host."""
     library: str = ""

@@ -1,7 +1,7 @@
 """Patterns: who sends how many bytes to whom, in which order.
 
-Each module in this package but `base` has one `PATTERN`; a new one is found by being there. A pattern is
-a pure function of one rank's view: it names no transport, no device and no library.
+Each module in this package but `answers` and `base` has one `PATTERN`; a new one is found by being there. A
+pattern is a pure function of one rank's view: it names no transport, no device and no library.
 """
 
 from __future__ import annotations
@@ -29,16 +29,20 @@ __all__ = ["Derived", "Figure", "Option", "Pattern", "Place", "Shape", "Step", "
 __all__ += ["Work", "all_patterns", "find_pattern"]
 
 
-_SHARED = ("answers", "base")
-"""Modules of this folder that are no patterns."""
+_PROGRAMS = "wirespeed.programs"
+"""Patterns that compute; they lie in a package above this one, which it must not import."""
 
 
 @cache
 def all_patterns() -> dict[str, Pattern]:
-    """Every pattern by name."""
-    names = [module.name for module in pkgutil.iter_modules(__path__) if module.name not in _SHARED]
-    found = [importlib.import_module(f"{__name__}.{name}").PATTERN for name in names]
-    return {pattern.name: pattern for pattern in found}
+    """Every pattern and every program by name."""
+    found = []
+    for package in map(importlib.import_module, (__name__, _PROGRAMS)):
+        for module in pkgutil.iter_modules(package.__path__):
+            one = importlib.import_module(f"{package.__name__}.{module.name}")
+            # Others are shared by patterns.
+            found += [one.PATTERN] if hasattr(one, "PATTERN") else []
+    return {pattern.name: pattern for pattern in sorted(found, key=lambda one: str(one.name))}
 
 
 def find_pattern(name: str) -> Pattern:

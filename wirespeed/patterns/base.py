@@ -186,6 +186,14 @@ class Pattern(ABC):
         """The sizes, where the pattern itself defines them."""
         return None
 
+    def completed(self, options: dict[str, Any], gpus: bool) -> dict[str, Any]:
+        """The options with those defaults that depend on the machine."""
+        return options
+
+    def least_iterations(self, shape: Shape) -> int:
+        """Timed iterations that are done however precise the figure is before."""
+        return 0
+
     def phases(self, shape: Shape) -> int:
         """Number of phases: different sets of transfers that are measured one after the other."""
         return 1

@@ -15,6 +15,10 @@ from wirespeed.rank.communicator import Communicator
 Tell = Callable[[Message], None]
 
 
+def _no_transport(name: str, options: str) -> Any:
+    raise NotImplementedError(name, options)
+
+
 class Unusable(Exception):
     """Some rank cannot continue with this path; raised on every rank."""
 
@@ -36,6 +40,8 @@ class RankContext:
     pattern: Pattern
     shape: Shape
     tell: Tell
+    open_transport: Callable[[str, str], Any] = _no_transport
+    """Opens a transport by name, with these options; collective."""
     offset: int = 0
     """For tests: every transfer starts so many bytes into its buffer."""
     fault: str | None = None

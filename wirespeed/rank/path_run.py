@@ -39,6 +39,7 @@ class PathRunner:
         self, core: Core, comm: Communicator, device: Any, watchdog: Watchdog, plan: Plan, tell: Tell
     ) -> None:
         self._core, self._comm, self._watchdog, self._plan = core, comm, watchdog, plan
+        self._device = device
         self._control = comm.control(core)
         test = dict(plan.test)
         pattern, options = find_pattern(plan.pattern), dict(plan.options)
@@ -55,6 +56,7 @@ class PathRunner:
             pattern=pattern,
             shape=Shape(comm.size, options, buffer_room(core, comm, device)),
             tell=tell,
+            open_transport=self._opened,
             offset=int(test.get("offset", "0")),
             fault=test.get("fault"),
         )
@@ -93,13 +95,12 @@ class PathRunner:
         instead = dict(self._plan.test).get("instead")
         own = "" if instead else path.options
         options = ";".join(filter(None, (own, self._transport_options)))
+        return self._opened(instead or path.transport, options)
+
+    def _opened(self, name: str, options: str) -> Any:
         return self._core.check(
             self._core.lib.ws_transport_open(
-                (instead or path.transport).encode(),
-                options.encode(),
-                self._control,
-                self._context.device,
-                self._watchdog.page,
+                name.encode(), options.encode(), self._control, self._device, self._watchdog.page
             )
         )
 
@@ -131,7 +132,7 @@ class _OpenPath:
             context.tell(found)
         # Counting comes after all figures, so that none of them can suffer from it. What another pattern
         # moves at the same time would be counted as ours.
-        if evidence and not context.comm.share(bool(context.plan.background)):
+        if evidence and not self._path.work_alone and not context.comm.share(bool(context.plan.background)):
             self._count(sizes)
 
     def _try(self, sizes: Sequence[int]) -> bool:

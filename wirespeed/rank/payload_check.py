@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from wirespeed.host.core import Core
 from wirespeed.patterns import Step, Sums
@@ -50,12 +50,29 @@ def seed(sender: int, size: int, place: int = 0) -> int:
     return word ^ (word >> 31)
 
 
+class Found(Protocol):
+    """What is wrong, in one line, and on which rank."""
+
+    @property
+    def rank(self) -> int: ...
+
+
+class Check(Protocol):
+    """Runs checked iterations, and counts what it has compared."""
+
+    iterations: int
+    bytes: int
+
+    def checked_iteration(self, program: Program) -> float:
+        """Collective. Seconds of one iteration. Raises PayloadMismatch on every rank."""
+
+
 class PayloadMismatch(Exception):
     """Some rank received wrong bytes; raised on every rank."""
 
     what = "mismatch"
 
-    def __init__(self, wrong: Wrong) -> None:
+    def __init__(self, wrong: Found) -> None:
         super().__init__(str(wrong))
         self.rank = wrong.rank
 

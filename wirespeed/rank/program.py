@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from wirespeed.patterns import Place, Step, Sums, Transfer, Work
+from wirespeed.programs import ProgramPattern
 from wirespeed.rank.context import RankContext
+from wirespeed.rank.faulty_steps import with_fault
 from wirespeed.rank.work_list import WorkList
 
-IN_PLACE, BARRIER_PER_SAMPLE = 1, 2
+IN_PLACE, BARRIER_PER_SAMPLE, ALONE = 1, 2, 4
 """Flags of ws_program_open (native/wirespeed.h)."""
 
 
@@ -22,21 +25,33 @@ class Program:
         transport: Any,
         buffers: Any,
         size: int,
-        phase: int,
+        phase: int = 0,
         in_place: bool = False,
+        alone: bool = False,
+        steps: Sequence[Step] | None = None,
     ) -> None:
-        """Collective. Raises Unusable on every rank where one cannot compile it."""
+        """Collective. Raises Unusable on every rank where one cannot compile it.
+
+        `alone`: the pattern's work without its transfers. `steps`: in place of the pattern's, between two
+        buffers.
+        """
         pattern, rank = context.pattern, context.comm.rank
         self._context, self._core = context, context.core
         self._transport, self.buffers, self.size = transport, buffers, size
-        self._in_place = in_place or pattern.in_place
-        self.steps = [
-            _shifted(step, context.offset) for step in pattern.steps(rank, context.shape, size, phase)
-        ]
+        self._in_place = steps is None and (in_place or pattern.in_place)
+        self._alone = alone
+        if steps is None:
+            steps = pattern.steps(rank, context.shape, size, phase)
+        if alone:
+            steps = [replace(step, sends=(), receives=()) for step in steps]
+        elif context.fault and isinstance(pattern, ProgramPattern) and self._in_place:
+            steps = with_fault(steps, context.fault, pattern.aside(context.shape))
+        self.steps = [_shifted(step, context.offset) for step in steps]
         sums = pattern.sums(rank, context.shape, size)
         self.sums: Sums | None = sums and replace(sums, offset=sums.offset + context.offset)
         """What an iteration must make of the buffer's doubles; None: it moves bytes unchanged."""
-        self._handle = self._compile(self.steps, context.fault)
+        by_core = not isinstance(pattern, ProgramPattern)
+        self._handle = self._compile(self.steps, context.fault if by_core else None)
 
     def close(self) -> None:
         self._core.lib.ws_program_close(self._handle)
@@ -68,6 +83,7 @@ class Program:
         transfers = self._core.ffi.new("ws_transfer[]", flat)
         work = self._work(steps)
         flags = IN_PLACE * self._in_place | BARRIER_PER_SAMPLE * self._context.pattern.barrier_per_sample
+        flags |= ALONE * self._alone
 
         def compile_it() -> Any:
             program = lib.ws_program_open(

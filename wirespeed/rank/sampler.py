@@ -14,7 +14,7 @@ from typing import Any
 
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.cpu_wait import CpuWait
-from wirespeed.rank.payload_check import PayloadCheck
+from wirespeed.rank.payload_check import Check
 from wirespeed.rank.program import Program
 from wirespeed.rank.teams import TeamSamples
 from wirespeed.statistics.samples import Samples
@@ -64,13 +64,14 @@ class Sampler:
         self,
         context: RankContext,
         program: Program,
-        check: PayloadCheck,
+        check: Check,
         team: TeamSamples,
         progress: Progress,
     ) -> None:
         self._context, self._comm, self._stopping = context, context.comm, context.plan.stopping
         self._program, self._payload, self._team, self._progress = program, check, team, progress
         self._divisor = context.pattern.figure(context.shape, program.size).divisor
+        self._least = context.pattern.least_iterations(context.shape)
         self._samples, self._wait = Samples(), CpuWait()
         self._checking = 0.0
 
@@ -131,6 +132,8 @@ class Sampler:
             batch = (0, 0, 0, False)
             if self._comm.rank == 0:
                 reason = rule.decide(teams, elapsed)
+                if reason and teams.count * rule.iterations_per_sample < self._least:
+                    reason = None
                 if reason is None:
                     per_sample, count = rule.next_batch(estimate, teams, elapsed)
                     untimed = per_sample if estimate * per_sample < 1e-3 else 0

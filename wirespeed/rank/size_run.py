@@ -9,9 +9,12 @@ from typing import Any
 
 from wirespeed.job.messages import Message
 from wirespeed.paths import TransferPath
+from wirespeed.programs import ProgramPattern
 from wirespeed.rank.context import RankContext
-from wirespeed.rank.payload_check import PayloadCheck
+from wirespeed.rank.field_check import FieldCheck
+from wirespeed.rank.payload_check import Check, PayloadCheck
 from wirespeed.rank.program import Program
+from wirespeed.rank.program_limits import limits
 from wirespeed.rank.sampler import LONG_ITERATION_SECONDS, PhaseSamples, Sampler
 from wirespeed.rank.teams import TeamSamples
 from wirespeed.rank.wire_counting import WireCounting
@@ -32,7 +35,13 @@ class SizeRun:
         """`position`: what a progress message says of this size among all."""
         self._context, self._path, self._size, self._position = context, path, size, position
         self._transport, self._buffers = transport, buffers
-        self._payload = PayloadCheck(context.core, context.comm, context.device, path.memory, path.into)
+        pattern = context.pattern
+        self._payload: Check = (
+            FieldCheck(context, pattern, path.memory)
+            if isinstance(pattern, ProgramPattern)
+            else PayloadCheck(context.core, context.comm, context.device, path.memory, path.into)
+        )
+        self._program_facts: dict[str, Any] | None = None
         self._phases = context.pattern.phases(context.shape)
         self._reported = context.pattern.reported_phase(context.shape)
         self._phase = 0
@@ -70,11 +79,16 @@ class SizeRun:
                 self._take(team, self._sampled(team))
             finally:
                 team.close()
+        if isinstance(context.pattern, ProgramPattern):
+            self._program_facts = limits(context, context.pattern, self._transport, self._buffers, self._size)
         if context.comm.rank == 0:
             context.tell(self._entry())
 
     def _program(self, phase: int, in_place: bool = False) -> closing[Program]:
-        return closing(Program(self._context, self._transport, self._buffers, self._size, phase, in_place))
+        alone = self._path.work_alone
+        return closing(
+            Program(self._context, self._transport, self._buffers, self._size, phase, in_place, alone)
+        )
 
     def _sampled(self, team: TeamSamples) -> PhaseSamples:
         one_buffer = self._context.plan.stopping.loops is not None and self._context.pattern.one_buffer
@@ -126,6 +140,7 @@ class SizeRun:
             "cores": sampled.cores,
             "teams": self._teams if len(self._teams) > 1 else [],
             "elapsed_s": time.monotonic() - self._began,
+            **({"program": self._program_facts} if self._program_facts else {}),
         }
 
 

@@ -29,6 +29,7 @@ from wirespeed.results.parts import (
     LoadedMpi,
     NewErrors,
     Part,
+    ProgramTimes,
     Rank,
     Rates,
     Share,
@@ -148,6 +149,8 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
     checked: Checked = field(default_factory=Checked)
     details: dict[str, Any] = {}
     """What the transport chose for this size."""
+    program: ProgramTimes | UnsetType = UNSET
+    """Of a program."""
     cores: Cores | None = None
     """Whether the ranks had CPUs meanwhile; null: not known."""
     teams: list[TeamFigure] = []

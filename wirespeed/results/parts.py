@@ -138,11 +138,31 @@ class Derived(Part, frozen=True, kw_only=True):
     """Another figure of the same samples."""
 
     name: str
-    unit: Annotated[str, one_of("GB/s", "messages/s", "s")]
+    unit: Annotated[str, one_of("GB/s", "messages/s", "sites/s", "flop/s", "s")]
     amount: Amount = 0
     """Bytes or messages over the time; a factor of it with unit s."""
     median: Amount | None = None
     """In the unit."""
+
+
+class ProgramTimes(Part, frozen=True, kw_only=True):
+    """What a program's steps are compared with, and how it was divided."""
+
+    grid: tuple[Whole, Whole] = (0, 0)
+    """Points of all ranks in x and y."""
+    block: tuple[Whole, Whole] = (0, 0)
+    """Points of a rank."""
+    ranks: tuple[Whole, Whole] = (1, 1)
+    """In x and y."""
+    steps_per_iteration: Fact = 1
+    bytes_per_site: Whole = 0
+    """Read from and written to memory in a step at least."""
+    flops_per_site: Whole = 0
+    compute: Interval | None = None
+    """Seconds of a step without any transfer, of the slowest rank."""
+    copy: Interval | None = None
+    """Seconds of a copy of a rank's field by the driver, or by the CPU."""
+    copied_bytes: Whole = 0
 
 
 def rate(amount: float, seconds: float | None) -> float | None:

@@ -107,6 +107,14 @@ def _sizes(word: str) -> tuple[int, ...]:
         raise ValueError("value out of range: at most 16T") from None
 
 
+def _grid(word: str) -> str:
+    """Width and height, each up to 16 million."""
+    sides = re.fullmatch(r"([0-9]{1,8})x([0-9]{1,8})", word.strip().lower())
+    if not sides or not all(0 < int(side) <= 1 << 24 for side in sides.groups()):
+        raise ValueError("write width and height in points, as in 4096x2048")
+    return "x".join(str(int(side)) for side in sides.groups())
+
+
 def _file(word: str) -> str:
     if not word.strip() or "\0" in word:
         raise ValueError("this is no name of a file")
@@ -167,6 +175,7 @@ def _test(word: str) -> tuple[str, str]:
 CORES = several(count(most=999_999), "I,J")
 DEVICE = choice("auto", "cpu", "cuda", "hip", "emulated")
 FILE = Word("FILE", _file)
+GRID = Word("WxH", _grid)
 HOSTS = several(Word("NAME", _host))
 LAUNCHER = Word("NAME", _launcher)
 LINKS = several(Word("NAME=RATE", _link))

@@ -1,0 +1,28 @@
+// Checks of programs: comparison with a reference, and a transport's faults.
+#pragma once
+
+#include "kernels/platform.h"
+
+/// Lowers *first to the number of the first word that differs, if any does: rows of `width` words
+/// of 4 bytes, at every pitch_a words of `a` and every pitch_b of `b`.
+WS_KERNEL ws_fields_compare(const u32* a, u64 pitch_a, const u32* b, u64 pitch_b, u64 width,
+                            u64 rows, u64* first) {
+    ws_for_each(width * rows, [=](u64 i) {
+        const u64 row = i / width, x = i - row * width;
+        if (a[row * pitch_a + x] != b[row * pitch_b + x]) ws_atomic_min(first, i);
+    });
+}
+
+/// A fault of a transport, for tests: one bit of a byte that arrived is another one.
+WS_KERNEL ws_fields_damage(u8* at) {
+    if (ws_thread() == 0) *at ^= 0x80;
+}
+
+/// And: what arrived is what had arrived an iteration earlier.
+WS_KERNEL ws_fields_delay(u8* arrived, u8* earlier, u64 bytes) {
+    ws_for_each(bytes, [=](u64 i) {
+        const u8 now = arrived[i];
+        arrived[i] = earlier[i];
+        earlier[i] = now;
+    });
+}

@@ -1,0 +1,113 @@
+"""A program's ranks in one process: their buffers lie side by side, and each transfer is a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from wirespeed.host.core import Core
+from wirespeed.patterns import Place, Shape, Step, Work
+from wirespeed.programs import ProgramPattern, Scratch
+from wirespeed.rank.work_list import packed
+
+
+class Ranks:
+    """All ranks of a program on one device; memory: "pageable", "device"."""
+
+    def __init__(self, core: Core, device: Any, memory: str, program: ProgramPattern, shape: Shape) -> None:
+        self.core, self.device, self.memory = core, device, memory.encode()
+        self.program, self.shape = program, shape
+        size = (program.fixed_sizes(shape) or (0,))[0]
+        self.steps = [program.steps(rank, shape, size) for rank in range(shape.ranks)]
+        room = max(program.extent(rank, shape, size) for rank in range(shape.ranks))
+        self.own = [self._allocated(room) for _ in self.steps]
+        self.scratch = [self._allocated(room) for _ in self.steps]
+
+    def _allocated(self, room: int) -> int:
+        address = self.core.check(self.core.test_lib.ws_device_allocate(self.device, self.memory, room))
+        return int(self.core.ffi.cast("uintptr_t", address))
+
+    def close(self) -> None:
+        for address in (*self.own, *self.scratch):
+            self.core.test_lib.ws_device_release(self.device, self.memory, self._at(address))
+
+    def _at(self, address: int) -> Any:
+        return self.core.ffi.cast("void *", address)
+
+    def launch(self, rank: int, work: Iterable[Work]) -> None:
+        """Does it, and waits."""
+        for one in work:
+            arguments = [
+                (self.scratch if isinstance(a, Scratch) else self.own)[rank] + a.offset
+                if isinstance(a, Place)
+                else a
+                for a in one.arguments
+            ]
+            self.core.check(
+                self.core.lib.ws_device_launch(
+                    self.device,
+                    self.memory,
+                    one.kernel.encode(),
+                    one.blocks,
+                    one.threads,
+                    packed(self.core, arguments),
+                    len(arguments),
+                )
+            )
+
+    def start(self, seed: int = 1) -> None:
+        for rank in range(self.shape.ranks):
+            self.launch(rank, self.program.start(rank, self.shape, seed))
+
+    def iterate(self, iterations: int, gated: bool = False) -> None:
+        """`gated`: the launch that stands in place of both others, without a gate."""
+        for _ in range(iterations):
+            for step in zip(*self.steps, strict=True):
+                self._step(step, gated)
+
+    def _step(self, of_ranks: tuple[Step, ...], gated: bool) -> None:
+        for rank, step in enumerate(of_ranks):
+            self.launch(rank, () if gated else step.meanwhile)
+        for rank, step in enumerate(of_ranks):
+            waiting = {
+                peer: [one for one in of_ranks[peer].receives if one.peer == rank]
+                for peer in self._peers(step)
+            }
+            for one in step.sends:
+                to = waiting[one.peer].pop(0)
+                assert (to.bytes, to.offset, to.remote_offset) == (one.bytes, one.remote_offset, one.offset)
+                self._copy(self.own[one.peer] + to.offset, self.own[rank] + one.offset, one.bytes)
+            assert not any(waiting.values()), "a rank receives what nobody sends"
+        for rank, step in enumerate(of_ranks):
+            self.launch(rank, step.gated if gated else step.after)
+
+    @staticmethod
+    def _peers(step: Step) -> set[int]:
+        return {one.peer for one in (*step.sends, *step.receives)}
+
+    def _copy(self, to: int, origin: int, size: int) -> None:
+        self.core.check(self.core.lib.ws_device_copy(self.device, self._at(to), self._at(origin), size))
+
+    def read(self, rank: int, place: Place, size: int) -> bytes:
+        room = self.core.ffi.new("char[]", size)
+        origin = (self.scratch if isinstance(place, Scratch) else self.own)[rank] + place.offset
+        self.core.check(self.core.lib.ws_device_copy(self.device, room, self._at(origin), size))
+        return bytes(self.core.ffi.buffer(room))
+
+    def write(self, rank: int, offset: int, data: bytes) -> None:
+        room = self.core.ffi.from_buffer(data)
+        to = self._at(self.own[rank] + offset)
+        self.core.check(self.core.lib.ws_device_copy(self.device, to, room, len(data)))
+
+
+@contextmanager
+def ranks_of(
+    core: Core, device: Any, memory: str, program: ProgramPattern, ranks: int, **options: object
+) -> Iterator[Ranks]:
+    """Frees them at the end."""
+    found = Ranks(core, device, memory, program, Shape(ranks, options))
+    try:
+        yield found
+    finally:
+        found.close()

@@ -1,0 +1,208 @@
+"""The program jacobi: its kernels and its exchange, with all ranks in one process."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from support.simulated import Ranks, ranks_of
+
+from wirespeed.host.core import Core, core
+from wirespeed.patterns import Shape
+from wirespeed.programs.jacobi import PATTERN
+
+Array = NDArray[Any]
+
+
+@pytest.fixture(params=["host", "emulated"])
+def device(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Core, Any, str]]:
+    """The emulated GPU has several blocks and lanes, in whatever order."""
+    opened = core()
+    handle = opened.open_device(request.param, 0)
+    yield opened, handle, "pageable" if request.param == "host" else "device"
+    opened.lib.ws_device_close(handle)
+
+
+def field(ranks: Ranks) -> Array:
+    """The whole plane as [y, x], from what comparisons() compare."""
+    plane = PATTERN.divided(ranks.shape)
+    kind = np.dtype(f"f{int(str(ranks.shape.options.get('fp', '32'))) // 8}")
+    whole = np.empty((plane.height, plane.width), kind)
+    for rank in range(ranks.shape.ranks):
+        (one,) = PATTERN.comparisons(rank, ranks.shape)
+        raw = ranks.read(rank, one.own, one.own_pitch * (one.rows - 1) + one.row_bytes)
+        x, y = plane.origin(rank)
+        for row in range(one.rows):
+            numbers = np.frombuffer(raw, kind, one.row_bytes // kind.itemsize, row * one.own_pitch)
+            whole[y + row, x : x + plane.nx] = numbers
+    return whole
+
+
+def noise(width: int, height: int, seed: int, kind: Any) -> Array:
+    """jacobi.h's start, with a frame of the values beyond the sides."""
+    mask = (1 << 64) - 1
+    result = np.empty((height + 2, width + 2), kind)
+    for y in range(height + 2):
+        for x in range(width + 2):
+            word = ((y * (width + 2) + x + 1) * 0x9E3779B97F4A7C15 + seed * 0xD6E8FEB86659FD93) & mask
+            word = ((word ^ (word >> 30)) * 0xBF58476D1CE4E5B9) & mask
+            word = ((word ^ (word >> 27)) * 0x94D049BB133111EB) & mask
+            result[y, x] = 1 + ((word ^ (word >> 31)) >> 41) / 2**23
+    return result
+
+
+def relaxed(frame: Array, steps: int, periodic: bool) -> tuple[Array, list[float]]:
+    """The iteration in numpy, with the kernel's order of sums; and the norm of each step."""
+    norms, quarter = [], frame.dtype.type(0.25)
+    frame = frame.copy()
+    for _ in range(steps):
+        if periodic:
+            frame[0], frame[-1] = frame[-2], frame[1]
+            frame[:, 0], frame[:, -1] = frame[:, -2], frame[:, 1]
+        west, east, south, north = frame[1:-1, :-2], frame[1:-1, 2:], frame[:-2, 1:-1], frame[2:, 1:-1]
+        new = quarter * (((west + east) + (south + north)) + frame.dtype.type(0))
+        norms.append(float(np.sum((new - frame[1:-1, 1:-1]).astype("f8") ** 2)))
+        frame[1:-1, 1:-1] = new
+    return frame[1:-1, 1:-1], norms
+
+
+def norm(ranks: Ranks, rank: int) -> list[float]:
+    return [struct.unpack("<d", ranks.read(rank, one.own, 8))[0] for one in PATTERN.norms(rank, ranks.shape)]
+
+
+WORLDS = [(1, None), (2, None), (2, 2), (3, 3), (4, 1), (4, 2), (4, 4)]
+
+
+@pytest.mark.parametrize("edges", ["periodic", "fixed"])
+@pytest.mark.parametrize(("ranks", "columns"), WORLDS)
+def test_every_bit_is_that_of_numpy(
+    device: tuple[Core, Any, str], ranks: int, columns: int | None, edges: str
+) -> None:
+    """Protects the claim that no bit depends on the number of ranks, the division or the overlap."""
+    options: dict[str, Any] = {"columns": columns, "edges": edges, "scaling": "strong"}
+    start = noise(36, 24, 5, "f4")
+    expected, norms = relaxed(start, 8, edges == "periodic")
+    for overlap, gated in (("yes", False), ("no", False), ("yes", True), ("no", True)):
+        with ranks_of(*device, PATTERN, ranks, size="36x24", overlap=overlap, **options) as job:
+            job.start(5)
+            job.iterate(2, gated)
+            assert np.array_equal(field(job).view("u4"), np.ascontiguousarray(expected).view("u4"))
+            for rank in range(ranks):
+                assert norm(job, rank) == pytest.approx(norms[:4], rel=1e-6)
+
+
+@pytest.mark.parametrize(("fp", "every"), [("64", 1), ("32", 3), ("32", 2), ("64", 0)])
+def test_whole_tiles_and_rests_of_tiles(device: tuple[Core, Any, str], fp: str, every: int) -> None:
+    """Protects blocks wider than a tile, odd widths, strips, and norms that are not taken in every step."""
+    options: dict[str, Any] = {"size": "1071x53", "columns": 2, "fp": fp, "norm_every": every}
+    with ranks_of(*device, PATTERN, 4, **options) as job:
+        job.start(3)
+        job.iterate(2)
+        plane = PATTERN.divided(job.shape)
+        start = noise(plane.width, plane.height, 3, f"f{int(fp) // 8}")
+        period = len(job.steps[0])
+        expected, norms = relaxed(start, 2 * period, periodic=True)
+        assert np.array_equal(field(job), expected)
+        wanted = {slot: norms[step] for slot, step in PATTERN._compared_norms(job.shape).items()}
+        assert norm(job, 3) == pytest.approx(list(wanted.values()), rel=1e-6)
+
+
+def test_the_reference_is_what_one_rank_alone_computes(device: tuple[Core, Any, str]) -> None:
+    """Protects the check: it must accept a right field, and name the point that differs in a wrong one."""
+    for edges in ("periodic", "fixed"):
+        with ranks_of(*device, PATTERN, 4, size="20x12", columns=2, edges=edges) as job:
+            job.start(9)
+            job.iterate(PATTERN.checked_iterations(job.shape))
+            for rank in range(4):
+                job.launch(rank, PATTERN.reference(rank, job.shape, 9))
+                (one,) = PATTERN.comparisons(rank, job.shape)
+                rows = [
+                    [
+                        job.read(rank, type(place)(place.offset + row * pitch), one.row_bytes)
+                        for row in range(one.rows)
+                    ]
+                    for place, pitch in ((one.own, one.own_pitch), (one.reference, one.reference_pitch))
+                ]
+                assert rows[0] == rows[1]
+                for checked in PATTERN.norms(rank, job.shape):
+                    (total,) = struct.unpack("<d", job.read(rank, checked.own, 8))
+                    assert total > 0
+    assert (
+        PATTERN.place(3, Shape(4, {"size": "20x12", "columns": 2}), 0, 2, 16) == "point (24, 14) of 40 x 24"
+    )
+
+
+def solved(core: Core, device: Any, memory: str, points: int) -> float:
+    """The largest error of the solution on a unit square, with `points` inside each way."""
+    h = 1 / (points + 1)
+    at = np.arange(points + 2) * h
+    x, y = np.meshgrid(at, at)
+    exact = np.exp(x) * np.sin(y) - 0.25 * (x * x + y * y)  # -laplace(u) = 1
+    frame = exact.copy()
+    frame[1:-1, 1:-1] = 0
+    with ranks_of(
+        core, device, memory, PATTERN, 1, size=f"{points}x{points}", edges="fixed", fp="64", norm_every=0
+    ) as job:
+        block = PATTERN._layout(job.shape).block
+        step = job.steps[0]
+        for twin in (0, 1):
+            for row in range(-1, points + 1):
+                job.write(0, block.row(twin, row), frame[row + 1, 1:-1].tobytes())
+            for side, column in ((0, frame[1:-1, 0]), (1, frame[1:-1, -1])):
+                job.write(0, block.column_in(twin, side), column.tobytes())
+        work = [one for each in step for one in each.gated]
+        with_source = [
+            replace(one, arguments=(*one.arguments[:16], h * h, *one.arguments[17:])) for one in work
+        ]
+        for _ in range(3 * points * points // len(work)):
+            job.launch(0, with_source)
+        return float(np.abs(field(job) - exact[1:-1, 1:-1]).max())
+
+
+def test_the_solution_converges_at_second_order() -> None:
+    """Protects the scheme itself: an error would be in the reference, too, and the check would not see it."""
+    opened = core()
+    handle = opened.open_device("host", 0)
+    errors = [solved(opened, handle, "pageable", points) for points in (7, 15, 31)]
+    opened.lib.ws_device_close(handle)
+    orders = [np.log2(one / other) for one, other in pairwise(errors)]
+    assert orders == pytest.approx([2, 2], abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "options", "wrong"),
+    [
+        (3, {"scaling": "strong", "size": "64x64"}, "3 ranks do not divide it into equal blocks"),
+        (4, {"columns": 3}, "4 ranks do not fill rows of 3"),
+        (65, {"size": "64x64"}, "add --norm-every 0"),
+    ],
+)
+def test_what_cannot_be_divided_is_refused(ranks: int, options: dict[str, Any], wrong: str) -> None:
+    """Protects users from a division that is not what they asked for."""
+    refusal = PATTERN.refuse(Shape(ranks, options))
+    assert refusal is not None and wrong in refusal
+
+
+@pytest.mark.parametrize(
+    ("ranks", "options", "division"),
+    [
+        (4, {"scaling": "strong", "size": "512x512"}, (1, 4)),
+        (8, {"scaling": "strong", "size": "512x512"}, (2, 4)),
+        (2, {"scaling": "strong", "size": "512x64"}, (2, 1)),
+        (8, {}, (1, 8)),
+    ],
+)
+def test_the_division_has_the_smallest_halo(
+    ranks: int, options: dict[str, Any], division: tuple[int, int]
+) -> None:
+    """Protects from sending more than necessary; of equals rows, which are contiguous."""
+    plane = PATTERN.divided(Shape(ranks, options))
+    assert (plane.columns, plane.rows) == division

@@ -1,0 +1,236 @@
+"""What a program has to say of itself, beyond what every pattern says.
+
+A program's iteration is a period of time steps. A step's transfers bring the halos of the present field,
+its work computes the next one: what needs no halo meanwhile, the edges after the transfers; or all of it in
+one launch that a gate orders. The next step's transfers send the edges of the field that this one computed.
+
+Nothing is overwritten while another rank or processor still needs it:
+
+- Two copies of the field, and of all that is packed, take turns. A step overwrites what was sent in the step
+  before: its edges wait for the transfers of this step, and a neighbour that sends them has received what was
+  sent in the step before.
+- A halo is received into the copy that the step before last read; a neighbour sends it when it has this
+  rank's edges of the step before, which follow that reading.
+- Step s leaves parts of its norm; step s + 1 adds them up; their sum travels with the transfers of step
+  s + 3, which a gate lets go when step s + 2 has done its edges, hence after all of step s + 1; step s + 4
+  adds up what all ranks sent. Slots take turns after four steps or more: step s + 5 overwrites the sum that
+  was sent in step s + 3, and runs after the transfers of step s + 4; what arrives in step s + 7 follows this
+  rank's edges of step s + 5, hence all of step s + 4.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Place, Shape, Transfer, Work
+from wirespeed.programs.plane import Plane, divisions, parse_grid, smallest_halo
+
+LINE = 128
+"""Bytes of a line of memory."""
+MOST_RANKS_OF_A_NORM = 64
+"""Each rank sends its sum to each other one."""
+NORM_STEPS_LATER = (1, 3, 4)
+"""When a step's norm is summed on a rank, sent to all, and summed over all (native/kernels/fields.h)."""
+SIZE = "Points in x and y, as in 4096x4096: of a rank's block, or of the whole plane with --scaling strong."
+
+
+def to_lines(bytes_: int) -> int:
+    """As many bytes or more, in whole lines."""
+    return -(-bytes_ // LINE) * LINE
+
+
+@dataclass(frozen=True)
+class Scratch(Place):
+    """So many bytes behind the start of the rank's other buffer, which only checks use."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rows of bytes of the program's buffer, and those of the reference that they must equal."""
+
+    own: Place
+    own_pitch: int
+    reference: Scratch
+    reference_pitch: int
+    row_bytes: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class NormCheck:
+    """A sum over all ranks, as the program has it; and this rank's part of it, as the reference has it."""
+
+    own: Place
+    reference: Scratch
+
+
+@dataclass(frozen=True)
+class ProgramFacts:
+    """What a record says of a program besides its times."""
+
+    grid: tuple[int, int]
+    block: tuple[int, int]
+    ranks: tuple[int, int]
+    """In x and y."""
+    steps_per_iteration: int
+    bytes_per_site: int
+    """Read from and written to memory in a step at least."""
+    flops_per_site: int
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def options(steps: int, on_cpus: int) -> tuple[Option, ...]:
+    """Those that all programs have; default numbers of steps on GPUs and CPUs."""
+    return (
+        Option("size", SIZE, None, metavar="WxH"),
+        Option(
+            "scaling", "weak: --size is a rank's; strong: all ranks'.", "weak", choices=("weak", "strong")
+        ),
+        Option("steps", f"Time steps to measure at least. Default: {steps}, on CPUs {on_cpus}.", None),
+        Option("columns", "Ranks in x. Default: for the smallest halo.", None),
+        Option(
+            "overlap",
+            "Compute what needs no halo while halos travel; yes,no measures both.",
+            "yes",
+            choices=("yes", "no"),
+            many=True,
+        ),
+    )
+
+
+class ProgramPattern(Pattern):
+    """A program as a pattern: the time of a step, and how its field is checked.
+
+    One buffer has all that the program needs; the other one is the checks' alone.
+    """
+
+    ranks = None
+    own_sizes = True
+    in_place = True
+    slowest_counts = True
+    view = "program"
+    default_size = ("4096x4096", "1024x1024")
+    """On GPUs, and on CPUs."""
+    default_steps = (1000, 200)
+    halo = 1
+    """Points that a block needs of its neighbours' in each direction."""
+
+    def completed(self, options: dict[str, Any], gpus: bool) -> dict[str, Any]:
+        """The options with defaults that depend on the machine."""
+        size, steps = self.default_size[not gpus], self.default_steps[not gpus]
+        return {**options, "size": options.get("size") or size, "steps": options.get("steps") or steps}
+
+    def plane(self, shape: Shape) -> Plane | str:
+        """How the plane is divided; or why it cannot be."""
+        word = shape.options.get("size") or self.default_size[0]
+        width, height = parse_grid(str(word))
+        strong = shape.options.get("scaling") == "strong"
+        ways, columns = divisions(shape.ranks), shape.options.get("columns")
+        if columns is not None:
+            ways = [way for way in ways if way[0] == int(columns)]
+            if not ways:
+                return f"--columns {columns}: {shape.ranks} ranks do not fill rows of {columns}"
+        fitting = [way for way in ways if not strong or (width % way[0] == 0 and height % way[1] == 0)]
+        if not fitting:
+            return (
+                f"--size {word}: {shape.ranks} ranks do not divide it into equal blocks; write a width or "
+                f"height that is a multiple of {shape.ranks}"
+            )
+        sizes = [
+            (way, width // way[0] if strong else width, height // way[1] if strong else height)
+            for way in fitting
+        ]
+        (columns, rows), nx, ny = smallest_halo(sizes)
+        if min(nx, ny) < self.halo:
+            return (
+                f"--size {word}: a rank's block is {nx} x {ny} points, thinner than the halo of {self.halo}; "
+                "write a larger size or start fewer ranks"
+            )
+        return Plane(columns, rows, nx, ny, self.periodic(shape))
+
+    def divided(self, shape: Shape) -> Plane:
+        """plane() of a shape that is not refused."""
+        found = self.plane(shape)
+        if isinstance(found, str):
+            raise ValueError(found)
+        return found
+
+    def refuse(self, shape: Shape) -> str | None:
+        found = self.plane(shape)
+        return found if isinstance(found, str) else None
+
+    def least_iterations(self, shape: Shape) -> int:
+        steps = int(shape.options.get("steps") or self.default_steps[0])
+        return -(-steps // self.facts(shape).steps_per_iteration)
+
+    def extent(self, rank: int, shape: Shape, size: int) -> int:
+        messages = [one.bytes for step in self.steps(rank, shape, size) for one in step.receives]
+        return max(self.aside(shape) + max(messages, default=0), self.verdict(rank, shape).offset + LINE)
+
+    def aside(self, shape: Shape) -> int:
+        """Where tests of the check put a message aside, behind all else."""
+        return to_lines(self.room(shape))
+
+    def verdict(self, rank: int, shape: Shape) -> Scratch:
+        """Where a comparison leaves what it found."""
+        return Scratch(to_lines(self.scratch_room(rank, shape)))
+
+    def figure(self, shape: Shape, size: int) -> Figure:
+        facts, plane = self.facts(shape), self.divided(shape)
+        sites = plane.width * plane.height
+        moved = plane.nx * plane.ny * facts.bytes_per_site
+        definition = (
+            f"a step: until the slowest of {shape.ranks} ranks has its {plane.nx} x {plane.ny} points; "
+            "GB/s of one rank's memory, each number read and written once"
+        )
+        derived = (
+            Derived("site updates", sites, "sites/s"),
+            Derived("operations", sites * facts.flops_per_site, "flop/s"),
+        )
+        return Figure(facts.steps_per_iteration, moved, definition, derived)
+
+    def periodic(self, shape: Shape) -> bool:
+        """Do opposite sides of the plane meet?"""
+        return bool(shape.options.get("edges", "periodic") == "periodic")
+
+    @abstractmethod
+    def room(self, shape: Shape) -> int:
+        """Bytes of the program's buffer."""
+
+    @abstractmethod
+    def scratch_room(self, rank: int, shape: Shape) -> int:
+        """Bytes that reference() needs."""
+
+    @abstractmethod
+    def facts(self, shape: Shape) -> ProgramFacts:
+        """What the record says."""
+
+    @abstractmethod
+    def start(self, rank: int, shape: Shape, seed: int) -> list[Work]:
+        """Fills the field and all halos that no transfer brings, as a function of the place in the plane."""
+
+    @abstractmethod
+    def reference(self, rank: int, shape: Shape, seed: int) -> list[Work]:
+        """The same field after the checked iterations, by this rank alone, with all that can reach it."""
+
+    def checked_iterations(self, shape: Shape) -> int:
+        """Iterations from start() after which the field is that of reference()."""
+        return 1
+
+    @abstractmethod
+    def comparisons(self, rank: int, shape: Shape) -> list[Comparison]:
+        """What must be equal."""
+
+    @abstractmethod
+    def place(self, rank: int, shape: Shape, comparison: int, row: int, byte: int) -> str:
+        """In words, where the field is wrong: "point (17, 4) of 64 x 64"."""
+
+    def norms(self, rank: int, shape: Shape) -> list[NormCheck]:
+        """Sums over all ranks that must be those of the reference."""
+        return []
+
+    @abstractmethod
+    def copied(self, rank: int, shape: Shape) -> Transfer:
+        """One copy of the field, whose rate is the roofline: from this buffer into the other one."""

@@ -1,0 +1,315 @@
+// Jacobi's iteration for Poisson's equation in a plane, 5 points.
+//
+// A rank's block is u[row][x], `pitch` numbers a row, with one halo row below and one above. What
+// lies left and right of it are arrays of their own, a number a row, so that every message is
+// contiguous: a kernel that computes a column which a neighbour needs packs it at once.
+//
+// Every point goes through ws_jacobi_point, so that no bit depends on how the plane is divided.
+#pragma once
+
+#include "kernels/fields.h"
+
+/// Bits of `cut`: beyond this side lies another rank's block.
+#define WS_JACOBI_WEST 1u
+#define WS_JACOBI_EAST 2u
+#define WS_JACOBI_SOUTH 4u
+#define WS_JACOBI_NORTH 8u
+/// Sites of a tile in x, and of the strip at a cut side, which is a line of memory.
+#define WS_JACOBI_TILE 1024
+#define WS_JACOBI_STRIP 32
+
+template <class T> struct WsJacobi {
+    const T* from;
+    T* to;
+    u64 nx, ny, pitch, cut;
+    /// What lies beyond the sides: numbers west_step (east_step) apart, and rows.
+    const T *west, *east, *south, *north;
+    u64 west_step, east_step;
+    T *west_out, *east_out;  ///< null where nobody needs the column
+    T source;                ///< h^2 f
+};
+
+template <class T> WS_INLINE T ws_jacobi_point(T west, T east, T south, T north, T source) {
+    return (T)0.25 * (((west + east) + (south + north)) + source);
+}
+
+template <class T, u32 V> struct alignas(V * sizeof(T)) WsVector {
+    T at[V];
+};
+
+/// The rows of V columns, from the lowest up: each number comes from memory once, the one before
+/// and the one after in x from a cache. Returns the sum of the squared changes.
+template <class T, u32 V, bool norm>
+WS_INLINE double ws_jacobi_column(const WsJacobi<T>& b, u64 x, u64 y, u64 rows) {
+    using Vector = WsVector<T, V>;
+    const bool first = x == 0, last = x + V == b.nx;
+    const T* at = b.from + y * b.pitch + x;
+    const T* west = first ? b.west + y * b.west_step : at - 1;
+    const T* east = last ? b.east + y * b.east_step : at + V;
+    const u64 west_step = first ? b.west_step : b.pitch, east_step = last ? b.east_step : b.pitch;
+    T* to = b.to + y * b.pitch + x;
+    Vector south = *(const Vector*)(y ? at - b.pitch : b.south + x), center = *(const Vector*)at;
+    double sum = 0;
+    for (u64 row = y; row < y + rows; ++row) {
+        at += b.pitch;
+        const Vector north = *(const Vector*)(row + 1 < b.ny ? at : b.north + x);
+        Vector out;
+        T squares = 0;
+        WS_UNROLL
+        for (u32 i = 0; i < V; ++i) {
+            const T before = i ? center.at[i ? i - 1 : 0] : *west;
+            const T behind = i + 1 < V ? center.at[i + 1 < V ? i + 1 : 0] : *east;
+            out.at[i] = ws_jacobi_point(before, behind, south.at[i], north.at[i], b.source);
+            const T change = out.at[i] - center.at[i];
+            if (norm) squares += change * change;
+        }
+        if (norm) sum += (double)squares;
+        *(Vector*)to = out;
+        if (first && b.west_out) b.west_out[row] = out.at[0];
+        if (last && b.east_out) b.east_out[row] = out.at[V - 1];
+        south = center;
+        center = north;
+        to += b.pitch;
+        west += west_step;
+        east += east_step;
+    }
+    return sum;
+}
+
+#if !defined(__CUDACC_RTC__) && !defined(__HIPCC_RTC__)
+/// The same where one thread does the whole tile: row after row, so that the compiler vectorises.
+template <class T, bool norm>
+WS_INLINE double ws_jacobi_rows(const WsJacobi<T>& b, u64 x, u64 y, u64 width, u64 rows) {
+    double sums[8] = {};
+    for (u64 row = y; row < y + rows; ++row) {
+        const T* const at = b.from + row * b.pitch;
+        const T* const south = row ? at - b.pitch : b.south;
+        const T* const north = row + 1 < b.ny ? at + b.pitch : b.north;
+        T* const __restrict to = b.to + row * b.pitch;
+        const auto point = [&](u64 i) {
+            const T west = i ? at[i - 1] : b.west[row * b.west_step];
+            const T east = i + 1 < b.nx ? at[i + 1] : b.east[row * b.east_step];
+            to[i] = ws_jacobi_point(west, east, south[i], north[i], b.source);
+        };
+        const u64 end = x + width;
+        const bool first = x == 0, last = end == b.nx;
+        if (first) point(0);
+        for (u64 i = x + first; i < end - last; ++i)
+            to[i] = ws_jacobi_point(at[i - 1], at[i + 1], south[i], north[i], b.source);
+        if (last) point(end - 1);
+        if (first && b.west_out) b.west_out[row] = to[0];
+        if (last && b.east_out) b.east_out[row] = to[end - 1];
+        if (!norm) continue;
+        u64 i = x;
+        for (; i + 8 <= end; i += 8)
+            for (u32 lane = 0; lane < 8; ++lane) {
+                const T change = to[i + lane] - at[i + lane];
+                sums[lane] += (double)(change * change);
+            }
+        for (; i < end; ++i) {
+            const T change = to[i] - at[i];
+            sums[0] += (double)(change * change);
+        }
+    }
+    double sum = 0;
+    for (const double each : sums) sum += each;
+    return sum;
+}
+#endif
+
+struct WsJacobiTile {
+    u64 x, y, width, rows;
+};
+
+/// A tile: neighbouring lanes on neighbouring columns of 16 bytes; lanes that a narrow tile leaves
+/// share its rows.
+template <class T, bool norm>
+WS_INLINE double ws_jacobi_tile(const WsJacobi<T>& b, const WsJacobiTile& tile) {
+#if !defined(__CUDACC_RTC__) && !defined(__HIPCC_RTC__)
+    if (ws_lanes() == 1) return ws_jacobi_rows<T, norm>(b, tile.x, tile.y, tile.width, tile.rows);
+#endif
+    constexpr u32 V = 16 / sizeof(T);
+    const u32 vectors = (u32)tile.width / V, columns = vectors + (u32)tile.width % V;
+    const u32 groups = ws_lanes() > columns ? ws_lanes() / columns : 1;
+    const u64 rows = (tile.rows + groups - 1) / groups;
+    double sum = 0;
+    for (u32 i = ws_lane(); i < columns * groups; i += ws_lanes()) {
+        const u32 group = i / columns, column = i - group * columns;
+        const u64 down = group * rows;
+        if (down >= tile.rows) continue;
+        const u64 y = tile.y + down, some = rows < tile.rows - down ? rows : tile.rows - down;
+        if (column < vectors)
+            sum += ws_jacobi_column<T, V, norm>(b, tile.x + column * V, y, some);
+        else
+            sum +=
+                ws_jacobi_column<T, 1, norm>(b, tile.x + vectors * V + column - vectors, y, some);
+    }
+    return sum;
+}
+
+/// What needs a halo comes first: the row at each cut side, then strips of columns. Region 4 is all
+/// else.
+template <class T> WS_INLINE WsJacobiTile ws_jacobi_region(const WsJacobi<T>& b, u32 number) {
+    const u64 south = b.cut & WS_JACOBI_SOUTH ? 1 : 0;
+    const u64 north = b.cut & WS_JACOBI_NORTH && b.ny > south ? 1 : 0;
+    const u64 west = !(b.cut & WS_JACOBI_WEST) ? 0
+                     : b.nx < WS_JACOBI_STRIP  ? b.nx
+                                               : WS_JACOBI_STRIP;
+    // The strip in the east starts where a line of memory does.
+    const u64 rest = b.nx - west, lines = (b.nx - 1) / WS_JACOBI_STRIP * WS_JACOBI_STRIP;
+    const u64 east = !(b.cut & WS_JACOBI_EAST) ? 0 : lines < west ? rest : b.nx - lines;
+    const u64 between = b.ny - south - north;
+    if (number == 0) return {0, 0, b.nx, south};
+    if (number == 1) return {0, b.ny - north, b.nx, north};
+    if (number == 2) return {0, south, west, between};
+    if (number == 3) return {b.nx - east, south, east, between};
+    return {west, south, b.nx - west - east, between};
+}
+
+struct WsJacobiCut {
+    u64 width, rows, across, tiles;
+};
+WS_INLINE WsJacobiCut ws_jacobi_cut(const WsJacobiTile& region, u32 number, u64 tile_rows) {
+    const u64 rows = number == 2 || number == 3 ? WS_JACOBI_STRIP : tile_rows;
+    const u64 across = (region.width + WS_JACOBI_TILE - 1) / WS_JACOBI_TILE;
+    return {WS_JACOBI_TILE, rows, across, across * ((region.rows + rows - 1) / rows)};
+}
+
+template <class T>
+WS_INLINE WsJacobiTile ws_jacobi_tile_of(const WsJacobi<T>& b, u64 tile, u64 tile_rows) {
+    for (u32 number = 0; number < 5; ++number) {
+        const WsJacobiTile region = ws_jacobi_region(b, number);
+        const WsJacobiCut cut = ws_jacobi_cut(region, number, tile_rows);
+        if (tile >= cut.tiles) {
+            tile -= cut.tiles;
+            continue;
+        }
+        const u64 down = (u32)tile / (u32)cut.across;
+        const u64 x = (tile - down * cut.across) * cut.width, y = down * cut.rows;
+        const u64 width = region.width - x, rows = region.rows - y;
+        return {region.x + x, region.y + y, width < cut.width ? width : cut.width,
+                rows < cut.rows ? rows : cut.rows};
+    }
+    return {0, 0, 0, 0};
+}
+
+/// Its tiles of one step. part: 0 all of it, 1 what needs no halo, 2 the rest, 3 all of it, and all
+/// of it waits for the halo.
+template <class T, bool norm>
+WS_INLINE double ws_jacobi_tiles(WsGate* gate, u32 step, u64 part, const WsJacobi<T>& b,
+                                 u64 tile_rows, u64 edges, u64 tiles) {
+    double sum = 0;
+    const u64 end = part == 2 ? edges : tiles;
+    for (u64 tile = (part == 1 ? edges : 0) + ws_block(); tile < end; tile += ws_blocks()) {
+        if (tile < edges || part == 3) ws_gate_wait(gate, step);
+        sum += ws_jacobi_tile<T, norm>(b, ws_jacobi_tile_of(b, tile, tile_rows));
+        if (tile < edges) ws_gate_edge_done(gate, step, (u32)edges);
+    }
+    return sum;
+}
+
+/// One step of a block, with what a norm needs (kernels/fields.h): `leave` takes this step's parts,
+/// `gather` has those of the step before, whose sum goes to `mine`; `of_ranks` has the sums of all
+/// ranks of an earlier step, whose sum goes to `norm`. Each is null where there is nothing to do.
+template <class T>
+WS_INLINE void ws_jacobi_step(WsGate* gate, u64 part, const WsJacobi<T>& b, u64 tile_rows,
+                              WsNormParts* leave, const WsNormParts* gather, double* mine,
+                              const double* of_ranks, u64 ranks, double* norm) {
+    const u32 step = ws_gate_begin(gate);
+    u64 edges = 0;
+    for (u32 number = 0; number < 4; ++number)
+        edges += ws_jacobi_cut(ws_jacobi_region(b, number), number, tile_rows).tiles;
+    const u64 tiles = edges + ws_jacobi_cut(ws_jacobi_region(b, 4), 4, tile_rows).tiles;
+    // A block that runs early, and has no tile that others wait for.
+    const u64 early = part == 1 ? 0 : edges, blocks = ws_blocks();
+    if (part != 2 && ws_block() == (early < blocks ? early : blocks - 1)) {
+        if (gather) ws_norm_gather(gather, mine);
+        if (of_ranks) ws_norm_combine(of_ranks, ranks, norm);
+    }
+    if (leave)
+        ws_norm_leave(ws_jacobi_tiles<T, true>(gate, step, part, b, tile_rows, edges, tiles), leave,
+                      part == 2);
+    else
+        ws_jacobi_tiles<T, false>(gate, step, part, b, tile_rows, edges, tiles);
+    ws_gate_end(gate);
+}
+
+#define WS_JACOBI_STEP(T, name)                                                                   \
+    WS_KERNEL name(WsGate* gate, u64 part, const T* from, T* to, u64 nx, u64 ny, u64 pitch,       \
+                   u64 cut, const T* west, u64 west_step, const T* east, u64 east_step,           \
+                   const T* south, const T* north, T* west_out, T* east_out, double source,       \
+                   u64 tile_rows, WsNormParts* leave, const WsNormParts* gather, double* mine,    \
+                   const double* of_ranks, u64 ranks, double* norm) {                             \
+        const WsJacobi<T> block = {from,      to,        nx,       ny,       pitch,               \
+                                   cut,       west,      east,     south,    north,               \
+                                   west_step, east_step, west_out, east_out, (T)source};          \
+        ws_jacobi_step(gate, part, block, tile_rows, leave, gather, mine, of_ranks, ranks, norm); \
+    }                                                                                             \
+    WS_REGISTER(name)
+WS_JACOBI_STEP(float, ws_jacobi_step_f32)
+WS_JACOBI_STEP(double, ws_jacobi_step_f64)
+
+/// The sum of the squared differences of two blocks, by one block of threads.
+template <class T>
+WS_INLINE void ws_jacobi_change(const T* before, const T* after, u64 nx, u64 ny, u64 pitch,
+                                double* to) {
+    double sum = 0;
+    for (u64 row = 0; row < ny && ws_block() == 0; ++row)
+        for (u64 x = ws_lane(); x < nx; x += ws_lanes()) {
+            const T change = after[row * pitch + x] - before[row * pitch + x];
+            sum += (double)(change * change);
+        }
+    sum = ws_block_sum(sum);
+    if (ws_thread() == 0) *to = sum;
+}
+
+/// A number in [1, 2) that depends on the place in the plane alone, exact in each precision.
+WS_INLINE double ws_jacobi_noise(u64 place, u64 seed) {
+    u64 word = (place + 1) * 0x9e3779b97f4a7c15ull + seed * 0xd6e8feb86659fd93ull;
+    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9ull;
+    word = (word ^ (word >> 27)) * 0x94d049bb133111ebull;
+    return 1 + (double)((word ^ (word >> 31)) >> 41) / 8388608.0;
+}
+
+/// Fills a block whose point (0, 0) is (x0, y0) of a plane of width x height points, with its halo.
+/// Beyond a side of the plane it goes on periodically, or lie the values that stay (fixed). What
+/// comes from another rank (cut) is filled with what is no number.
+template <class T>
+WS_INLINE void ws_jacobi_fill(T* to, u64 nx, u64 ny, u64 pitch, u64 cut, T* west, T* east,
+                              T* west_out, T* east_out, u64 x0, u64 y0, u64 width, u64 height,
+                              u64 fixed, u64 seed) {
+    const T infinite = (T)1e38 * (T)1e38 * (T)1e308, nothing = infinite - infinite;
+    ws_for_each((nx + 2) * (ny + 2), [=](u64 i) {
+        const u64 row = i / (nx + 2), column = i - row * (nx + 2);
+        // One more than the place in the plane, which may be -1.
+        u64 x = x0 + column, y = y0 + row;
+        if (!fixed) {
+            x = (x + width - 1) % width + 1;
+            y = (y + height - 1) % height + 1;
+        }
+        T value = (T)ws_jacobi_noise(y * (width + 2) + x, seed);
+        if ((column == 0 && cut & WS_JACOBI_WEST) || (column > nx && cut & WS_JACOBI_EAST) ||
+            (row == 0 && cut & WS_JACOBI_SOUTH) || (row > ny && cut & WS_JACOBI_NORTH))
+            value = nothing;
+        const bool inside = row > 0 && row <= ny;
+        if (column > 0 && column <= nx) to[row * pitch + column - 1 - pitch] = value;
+        if (inside && column == 0 && west) west[row - 1] = value;
+        if (inside && column == nx + 1 && east) east[row - 1] = value;
+        if (inside && column == 1 && west_out) west_out[row - 1] = value;
+        if (inside && column == nx && east_out) east_out[row - 1] = value;
+    });
+}
+
+#define WS_JACOBI_SET_UP(T, change, fill)                                                      \
+    WS_KERNEL change(const T* before, const T* after, u64 nx, u64 ny, u64 pitch, double* to) { \
+        ws_jacobi_change(before, after, nx, ny, pitch, to);                                    \
+    }                                                                                          \
+    WS_REGISTER(change)                                                                        \
+    WS_KERNEL fill(T* to, u64 nx, u64 ny, u64 pitch, u64 cut, T* west, T* east, T* west_out,   \
+                   T* east_out, u64 x0, u64 y0, u64 width, u64 height, u64 fixed, u64 seed) {  \
+        ws_jacobi_fill(to, nx, ny, pitch, cut, west, east, west_out, east_out, x0, y0, width,  \
+                       height, fixed, seed);                                                   \
+    }                                                                                          \
+    WS_REGISTER(fill)
+WS_JACOBI_SET_UP(float, ws_jacobi_change_f32, ws_jacobi_fill_f32)
+WS_JACOBI_SET_UP(double, ws_jacobi_change_f64, ws_jacobi_fill_f64)

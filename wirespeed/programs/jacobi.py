@@ -1,0 +1,285 @@
+"""Jacobi's iteration for Poisson's equation in a plane: halos of one row, and a norm over all ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wirespeed.patterns.base import Option, Place, Shape, Step, Transfer, Work
+from wirespeed.programs.base import (
+    MOST_RANKS_OF_A_NORM,
+    NORM_STEPS_LATER,
+    Comparison,
+    NormCheck,
+    ProgramFacts,
+    ProgramPattern,
+    Scratch,
+    options,
+    to_lines,
+)
+from wirespeed.programs.jacobi_blocks import (
+    ALL,
+    ALL_WAIT,
+    EDGES,
+    INNER,
+    MOST_BLOCKS,
+    THREADS,
+    Block,
+    fill_work,
+    sides_of,
+    step_work,
+)
+from wirespeed.programs.plane import EAST, NORTH, OPPOSITE, SOUTH, WEST
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The program's whole buffer."""
+
+    block: Block
+    ranks: int
+
+    def parts(self, twin: int) -> int:
+        """What blocks of threads leave of a step's norm."""
+        return self.block.end + twin * to_lines(16 + 16 * MOST_BLOCKS)
+
+    def slot(self, slot: int, rank: int) -> int:
+        """A rank's part of a norm."""
+        return self.parts(2) + slot * to_lines(8 * self.ranks) + 8 * rank
+
+    def total(self, slot: int) -> int:
+        return self.slot(4, 0) + 8 * slot
+
+    @property
+    def end(self) -> int:
+        return self.total(4)
+
+
+class Jacobi(ProgramPattern):
+    """The time of a step: every point becomes the mean of its four neighbours and the source."""
+
+    name = "jacobi"
+    summary = "Measure a Jacobi solver: 5 points, halos, and a global norm."
+    help = """
+    Poisson's equation in a plane, 5 points, on a block of the plane for each rank. A step computes the next
+    field from the present one and exchanges halos: rows as they lie, columns packed by the kernel that
+    computes them. The norm of the change is summed over all ranks on the path measured, every step or
+    --norm-every N.
+
+    Before and after the samples the field is compared bit by bit with that of a rank which computes its part
+    of the plane alone, and the norm to 1e-6.
+
+    --ranks 1 measures the computation alone, without communication, which efficiency refers to.
+
+    \b
+    Examples:
+      wirespeed jacobi --ranks 1,2
+      wirespeed jacobi --scaling strong --size 20480x20480 --ranks 1,2,4
+      wirespeed jacobi --overlap yes,no --paths gpu,aware,staged
+    """
+    options = (
+        *options(*ProgramPattern.default_steps),
+        Option("fp", "Bits of a number: 32 or 64.", "32", choices=("32", "64")),
+        Option(
+            "edges",
+            "periodic: opposite sides meet; fixed: values beyond the sides stay.",
+            "periodic",
+            choices=("periodic", "fixed"),
+        ),
+        Option("norm-every", "Steps from one norm to the next; 0: no norm.", 1, least=0, most=100),
+    )
+
+    def refuse(self, shape: Shape) -> str | None:
+        if shape.ranks > MOST_RANKS_OF_A_NORM and self._every(shape):
+            return (
+                f"{shape.ranks} ranks: the norm is summed over up to {MOST_RANKS_OF_A_NORM}; "
+                "add --norm-every 0 to measure without it"
+            )
+        return super().refuse(shape)
+
+    def fixed_sizes(self, shape: Shape) -> tuple[int, ...]:
+        plane = self.plane(shape)
+        return (1,) if isinstance(plane, str) else (plane.nx * plane.ny * _real(shape),)
+
+    def facts(self, shape: Shape) -> ProgramFacts:
+        plane, every = self.divided(shape), self._every(shape)
+        return ProgramFacts(
+            grid=(plane.width, plane.height),
+            block=(plane.nx, plane.ny),
+            ranks=(plane.columns, plane.rows),
+            steps_per_iteration=self._period(shape),
+            bytes_per_site=2 * _real(shape),
+            # Five of the step; three of the norm: difference, square, sum.
+            flops_per_site=5 + 3 * (every == 1),
+        )
+
+    @staticmethod
+    def _every(shape: Shape) -> int:
+        return int(shape.options.get("norm_every", 1))
+
+    def _period(self, shape: Shape) -> int:
+        """Steps of an iteration: fields take turns, and so do the norm's slots, after four steps or more."""
+        every = self._every(shape)
+        return next(n for n in range(4, 4 + 2 * every + 1) if n % 2 == 0 and n % max(every, 1) == 0)
+
+    def _layout(self, shape: Shape) -> Layout:
+        plane = self.divided(shape)
+        return Layout(Block(plane.nx, plane.ny, _real(shape)), shape.ranks)
+
+    def room(self, shape: Shape) -> int:
+        return self._layout(shape).end
+
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+        found = []
+        for number in range(self._period(shape)):
+            sends, receives = self._halos(rank, shape, number % 2)
+            norm_sends, norm_receives = self._norm_transfers(rank, shape, number)
+            work = {part: (self._step(rank, shape, number, part),) for part in (ALL, INNER, EDGES, ALL_WAIT)}
+            overlap = shape.options.get("overlap", "yes") == "yes"
+            found.append(
+                Step(
+                    (*sends, *norm_sends),
+                    (*receives, *norm_receives),
+                    after=work[EDGES if overlap else ALL],
+                    meanwhile=work[INNER] if overlap else (),
+                    gated=work[ALL if overlap else ALL_WAIT],
+                )
+            )
+        return found
+
+    def _halos(self, rank: int, shape: Shape, twin: int) -> tuple[list[Transfer], list[Transfer]]:
+        """What is sent and received of a field."""
+        block = self._layout(shape).block
+        row, column = block.nx * block.real, block.ny * block.real
+        own = {
+            WEST: (column, block.column_out(twin, WEST), block.column_in(twin, WEST)),
+            EAST: (column, block.column_out(twin, EAST), block.column_in(twin, EAST)),
+            SOUTH: (row, block.row(twin, 0), block.row(twin, -1)),
+            NORTH: (row, block.row(twin, block.ny - 1), block.row(twin, block.ny)),
+        }
+        around = self.divided(shape).neighbours(rank)
+        sends = [
+            Transfer(peer, own[side][0], own[side][1], own[OPPOSITE[side]][2])
+            for side, peer in around.items()
+        ]
+        # Two neighbours may be one rank, between which messages match in order.
+        by_sender = sorted(around.items(), key=lambda one: OPPOSITE[one[0]])
+        receives = [
+            Transfer(peer, own[side][0], own[side][2], own[OPPOSITE[side]][1]) for side, peer in by_sender
+        ]
+        return sends, receives
+
+    def _slot_of(self, shape: Shape, number: int) -> int | None:
+        """The slot of the norm that is taken in a step; None: none is."""
+        every = self._every(shape)
+        number %= self._period(shape)
+        return number // every if every and number % every == 0 else None
+
+    def _norm_transfers(self, rank: int, shape: Shape, number: int) -> tuple[list[Transfer], list[Transfer]]:
+        slot = self._slot_of(shape, number - NORM_STEPS_LATER[1])
+        if slot is None:
+            return [], []
+        at, others = self._layout(shape).slot, [peer for peer in range(shape.ranks) if peer != rank]
+        mine = at(slot, rank)
+        sends = [Transfer(peer, 8, mine, mine) for peer in others]
+        return sends, [Transfer(peer, 8, at(slot, peer), at(slot, peer)) for peer in others]
+
+    def _step(self, rank: int, shape: Shape, number: int, part: int) -> Work:
+        """The launch that computes a part of the step from field number % 2 to the other one."""
+        layout, plane = self._layout(shape), self.divided(shape)
+        twin = number % 2
+        cut = sides_of(plane.neighbours(rank))
+        norm: list[int | float | Place] = [0, 0, 0, 0, 0, 0]
+        if self._slot_of(shape, number) is not None:
+            norm[0] = Place(layout.parts(twin))
+        if (taken := self._slot_of(shape, number - NORM_STEPS_LATER[0])) is not None:
+            norm[1:3] = Place(layout.parts(1 - twin)), Place(layout.slot(taken, rank))
+        if (sent := self._slot_of(shape, number - NORM_STEPS_LATER[2])) is not None:
+            norm[3:] = Place(layout.slot(sent, 0)), shape.ranks, Place(layout.total(sent))
+        return step_work(layout.block, twin, part, cut, plane.periodic, tuple(norm), Place)
+
+    def start(self, rank: int, shape: Shape, seed: int) -> list[Work]:
+        plane, block = self.divided(shape), self._layout(shape).block
+        cut = sides_of(plane.neighbours(rank))
+        return [fill_work(block, twin, cut, plane, plane.origin(rank), seed, Place) for twin in (0, 1)]
+
+    def checked_iterations(self, shape: Shape) -> int:
+        # A norm is known four steps later.
+        return 2
+
+    def _checked_steps(self, shape: Shape) -> int:
+        return self.checked_iterations(shape) * self._period(shape)
+
+    def _around(self, rank: int, shape: Shape) -> tuple[Block, int, int]:
+        """The reference's block, and where it begins in the plane: what can reach this rank's points."""
+        plane, layers = self.divided(shape), self._checked_steps(shape)
+        x, y = plane.origin(rank)
+        if plane.periodic:
+            block = Block(plane.nx + 2 * layers, plane.ny + 2 * layers, _real(shape))
+            return block, x - layers, y - layers
+        west, south = max(x - layers, 0), max(y - layers, 0)
+        east, north = min(x + plane.nx + layers, plane.width), min(y + plane.ny + layers, plane.height)
+        return Block(east - west, north - south, _real(shape)), west, south
+
+    def _within(self, rank: int, shape: Shape, twin: int) -> int:
+        """Where this rank's first point lies in the reference's field."""
+        block, west, south = self._around(rank, shape)
+        x, y = self.divided(shape).origin(rank)
+        return block.row(twin, y - south) + (x - west) * block.real
+
+    def scratch_room(self, rank: int, shape: Shape) -> int:
+        return max(self._around(rank, shape)[0].end + 8 * self._period(shape), self.copied(rank, shape).bytes)
+
+    def reference(self, rank: int, shape: Shape, seed: int) -> list[Work]:
+        plane = self.divided(shape)
+        block, west, south = self._around(rank, shape)
+        begin = (west % plane.width, south % plane.height) if plane.periodic else (west, south)
+        work = [fill_work(block, twin, 0, plane, begin, seed, Scratch) for twin in (0, 1)]
+        compared = self._compared_norms(shape)
+        kernel = f"ws_jacobi_change_f{8 * block.real}"
+        for number in range(self._checked_steps(shape)):
+            work.append(step_work(block, number % 2, ALL, 0, False, (0,) * 6, Scratch))
+            if number in compared.values():
+                fields = [Scratch(self._within(rank, shape, (number + k) % 2)) for k in (0, 1)]
+                slot = next(slot for slot, step in compared.items() if step == number)
+                to = Scratch(block.end + 8 * slot)
+                pitch = block.pitch // block.real
+                work.append(Work(kernel, (*fields, plane.nx, plane.ny, pitch, to), 1, THREADS))
+        return work
+
+    def _compared_norms(self, shape: Shape) -> dict[int, int]:
+        """The step whose norm each slot has after the checked iterations."""
+        found = {}
+        for number in range(self._checked_steps(shape) - NORM_STEPS_LATER[2]):
+            if (slot := self._slot_of(shape, number)) is not None:
+                found[slot] = number
+        return found
+
+    def norms(self, rank: int, shape: Shape) -> list[NormCheck]:
+        layout, block = self._layout(shape), self._around(rank, shape)[0]
+        return [
+            NormCheck(Place(layout.total(slot)), Scratch(block.end + 8 * slot))
+            for slot in self._compared_norms(shape)
+        ]
+
+    def comparisons(self, rank: int, shape: Shape) -> list[Comparison]:
+        own, other = self._layout(shape).block, self._around(rank, shape)[0]
+        place = Scratch(self._within(rank, shape, 0))
+        row = own.nx * own.real
+        return [Comparison(Place(own.row(0, 0)), own.pitch, place, other.pitch, row, own.ny)]
+
+    def place(self, rank: int, shape: Shape, comparison: int, row: int, byte: int) -> str:
+        plane = self.divided(shape)
+        x, y = plane.origin(rank)
+        return f"point ({x + byte // _real(shape)}, {y + row}) of {plane.width} x {plane.height}"
+
+    def copied(self, rank: int, shape: Shape) -> Transfer:
+        block = self._layout(shape).block
+        return Transfer(rank, block.ny * block.pitch, block.row(0, 0), 0)
+
+
+def _real(shape: Shape) -> int:
+    """Bytes of a number."""
+    return int(shape.options.get("fp", "32")) // 8
+
+
+PATTERN = Jacobi()

@@ -1,0 +1,140 @@
+"""Where a block of the plane lies in a buffer, and the launches of jacobi.h on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from wirespeed.patterns.base import Place, Work
+from wirespeed.programs.base import to_lines
+from wirespeed.programs.plane import EAST, NORTH, SOUTH, WEST, Plane
+
+TILE, STRIP, TILE_ROWS, THREADS = 1024, 32, 8, 256
+"""Of jacobi.h: points of a tile in x, of a strip at a cut side; and rows of a tile, lanes of a block."""
+MOST_BLOCKS = 8192
+"""Of jacobi.h's norm."""
+ALL, INNER, EDGES, ALL_WAIT = range(4)
+"""Parts of a step, as the kernel counts them."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Where a field, its twin, and the columns beside them lie in a buffer; offsets and sizes in bytes."""
+
+    nx: int
+    ny: int
+    real: int
+    """Of one number."""
+
+    @property
+    def pitch(self) -> int:
+        """From one row to the next."""
+        return to_lines(self.nx * self.real)
+
+    @property
+    def field(self) -> int:
+        """A field with its two halo rows."""
+        return (self.ny + 2) * self.pitch
+
+    def row(self, twin: int, y: int) -> int:
+        """A row's first point; y: -1 and ny are the halo."""
+        return twin * self.field + (y + 1) * self.pitch
+
+    def column_in(self, twin: int, side: int) -> int:
+        """What lies beyond the WEST or EAST side."""
+        return self._column(twin, side)
+
+    def column_out(self, twin: int, side: int) -> int:
+        """What the neighbour there needs."""
+        return self._column(twin, 2 + side)
+
+    def _column(self, twin: int, number: int) -> int:
+        return 2 * self.field + (4 * twin + number) * to_lines(self.ny * self.real)
+
+    @property
+    def end(self) -> int:
+        return self._column(2, 0)
+
+
+def sides_of(neighbours: dict[int, int]) -> int:
+    """The bits of jacobi.h's `cut`."""
+    return sum(1 << side for side in neighbours)
+
+
+def step_work(
+    block: Block,
+    twin: int,
+    part: int,
+    cut: int,
+    periodic: bool,
+    norm: tuple[int | float | Place, ...],
+    at: type[Place],
+) -> Work:
+    """A step from field `twin` to the other one, in the buffer that `at` counts in."""
+    real, pitch = block.real, block.pitch // block.real
+
+    def beyond(side: int) -> tuple[Place, int]:
+        """The first number beyond a side in x, and how far the next one is."""
+        if periodic and not cut >> side & 1:
+            return at(block.row(twin, 0) + (block.nx - 1) * real * (side == WEST)), pitch
+        return at(block.column_in(twin, side)), 1
+
+    def out(side: int) -> Place | int:
+        return at(block.column_out(1 - twin, side)) if cut >> side & 1 else 0
+
+    wraps = periodic and not cut >> SOUTH & 1
+    south, north = (block.ny - 1, 0) if wraps else (-1, block.ny)
+    arguments: tuple[int | float | Place, ...] = (
+        0,
+        part,
+        at(block.row(twin, 0)),
+        at(block.row(1 - twin, 0)),
+        block.nx,
+        block.ny,
+        pitch,
+        cut,
+        *beyond(WEST),
+        *beyond(EAST),
+        at(block.row(twin, south)),
+        at(block.row(twin, north)),
+        out(WEST),
+        out(EAST),
+        0.0,
+        TILE_ROWS,
+        *norm,
+    )
+    return Work(f"ws_jacobi_step_f{8 * real}", arguments, _blocks(block, cut, part), THREADS)
+
+
+@cache
+def _blocks(block: Block, cut: int, part: int) -> int:
+    """One for each tile of the part, as far as a norm has room for them."""
+    strips = sum(cut >> side & 1 for side in (WEST, EAST)) * -(-block.ny // STRIP)
+    across = -(-block.nx // TILE)
+    edges = strips + across * sum(cut >> side & 1 for side in (SOUTH, NORTH))
+    inner = across * -(-block.ny // TILE_ROWS)
+    count = {ALL: edges + inner, ALL_WAIT: edges + inner, INNER: inner, EDGES: edges}[part]
+    return max(1, min(count, MOST_BLOCKS))
+
+
+def fill_work(
+    block: Block, twin: int, cut: int, plane: Plane, begin: tuple[int, int], seed: int, at: type[Place]
+) -> Work:
+    """Fills a field whose first point is `begin` in the plane."""
+    columns = [block.column_in(twin, side) for side in (WEST, EAST)]
+    columns += [block.column_out(twin, side) for side in (WEST, EAST)]
+    pitch = block.pitch // block.real
+    arguments: tuple[int | float | Place, ...] = (
+        at(block.row(twin, 0)),
+        block.nx,
+        block.ny,
+        pitch,
+        cut,
+        *map(at, columns),
+        *begin,
+        plane.width,
+        plane.height,
+        int(not plane.periodic),
+        seed,
+    )
+    return Work(f"ws_jacobi_fill_f{8 * block.real}", arguments, 1024, THREADS)
