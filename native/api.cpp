@@ -12,7 +12,7 @@
 #include "kernels/cpu.hpp"
 #include "measure/clock.hpp"
 #include "measure/watchdog.hpp"
-#include "measure/work_program.hpp"
+#include "transports/work/work_program.hpp"
 #include "transports/mpi/world.hpp"
 
 using namespace wirespeed;

@@ -146,8 +146,8 @@ WS_INLINE bool ws_receive(const WsCommon& common, const WsChannel& channel, WsTm
     if (ws_pulls(protocol)) {
         ws_sync();
         if (good && channel.change.work != ws_no_work)
-            ws_change(channel.mine, channel.theirs, channel.bytes, channel.change, ws_thread(),
-                      ws_threads());
+            ws_change<false, false>(channel.mine, channel.theirs, channel.bytes, channel.change,
+                                    ws_thread(), ws_threads());
         else if (good)
             ws_copy_by<protocol>(tma, channel.mine, channel.theirs, channel.bytes);
     }

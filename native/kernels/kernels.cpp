@@ -21,6 +21,7 @@ ADD(ws_copy_and_signal);
 ADD(ws_platform_facts);
 ADD(ws_wait_ticks);
 ADD(ws_any_ll);
+ADD(ws_any_ll_words);
 ADD(ws_any_stores);
 ADD(ws_any_tma);
 ADD(ws_any_pull);

@@ -31,66 +31,98 @@
 #include "kernels/short.h"
 #include "kernels/stamps.h"
 
-template <int protocol>
-WS_INLINE bool ws_send(const WsCommon& common, const WsChannel& channel, WsTma& tma, u32* known) {
+/// Does a launch by this protocol put its work off?
+template <int protocol> WS_INLINE bool ws_puts_off(const WsProgram& program) {
+    return protocol == ws_stores && program.puts_off;
+}
+
+/// `due`: work put off is done on the way.
+template <int protocol, bool words>
+WS_INLINE bool ws_send(const WsCommon& common, const WsChannel& channel, WsTma& tma, u32* known,
+                       bool due) {
     if (protocol == ws_ll) {
         if (!ws_wait_slot_together(common, channel, known)) return false;
-        ws_ll_send<false>(channel.slot, channel.buffer, channel.bytes, channel.packets,
+        ws_ll_send<words>(channel.slot, channel.buffer, channel.bytes, channel.packets,
                           channel.number);
     } else if (!ws_pulls(protocol)) {
         if (common.guarded) {
             if (!ws_wait_words(channel.readies, channel.number, common.stop)) return false;
             ws_sync();
         }
-        ws_push<protocol>(channel, tma);
+        if (due && channel.change.work != ws_no_work)
+            ws_change<false, true>(channel.theirs, channel.mine, channel.bytes, channel.change,
+                                   ws_thread(), ws_threads());
+        else
+            ws_push<protocol>(channel, tma);
     }
     return true;
 }
 
-/// Work on what has arrived, where it was not done on the way. Every thread of the block.
+/// Work on what lies in a channel's buffer. Every thread of the block.
 template <int protocol> WS_INLINE void ws_change_in_place(const WsChannel& channel) {
-    if (channel.change.work == ws_no_work || ws_pulls(protocol)) return;
-    const bool alone = protocol == ws_ll;
-    ws_change(channel.mine, channel.mine, channel.bytes, channel.change,
-              alone ? ws_lane() : ws_thread(), alone ? ws_lanes() : ws_threads());
+    if (channel.change.work == ws_no_work) return;
+    if (protocol == ws_ll)
+        ws_change<true, false>(channel.mine, channel.mine, channel.bytes, channel.change, ws_lane(),
+                               ws_lanes());
+    else
+        ws_change<false, false>(channel.mine, channel.mine, channel.bytes, channel.change,
+                                ws_thread(), ws_threads());
+}
+
+/// By one thread: peers may write what the receives from `from` to `to` bring.
+WS_INLINE void ws_invite(const WsCommon& common, const WsOp* ops, u32 from, u32 to, u32 iteration) {
+    for (u32 i = from; i < to; ++i) {
+        const WsChannel channel = ws_channel(common, ops[i], iteration);
+        ws_release_flag(channel.readies + ws_block(), channel.number);
+    }
 }
 
 /// One iteration of any steps; false: told to give up. `known`: of each op's channel, for LL.
-template <int protocol>
+/// `last`: none follows in this launch.
+template <int protocol, bool words>
 WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common,
-                                const WsStep* steps, const WsOp* ops, u32* known, u32 iteration,
-                                WsTma& tma, u32* stopped) {
-    for (u32 s = 0; s < program.step_count; ++s) {
+                                const WsStep* steps, const WsOp* first_ops, u32* known,
+                                u32 iteration, bool last, WsTma& tma, u32* stopped) {
+    const WsOp* ops = first_ops;
+    const u32 count = program.step_count;
+    const bool invites = protocol != ws_ll && !ws_pulls(protocol) && common.guarded;
+    const bool puts_off = ws_puts_off<protocol>(program);
+    for (u32 s = 0; s < count; ++s) {
         const u32 sends = steps[s].sends, all = sends + steps[s].receives;
         const auto channel = [&](u32 i) { return ws_channel(common, ops[i], iteration); };
-        const u32 step = program.steps_before + iteration * program.step_count + s;
+        const u32 step = program.steps_before + iteration * count + s;
+        const bool begins = iteration == 0 && s == 0;
         bool good = true;
         if (program.ready) {
             good = ws_wait_word(ws_at<u32>(program.ready), step, common.stop);
             ws_sync();
         }
-        if (protocol != ws_ll && !ws_pulls(protocol) && common.guarded && ws_lane() == 0)
-            for (u32 i = sends; i < all; ++i)
-                ws_release_flag(channel(i).readies + ws_block(), channel(i).number);
+        if (invites && (begins || !steps[s].early) && ws_lane() == 0)
+            ws_invite(common, ops, sends, all, iteration);
         for (u32 i = 0; i < sends && good; ++i)
-            good =
-                ws_send<protocol>(common, channel(i), tma, protocol == ws_ll ? known + i : known);
+            good = ws_send<protocol, words>(common, channel(i), tma,
+                                            protocol == ws_ll ? known + i : known,
+                                            puts_off && !begins);
         if (sends && protocol != ws_ll) {
             ws_sync();
             if (ws_lane() == 0) {
                 ws_fence();
                 for (u32 i = 0; i < sends && good; ++i) ws_raise_flag(channel(i));
+                const bool wraps = s + 1 == count;
+                const u32 next = wraps ? 0 : s + 1;
+                if (invites && steps[next].early && !(last && wraps))
+                    ws_invite(common, wraps ? first_ops : ops + all, steps[next].sends,
+                              steps[next].sends + steps[next].receives, iteration + wraps);
             }
         }
         for (u32 i = sends; i < all && good; ++i)
-            good = ws_receive<protocol, false>(common, channel(i), tma);
+            good = ws_receive<protocol, words>(common, channel(i), tma);
         if (ws_pulls(protocol) && common.guarded && all) {
             // What the receivers have not fetched yet may not be overwritten.
             ws_sync();
             if (ws_lane() == 0) {
                 ws_fence();
-                for (u32 i = sends; i < all; ++i)
-                    ws_release_flag(channel(i).readies + ws_block(), channel(i).number);
+                ws_invite(common, ops, sends, all, iteration);
             }
             for (u32 i = 0; i < sends && good; ++i)
                 good = ws_wait_words(channel(i).readies, channel(i).number, common.stop);
@@ -101,7 +133,7 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         if (*stopped) return false;
         if (protocol == ws_ll && ws_lane() == 0)
             for (u32 i = sends; i < all; ++i) ws_give_credit(common, channel(i));
-        if (steps[s].works) {
+        if (steps[s].works && !puts_off && !ws_pulls(protocol)) {
             for (u32 i = sends; i < all; ++i) ws_change_in_place<protocol>(channel(i));
             ws_sync();
         }
@@ -112,6 +144,9 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         ops += all;
         if (protocol == ws_ll) known += all;
     }
+    if (last && puts_off)
+        for (u32 i = 0; i < steps[0].sends; ++i)
+            ws_change_in_place<protocol>(ws_channel(common, first_ops[i], iteration));
     return true;
 }
 
@@ -129,8 +164,8 @@ WS_INLINE bool ws_rendezvous(const WsProgram& program, u32 later, bool raises, u
     return true;
 }
 
-/// Any program.
-template <int protocol>
+/// Any program. `words`: messages lie on whole words.
+template <int protocol, bool words>
 WS_INLINE bool ws_any_iterations(const WsProgram& program, const WsCommon& common,
                                  const WsStep* steps, const WsOp* ops, u32* known, WsStamps& stamps,
                                  u32* stopped) {
@@ -145,14 +180,15 @@ WS_INLINE bool ws_any_iterations(const WsProgram& program, const WsCommon& commo
             if (iteration == total) return true;
             next += program.iterations_per_sample;
         }
-        if (!ws_any_iteration<protocol>(program, common, steps, ops, known, (u32)iteration, tma,
-                                        stopped))
+        if (!ws_any_iteration<protocol, words>(program, common, steps, ops, known, (u32)iteration,
+                                               iteration + 1 == total, tma, stopped))
             return false;
     }
 }
 
 /// `group`: of a pair (pair.h), or ws_no_pair for any program.
-template <int protocol, int group> WS_INLINE void ws_run_program(const WsProgram* described) {
+template <int protocol, int group, bool words = false>
+WS_INLINE void ws_run_program(const WsProgram* described) {
     WS_SHARED WsProgram program;
     WS_SHARED WsOp near_ops[WS_NEAR];
     WS_SHARED WsStep near_steps[WS_NEAR];
@@ -194,7 +230,8 @@ template <int protocol, int group> WS_INLINE void ws_run_program(const WsProgram
                        program.show_after};
     bool whole;
     if (group == ws_no_pair)
-        whole = ws_any_iterations<protocol>(program, common, steps, ops, known, stamps, &stopped);
+        whole = ws_any_iterations<protocol, words>(program, common, steps, ops, known, stamps,
+                                                   &stopped);
     else if (group == ws_whole_block)
         whole = ws_pair_iterations<protocol>(program, common, steps[0].sends > 0, ops, stamps);
     else
@@ -213,6 +250,9 @@ template <int protocol, int group> WS_INLINE void ws_run_program(const WsProgram
     WS_WIDE_KERNEL name(const WsProgram* program) { ws_run_program<protocol, group>(program); }
 
 WS_PROGRAM_KERNEL(ws_any_ll, ws_ll, ws_no_pair)
+WS_WIDE_KERNEL ws_any_ll_words(const WsProgram* program) {
+    ws_run_program<ws_ll, ws_no_pair, true>(program);
+}
 WS_PROGRAM_KERNEL(ws_any_stores, ws_stores, ws_no_pair)
 WS_PROGRAM_KERNEL(ws_any_tma, ws_tma, ws_no_pair)
 WS_PROGRAM_KERNEL(ws_any_pull, ws_pull, ws_no_pair)

@@ -17,8 +17,10 @@ struct WsOp {
     u32 each;     ///< such transfers in an iteration
     u32 place;    ///< of this one among them, from 1
     u32 packets;
-    u64 operand;  ///< of the work on a message received
-    u32 work;     ///< WsMessageWork
+    u64 operand;  ///< of work on the message
+    /// WsMessageWork: of a receive, when it has arrived; of a send, the same work put off until
+    /// what arrived is sent on.
+    u32 work;
     u32 reserved;
 };
 
@@ -26,7 +28,7 @@ struct WsOp {
 struct WsStep {
     u32 sends, receives;
     u32 works;  ///< on what arrives
-    u32 reserved;
+    u32 early;  ///< its receives may be invited once the sends of the step before are out
 };
 
 /// Ranks start and end a launch together: each raises a word at every peer.
@@ -53,6 +55,8 @@ struct WsProgram {
     u32 place;    ///< LL: the block that does it all; where it runs matters
     u32 counters[2];
     u32 steps_before;  ///< steps of this gate before the launch
+    u32 puts_off;      ///< all work can be done when its message is sent on
+    u32 reserved;
 };
 
 /// By which kernels in another stream are ordered with the transfers (gate.h).

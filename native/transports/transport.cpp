@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "measure/chain.hpp"
+#include "transports/work/chain.hpp"
 
 namespace wirespeed {
 namespace {
@@ -23,20 +23,25 @@ bool same_transfers(std::span<const Step> one, std::span<const Step> other) {
 /// A step's transfers by the CPU, and its work.
 class WorkingStep final : public Action {
   public:
-    WorkingStep(std::shared_ptr<Worker> worker, const Step& step, std::unique_ptr<Action> transfers)
-        : worker_(std::move(worker)), meanwhile_(step.meanwhile), after_(step.after),
-          transfers_(std::move(transfers)) {}
+    WorkingStep(Page& page, std::shared_ptr<Worker> worker, const Step& step,
+                std::unique_ptr<Action> transfers)
+        : page_(page), worker_(std::move(worker)), meanwhile_(step.meanwhile), after_(step.after),
+          transfers_(std::move(transfers)), working_(page.name(work_call)) {}
     void run() override {
+        if (!meanwhile_.empty()) page_.enter(working_);
         worker_->start(meanwhile_);
         if (transfers_) transfers_->run();
+        page_.enter(working_);
         worker_->start(after_);
         worker_->finish();
     }
 
   private:
+    Page& page_;
     std::shared_ptr<Worker> worker_;
     std::vector<Work> meanwhile_, after_;
     std::unique_ptr<Action> transfers_;
+    CallId working_;
 };
 
 }  // namespace
@@ -96,8 +101,7 @@ std::unique_ptr<Program> Transport::compile_with_work(std::span<const Step> step
         run.push_back({step.sends, step.receives, {}, {}, {}});
         if (step.has_work() || &step == &steps.back()) end_run(step.meanwhile, step.after);
     }
-    return make_chain(context_.page, {context_.device, context_.page, buffers.worked_on()},
-                      std::move(links));
+    return make_chain(context_.page, {context_.device, buffers.worked_on()}, std::move(links));
 }
 
 std::unique_ptr<Program> HostTransport::compile(std::span<const Step> steps,
@@ -115,10 +119,9 @@ std::unique_ptr<Program> HostTransport::program_of(std::span<const Step> steps,
     for (std::size_t i = 0; i < steps.size(); ++i) {
         auto transfers = steps[i].has_transfers() ? transfers_of(i) : nullptr;
         if (steps[i].has_work()) {
-            if (!worker)
-                worker =
-                    std::make_shared<Worker>(context_.device, context_.page, buffers.worked_on());
-            transfers = std::make_unique<WorkingStep>(worker, steps[i], std::move(transfers));
+            if (!worker) worker = std::make_shared<Worker>(context_.device, buffers.worked_on());
+            transfers = std::make_unique<WorkingStep>(context_.page, worker, steps[i],
+                                                      std::move(transfers));
         }
         if (transfers) iteration.push_back(std::move(transfers));
     }

@@ -12,7 +12,7 @@
 #include "devices/device.hpp"
 #include "measure/page.hpp"
 #include "measure/program.hpp"
-#include "measure/work.hpp"
+#include "devices/work.hpp"
 
 namespace wirespeed {
 

@@ -19,7 +19,7 @@ SIZE, RATE = 32 << 20, 1e9
 def measured(tmp_path: Path, declared: str, *command: str) -> Done:
     done = wirespeed(
         *command,
-        *("--device", "emulated", "--sizes", str(SIZE), "--max-time", "0.3", "--warmup", "0"),
+        *("--device", "emulated", "--sizes", str(SIZE), "--max-time", "0.2", "--warmup", "0"),
         out=tmp_path / "r.jsonl",
         environment={"WIRESPEED_EMULATED": f"count=2,{declared}"},
     )

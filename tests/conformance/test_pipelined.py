@@ -162,7 +162,7 @@ def test_both_copies_run_at_once(tmp_path: Path) -> None:
         done = pingpong(
             any_mpi(),
             tmp_path / f"{fixed}.jsonl",
-            *("--sizes", "32M", "--max-time", "0.8", *with_test(fixed)),
+            *("--sizes", "32M", "--max-time", "0.4", *with_test(fixed)),
             paths="staged-pipelined" if rates else "staged-pinned,staged-pipelined",
             WIRESPEED_EMULATED="count=2,h2d=5e8,d2h=5e8",
         )

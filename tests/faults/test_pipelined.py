@@ -17,9 +17,9 @@ def struck(mpi: InstalledMpi, way: str, out: Path, rank: int, number: int) -> Do
     return disturbed(
         *("pingpong", "--mpi", str(mpi.mpiexec), "--device", "emulated"),
         *("--paths", "staged-pipelined,staged", "--test", way),
-        *("--sizes", "8,1M,32M", *LONG, *PATIENCE),
+        *("--sizes", "8,32M", *LONG, *PATIENCE),
         out=out,
-        when=after(2),
+        when=after(1),
         # In the middle of a round of 70 ms or more: between two, ranks wait for each other in MPI.
         act=strike(out, rank, number, delay=0.02, rounds=3),
         # So slow that the largest size is still under way.
@@ -31,8 +31,8 @@ def is_well(done: Done) -> Record:
     """What was measured is there, the path after it too; the only failure."""
     done.no_stack_trace()
     assert done.code == 1
-    assert [e["bytes"] for e in done.entries if e["path"] == "staged-pipelined"][:2] == [8, 1 << 20]
-    assert [e["bytes"] for e in done.entries if e["path"] == "staged"] == [8, 1 << 20, 32 << 20]
+    assert [e["bytes"] for e in done.entries if e["path"] == "staged-pipelined"] == [8]
+    assert [e["bytes"] for e in done.entries if e["path"] == "staged"] == [8, 32 << 20]
     (failure,) = done.failures
     assert failure["path"] == "staged-pipelined"
     return failure

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.stand_ins import KERNELS
+from support.stand_ins import kernels
 
 from wirespeed.host.core import core
 from wirespeed.host.libraries import known_libraries
@@ -23,22 +23,24 @@ SOURCES = {
         "cuda/cuda.cpp",
         "hip/hip.cpp",
     ),
-    "kernels": ("cache.cpp", "compile.cpp", *(source.name for source in KERNELS)),
+    "kernels": ("cache.cpp", "compile.cpp"),
     "libraries": ("library.cpp", "nvrtc.cpp", "hiprtc.cpp"),
 }
 
 
 @pytest.fixture(scope="module")
-def program(cxx: str, native: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def program(cxx: str, native: Path, builds: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("streams")
-    built, kernels = folder / "stream", folder / "kernels.txt"
-    kernels.write_text(core().text(core().test_lib.ws_kernel_source()))
+    built, text = folder / "stream", folder / "kernels.txt"
+    text.write_text(core().text(core().test_lib.ws_kernel_source()))
     sources = [str(native / room / name) for room, names in SOURCES.items() for name in names]
     sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover"]
     own = str(Path(__file__).parent / "stream.cpp")
+    # What runs kernels on the CPU is sanitized in tests of its own.
+    sources += map(str, kernels(builds))
     command = [cxx, "-std=c++20", *sanitize, "-I", str(native), own, *sources, "-ldl", "-lpthread"]
     subprocess.run([*command, "-o", str(built)], check=True)
-    return [str(built), str(kernels)]
+    return [str(built), str(text)]
 
 
 @pytest.fixture(autouse=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support import mpis
-from support.command import WIRESPEED, wirespeed
+from support.command import WIRESPEED, Done, wirespeed
 from support.mpis import InstalledMpi
 
 from wirespeed import load
@@ -109,56 +111,53 @@ MIXES = [
 ]
 
 
-@pytest.mark.parametrize(("launcher", "library"), MIXES)
-def test_a_launcher_and_a_library_that_do_not_belong_together(
-    launcher: str, library: str, tmp_path: Path
-) -> None:
+def refused(mixes: Sequence[tuple[str, str]], tmp_path: Path, *, by_option: bool) -> list[tuple[Done, Path]]:
+    """What each pair of launcher and library says, all at once: each waits for two seconds until it ends."""
+
+    def run(mix: tuple[str, str]) -> tuple[Done, Path]:
+        starter, other = map(installed, mix)
+        folder = tmp_path / "-".join(mix)
+        folder.mkdir()
+        named = ("--mpi", str(other.mpiexec)) if by_option else ()
+        variables = {} if by_option else {"MPI4PY_LIBMPI": str(other.library)}
+        before, environment = tuple(starter.command(2)), starter.variables | variables
+        done = wirespeed("pingpong", *FAST, *named, before=before, cwd=folder, environment=environment)
+        return done, folder
+
+    here = [mix for mix in mixes if all(isinstance(mpis.find(name), InstalledMpi) for name in mix)]
+    if not here:
+        pytest.skip("no two MPIs are installed")
+    with ThreadPoolExecutor(len(here)) as pool:
+        return list(pool.map(run, here))
+
+
+def test_a_launcher_and_a_library_that_do_not_belong_together(tmp_path: Path) -> None:
     """Protects from measuring the wrong library, or two worlds of one rank: refused with one line."""
-    starter, loaded = installed(launcher), installed(library)
-    done = wirespeed(
-        "pingpong",
-        *FAST,
-        before=tuple(starter.command(2)),
-        cwd=tmp_path,
-        environment={**starter.variables, "MPI4PY_LIBMPI": str(loaded.library)},
-    )
-    assert done.code != 0
-    done.no_stack_trace()
-    lines = [line for line in done.err.splitlines() if line.startswith("wirespeed: ")]
-    assert len(lines) == 1, done.err
-    assert not list(tmp_path.glob("*.jsonl")) or "entry" not in "".join(
-        file.read_text() for file in tmp_path.glob("*.jsonl")
-    )
+    for done, folder in refused(MIXES, tmp_path, by_option=False):
+        assert done.code != 0, folder.name
+        done.no_stack_trace()
+        lines = [line for line in done.err.splitlines() if line.startswith("wirespeed: ")]
+        assert len(lines) == 1, (folder.name, done.err)
+        assert not [file for file in folder.glob("*.jsonl") if "entry" in file.read_text()], folder.name
 
 
-@pytest.mark.parametrize(
-    ("launcher", "library"),
-    [
+def test_an_mpi_that_is_named_inside_the_launcher_of_another(tmp_path: Path) -> None:
+    """Protects from MPI_Init, which ends the process there: one line and the documented code, no file."""
+    mixes = (
         ("openmpi", "mpich"),
         ("debian", "mpich"),
         ("openmpi", "impi"),
         ("mpich", "openmpi"),
         ("impi", "debian"),
-    ],
-)
-def test_an_mpi_that_is_named_inside_the_launcher_of_another(
-    launcher: str, library: str, tmp_path: Path
-) -> None:
-    """Protects from MPI_Init, which ends the process there: one line and the documented code, no file."""
-    starter, named = installed(launcher), installed(library)
-    done = wirespeed(
-        "pingpong",
-        *(*FAST, "--mpi", named.mpiexec),
-        before=tuple(starter.command(2)),
-        cwd=tmp_path,
-        environment=starter.variables,
     )
-    assert done.code == 5, done.err
-    done.no_stack_trace()
-    (line,) = (line for line in done.err.splitlines() if line.startswith("wirespeed: "))
-    assert "the launcher is that of" in line and "use launcher and library of one MPI" in line
-    assert not any(word in done.err for word in ("Init_thread", "RuntimeWarning", "PMIx server")), done.err
-    assert not list(tmp_path.iterdir())
+    for done, folder in refused(mixes, tmp_path, by_option=True):
+        assert done.code == 5, (folder.name, done.err)
+        done.no_stack_trace()
+        (line,) = (line for line in done.err.splitlines() if line.startswith("wirespeed: "))
+        assert "the launcher is that of" in line and "use launcher and library of one MPI" in line
+        foreign = ("Init_thread", "RuntimeWarning", "PMIx server")
+        assert not any(word in done.err for word in foreign), (folder.name, done.err)
+        assert not list(folder.iterdir())
 
 
 def test_libraries_that_a_launcher_can_start() -> None:

@@ -243,13 +243,13 @@ def nobody_comes(world: Communicator, transport: str) -> str:
 
 
 def progress(world: Communicator, transport: str) -> int:
-    """How often rank 0's page was told, in one sample of more than 12 GiB, that the rank goes on."""
+    """How often rank 0's page was told, in one sample of more than 4 GiB, that the rank goes on."""
     rank = Rank(world, transport, "protocol=stores;blocks=2")
     there, back = Message(0, 0, 1, 0, 0, LARGE), Message(1, 1, 0, 0, 0, LARGE)
     program = rank.program(Pattern([there, back]))
     before = rank.begun()
     world.barrier()
-    rank.check(rank.lib.ws_program_run(program, 0, 770, 1, rank.core.ffi.new("double[1]")))
+    rank.check(rank.lib.ws_program_run(program, 0, 259, 1, rank.core.ffi.new("double[1]")))
     told = rank.begun() - before
     rank.lib.ws_program_close(program)
     rank.close()

@@ -25,6 +25,18 @@ def program_kernels(folder: Path) -> Path:
     return source
 
 
+def kernels(builds: Path) -> tuple[Path, ...]:
+    """Objects of KERNELS and of all programs' kernels, compiled once a session."""
+
+    def build(folder: Path) -> None:
+        folder.mkdir()
+        sources = map(str, (*KERNELS, program_kernels(folder)))
+        command = [compiler(), "-std=c++20", "-O2", "-fPIC", "-I", str(NATIVE), "-c", *sources]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+
+    return tuple(sorted(once(builds / "kernels", build).glob("*.o")))
+
+
 def _build(name: str, sources: tuple[Path, ...], folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     flags = ["-std=c++20", "-O2", "-shared", "-fPIC", "-I", str(NATIVE)]
@@ -43,14 +55,11 @@ def fake_nccl(builds: Path, name: str = "nccl") -> dict[str, str]:
     return {f"WIRESPEED_LIBRARY_{name.upper()}": str(library)}
 
 
-def _build_driver(kind: str, folder: Path) -> None:
-    folder.mkdir()
-    _build(f"lib{kind}.so", (FAKES / f"fake_{kind}.cpp", *KERNELS, program_kernels(folder)), folder)
-
-
 def driver(builds: Path, kind: str) -> Path:
     """A CUDA or HIP driver over host memory, with streams that do nothing until they are looked at."""
-    return once(builds / f"fake-{kind}", partial(_build_driver, kind)) / f"lib{kind}.so"
+    file = f"lib{kind}.so"
+    sources = (FAKES / f"fake_{kind}.cpp", *kernels(builds))
+    return once(builds / f"fake-{kind}", partial(_build, file, sources)) / file
 
 
 def fake_driver(builds: Path, kind: str) -> dict[str, str]:

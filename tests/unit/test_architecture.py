@@ -37,6 +37,7 @@ INCLUDES = {
         "core",
         "measure",
         "devices/device.hpp",
+        "devices/work.hpp",
         "libraries",
         "transports",
         "kernels/persistent_types.h",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -31,6 +32,8 @@ def test_no_listed_option_is_refused(
 ) -> None:
     """Protects from a help that lists what the command then says it does not take."""
     monkeypatch.delenv("WIRESPEED_NO_EVIDENCE")
+    # --with would start its ranks.
+    monkeypatch.setattr("wirespeed.frontend.background_load.running", lambda _: nullcontext())
     fake.silent = True
     (tmp_path / "mine.csv").write_text("step,from,to,bytes\n0,0,1,1M\n")
     needed = {"custom": ["--file", "mine.csv"], "watch": ["--count", "1", "--every", "0"]}.get(command, [])

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "core/error.hpp"
-#include "measure/stream_program.hpp"
+#include "transports/work/stream_program.hpp"
 #include "transports/ccl/communicator.hpp"
 #include "transports/ccl/op_list.hpp"
 #include "transports/transport.hpp"

@@ -59,6 +59,8 @@ void OpList::enqueue() {
     Stream& stream = communicator_.stream();
     for (const Group& group : groups_) {
         if (!group.meanwhile.empty()) start_beside(group);
+        // Libraries see no order in a stream that is not the vendor's.
+        if (!stream.native() && !group.after.empty()) stream.wait();
         if (group.end > group.begin) transfer(group);
         if (!group.meanwhile.empty()) stream.wait_for(*beside_->done);
         wirespeed::enqueue(stream, group.after);

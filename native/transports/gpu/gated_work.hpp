@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "measure/work.hpp"
+#include "devices/work.hpp"
 #include "transports/transport.hpp"
 
 namespace wirespeed {

@@ -154,12 +154,14 @@ class GpuTransport final : public Transport {
     /// What one rank's kernel must do, or cannot do, all must know.
     void agree_on_work(OpList& op_list) const {
         struct Mine {
-            bool works, in_shares;
+            bool works, in_shares, puts_off;
         };
-        const auto all =
-            exchange(context_.control, [&] { return Mine{op_list.works, op_list.in_shares}; });
-        for (const auto& [works, in_shares] : all) {
+        const auto all = exchange(context_.control, [&] {
+            return Mine{op_list.works, op_list.in_shares, op_list.puts_off};
+        });
+        for (const auto& [works, in_shares, puts_off] : all) {
             op_list.works = op_list.works || works;
+            op_list.puts_off = op_list.puts_off && puts_off;
             op_list.in_shares = op_list.in_shares && in_shares;
         }
     }
@@ -239,9 +241,11 @@ class GpuTransport final : public Transport {
         std::set<int> peers;
         for (std::size_t s = 0; s < steps.size(); ++s) {
             const Step& step = steps[s];
+            const Step& before = steps[(s + steps.size() - 1) % steps.size()];
             for (std::size_t i = 0; i < step.sends.size(); ++i)
-                op_list.ops.push_back(
-                    make_op(true, step.sends[i], theirs[s].sends[i].offset, buffers, op_list.sent));
+                op_list.ops.push_back(with_change(
+                    make_op(true, step.sends[i], theirs[s].sends[i].offset, buffers, op_list.sent),
+                    change_before(before, step.sends[i], buffers)));
             for (std::size_t i = 0; i < step.receives.size(); ++i)
                 op_list.ops.push_back(
                     with_change(make_op(false, step.receives[i], theirs[s].receives[i].offset,
@@ -250,10 +254,12 @@ class GpuTransport final : public Transport {
             const bool works = by == WorkBy::kernel && step.has_work();
             op_list.works = op_list.works || works;
             op_list.steps.push_back({static_cast<std::uint32_t>(step.sends.size()),
-                                     static_cast<std::uint32_t>(step.receives.size()), works, 0});
+                                     static_cast<std::uint32_t>(step.receives.size()), works,
+                                     by == WorkBy::kernel && is_free_early(before, step)});
             if (by == WorkBy::gate)
                 op_list.gated.insert(op_list.gated.end(), step.gated.begin(), step.gated.end());
         }
+        op_list.puts_off = op_list.works && works_are_sent_on(steps, buffers);
         op_list.in_shares = std::ranges::all_of(op_list.ops, [](const OpList::Op& each) {
             return (each.op.mine | each.op.theirs | each.op.bytes) % 16 == 0;
         });
@@ -284,10 +290,10 @@ class GpuTransport final : public Transport {
         return {peer, sends, op};
     }
 
-    static OpList::Op with_change(OpList::Op receive, const WsChange& change) {
-        receive.op.work = change.work;
-        receive.op.operand = change.operand;
-        return receive;
+    static OpList::Op with_change(OpList::Op op, const WsChange& change) {
+        op.op.work = change.work;
+        op.op.operand = change.operand;
+        return op;
     }
 
     /// Two programs of the same numbers move the same bytes between the same ranks.

@@ -36,4 +36,34 @@ WsChange change_of(const Step& step, const Transfer& receive, const Buffers& buf
     return {0, ws_no_work};
 }
 
+WsChange change_before(const Step& before, const Transfer& send, const Buffers& buffers) {
+    for (const Transfer& receive : before.receives)
+        if (receive.offset == send.offset && receive.bytes == send.bytes)
+            return change_of(before, receive, buffers);
+    return {0, ws_no_work};
+}
+
+bool works_are_sent_on(std::span<const Step> steps, const Buffers& buffers) {
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        const Step& next = steps[(s + 1) % steps.size()];
+        const auto sent_on =
+            std::count_if(next.sends.begin(), next.sends.end(), [&](const Transfer& send) {
+                return change_before(steps[s], send, buffers).work != ws_no_work;
+            });
+        if (static_cast<std::size_t>(sent_on) != steps[s].after.size()) return false;
+    }
+    return buffers.send == buffers.receive;
+}
+
+bool is_free_early(const Step& before, const Step& step) {
+    const auto overlap = [](const Transfer& one, const Transfer& other) {
+        return one.offset < other.offset + other.bytes && other.offset < one.offset + one.bytes;
+    };
+    if (before.sends.empty()) return false;
+    for (const Transfer& receive : step.receives)
+        for (const Transfer& earlier : before.receives)
+            if (overlap(receive, earlier)) return false;
+    return &before != &step;
+}
+
 }  // namespace wirespeed

@@ -19,6 +19,15 @@ enum class WorkBy {
 /// For these steps on this rank.
 WorkBy work_by(std::span<const Step> steps, const Buffers& buffers);
 
+/// What is done to the message of `send` by the work of the step before, `before`.
+WsChange change_before(const Step& before, const Transfer& send, const Buffers& buffers);
+
+/// Is all that works change sent on in the next step, just as it is?
+bool works_are_sent_on(std::span<const Step> steps, const Buffers& buffers);
+
+/// Is what `step` receives into out of use once the sends of the step before it are out?
+bool is_free_early(const Step& before, const Step& step);
+
 /// What is done to the message of `receive`; nothing: it stays as it is.
 WsChange change_of(const Step& step, const Transfer& receive, const Buffers& buffers);
 

@@ -13,14 +13,18 @@
 namespace wirespeed {
 namespace {
 
+bool on_whole_words(const OpList& op_list) {
+    return std::all_of(op_list.ops.begin(), op_list.ops.end(),
+                       [](const OpList::Op& each) { return each.op.mine % sizeof(u32) == 0; });
+}
+
 /// One send and one receive: the commonest program has kernels of its own.
 bool is_pair(const OpList& op_list) {
     const auto& [steps, ops] = std::tie(op_list.steps, op_list.ops);
     if (op_list.guarded || op_list.works || !op_list.gated.empty() || ops.size() != 2 ||
         ops[0].sends == ops[1].sends)
         return false;
-    for (const auto& each : ops)
-        if (each.op.mine % sizeof(u32) != 0) return false;
+    if (!on_whole_words(op_list)) return false;
     // A step without transfers before them would be taken for the first.
     return steps.size() == 1 || (steps.size() == 2 && steps[0].sends + steps[0].receives == 1);
 }
@@ -33,7 +37,10 @@ struct Launch {
 Launch launch_for(const Tuning& tuning, const OpList& op_list) {
     static constexpr const char* names[] = {"ll", "stores", "tma", "pull", "tma_pull"};
     const std::string name = names[tuning.protocol];
-    if (!is_pair(op_list)) return {"ws_any_" + name, tuning.threads};
+    if (!is_pair(op_list)) {
+        const bool words = tuning.protocol == ws_ll && on_whole_words(op_list);
+        return {"ws_any_" + name + (words ? "_words" : ""), tuning.threads};
+    }
     const u32 most = std::max(op_list.ops[0].op.packets, op_list.ops[1].op.packets);
     if (tuning.protocol == ws_ll && most == 1) return {"ws_pair_ll_lane", 1};
     if (tuning.protocol == ws_ll && most <= tuning.threads)
@@ -147,6 +154,7 @@ void PersistentProgram::prepare(const Schedule& schedule) {
     program.slot_packets = op_list_.slot_packets;
     program.guarded = op_list_.guarded;
     program.place = tuning_.place;
+    program.puts_off = op_list_.puts_off;
     if (gated_) {
         program.ready = gated_->ready();
         program.arrived = gated_->arrived();

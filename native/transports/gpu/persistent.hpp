@@ -52,6 +52,7 @@ struct OpList {
     bool guarded = false;
     bool works = false;            ///< the kernel changes what arrives
     bool in_shares = true;         ///< blocks can do so without waiting for each other
+    bool puts_off = false;         ///< work can be done when its message is sent on
     std::vector<Work> gated = {};  ///< of an iteration, beside the kernel
 };
 

@@ -1,7 +1,7 @@
-#include "measure/work_program.hpp"
+#include "transports/work/work_program.hpp"
 
 #include "core/error.hpp"
-#include "measure/stream_program.hpp"
+#include "transports/work/stream_program.hpp"
 
 namespace wirespeed {
 namespace {
@@ -54,8 +54,8 @@ std::unique_ptr<Program> make_work_program(Context& context, std::span<const Ste
     std::vector<Work> work = all_work(steps);
     if (on_host(buffers.worked_on())) {
         std::vector<std::unique_ptr<Action>> iteration;
-        iteration.push_back(std::make_unique<WorkByCpu>(
-            Worker(context.device, context.page, buffers.worked_on()), std::move(work)));
+        iteration.push_back(std::make_unique<WorkByCpu>(Worker(context.device, buffers.worked_on()),
+                                                        std::move(work)));
         return std::make_unique<HostProgram>(context.page, std::move(iteration), nullptr);
     }
     auto iteration = std::make_unique<WorkInStream>(context.device, std::move(work));

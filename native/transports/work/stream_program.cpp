@@ -1,4 +1,4 @@
-#include "measure/stream_program.hpp"
+#include "transports/work/stream_program.hpp"
 
 #include <algorithm>
 #include <array>

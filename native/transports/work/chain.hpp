@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "devices/work.hpp"
 #include "measure/program.hpp"
-#include "measure/work.hpp"
 
 namespace wirespeed {
 

@@ -1,4 +1,4 @@
-#include "measure/chain.hpp"
+#include "transports/work/chain.hpp"
 
 #include "measure/clock.hpp"
 
@@ -8,7 +8,8 @@ namespace {
 class Chain final : public Program {
   public:
     Chain(Page& page, Worker worker, std::vector<Link> links)
-        : page_(page), worker_(std::move(worker)), links_(std::move(links)) {}
+        : page_(page), worker_(std::move(worker)), links_(std::move(links)),
+          working_(page.name(work_call)) {}
 
     void run(const Schedule& schedule, std::span<double> seconds) override {
         aligned_ = false;
@@ -29,11 +30,13 @@ class Chain final : public Program {
   private:
     void run_iteration() {
         for (const auto& link : links_) {
+            if (!link.meanwhile.empty()) page_.enter(working_);
             worker_.start(link.meanwhile);
             double unused = 0;
             // The ranks meet once, at the very beginning.
             link.program->run({0, 1, 1, false, !aligned_}, {&unused, 1});
             aligned_ = true;
+            page_.enter(working_);
             worker_.start(link.after);
             worker_.finish();
         }
@@ -42,6 +45,7 @@ class Chain final : public Program {
     Page& page_;
     Worker worker_;
     std::vector<Link> links_;
+    CallId working_;
     bool aligned_ = false;
 };
 

@@ -1,4 +1,4 @@
-#include "measure/work.hpp"
+#include "devices/work.hpp"
 
 #include "kernels/cpu.hpp"
 
@@ -20,21 +20,15 @@ void enqueue(Stream& stream, std::span<const Work> work) {
         stream.launch(each.kernel, each.blocks, each.threads, pointers_of(each).data());
 }
 
-Worker::Worker(Device& device, Page& page, Memory kind)
-    : page_(&page), stream_(on_host(kind) ? nullptr : device.stream()),
-      working_(page.name("work on the device")) {}
+Worker::Worker(Device& device, Memory kind) : stream_(on_host(kind) ? nullptr : device.stream()) {}
 
 void Worker::start(std::span<const Work> work) {
-    if (work.empty()) return;
-    page_->enter(working_);
     if (stream_) return enqueue(*stream_, work);
     for (const Work& each : work) cpu::run(each.kernel, {}, pointers_of(each).data());
 }
 
 void Worker::finish() {
-    if (!stream_) return;
-    page_->enter(working_);
-    stream_->wait();
+    if (stream_) stream_->wait();
 }
 
 }  // namespace wirespeed

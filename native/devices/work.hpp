@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "devices/device.hpp"
-#include "measure/page.hpp"
 
 namespace wirespeed {
 
@@ -19,18 +18,19 @@ struct Work {
     std::vector<std::uint64_t> arguments;  ///< of 8 bytes each
 };
 
+/// What a rank is in while it works, as its status page names it.
+constexpr const char* work_call = "work on the device";
+
 /// Does one rank's work: kernels of device memory in a stream, of host memory at once by this CPU.
 class Worker {
   public:
-    Worker(Device& device, Page& page, Memory kind);
+    Worker(Device& device, Memory kind);
     void start(std::span<const Work> work);
     /// Back when all that was started is done.
     void finish();
 
   private:
-    Page* page_;
     std::unique_ptr<Stream> stream_;  ///< none: the CPU does it
-    CallId working_;
 };
 
 /// Puts work into a stream.
