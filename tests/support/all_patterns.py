@@ -26,6 +26,11 @@ from wirespeed.statistics.stopping import Stopping
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "groups": ({"group": 1}, {"group": 2}),
     "stream": ({"window": 5}, {"window": 5, "both_ways": True}),
+    "jacobi": (
+        {"size": "40x24", "steps": 8, "overlap": "yes"},
+        {"size": "40x24", "steps": 8, "overlap": "no", "columns": 2, "edges": "fixed", "fp": "64"},
+        {"size": "37x9", "steps": 8, "overlap": "yes", "columns": 2, "norm_every": 3},
+    ),
     "halo": ({}, {"columns": 2, "periodic": True}),
     "pairs": ({}, {"alone": True, "sample": 2}),
 }

@@ -1,0 +1,117 @@
+"""Programs on real ranks: what the record says, one rank alone, and ranks that end in mid program."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from support.command import disturbed, ranks_of, whole_lines, wirespeed
+from support.mpis import InstalledMpi
+
+SMALL = ("jacobi", "--size", "96x40", "--steps", "8", "--max-time", "0.05")
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_one_rank_and_two(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects efficiency: one rank computes alone, once, and two are compared with it in the same file."""
+    done = wirespeed(
+        *(
+            *SMALL,
+            "--ranks",
+            "1,2",
+            "--device",
+            "emulated",
+            "--paths",
+            "staged,ipc-write",
+            "--mpi",
+            mpi.mpiexec,
+        ),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err + done.out
+    assert [(entry["path"], entry["bytes"]) for entry in done.entries] == [
+        ("compute", 96 * 40 * 4),
+        ("staged", 96 * 40 * 4),
+        ("ipc-write", 96 * 40 * 4),
+    ]
+    alone, *others = (entry["program"] for entry in done.entries)
+    assert alone["grid"] == [96, 40] and {tuple(one["grid"]) for one in others} == {(192, 40)}
+    for entry in done.entries:
+        program = entry["program"]
+        assert program["steps_per_iteration"] == 4 and program["copied_bytes"] >= 96 * 40 * 4
+        assert program["compute"]["median"] > 0 and program["copy"]["median"] > 0
+        assert entry["iterations"] * 4 >= 8
+        rates = {one["name"]: one["median"] for one in entry["derived"]}
+        sites = program["grid"][0] * program["grid"][1] / entry["seconds"]["median"]
+        assert rates == pytest.approx({"site updates": sites, "operations": 8 * sites})
+    shown = wirespeed("show", tmp_path / "r.jsonl").out
+    assert "effi-" in shown and "compute" in shown
+    assert all(step["path"] != "compute" or len(step["ranks"]) == 1 for step in done.of("step"))
+
+
+def test_overlap_and_its_absence_are_two_runs_of_one_file(tmp_path: Path) -> None:
+    """Protects the comparison of both: neither may replace the other's figure."""
+    file = tmp_path / "r.jsonl"
+    done = wirespeed(*SMALL, "--overlap", "yes,no", "--paths", "host", "--ranks", "2", out=file)
+    assert done.code == 0, done.err
+    overlaps = [dict(run["plan"]["options"])["overlap"] for run in done.of("run")]
+    assert overlaps == ["yes", "no"] and len(done.entries) == 2
+
+
+def test_cpus_have_smaller_defaults(tmp_path: Path) -> None:
+    """Protects a first try without a GPU from minutes of waiting; what was measured is on record."""
+    done = wirespeed("jacobi", "--ranks", "1", out=tmp_path / "r.jsonl")
+    assert done.code == 0, done.err
+    (entry,) = done.entries
+    assert (entry["path"], entry["program"]["grid"]) == ("compute-host", [1024, 1024])
+    options = dict(done.of("run")[0]["plan"]["options"])
+    assert (options["size"], options["steps"]) == ("1024x1024", 200)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--size", "12"), "--size '12': write width and height in points, as in 4096x2048"),
+        (
+            ("--size", "10x10", "--scaling", "strong", "--ranks", "3"),
+            "write a width or height that is a multiple",
+        ),
+        (("--columns", "3", "--ranks", "2"), "2 ranks do not fill rows of 3"),
+        (("--paths", "compute"), "a program with --ranks 1 measures it by itself"),
+        (("--overlap", "maybe"), "there is no such choice; there are: yes, no"),
+    ],
+)
+def test_what_cannot_be_is_one_line(words: tuple[str, ...], says: str, tmp_path: Path) -> None:
+    """Protects users from stack traces, and from another program than they asked for."""
+    done = wirespeed("jacobi", *words, cwd=tmp_path)
+    assert done.code == 2
+    assert done.err.count("\n") == 1 and says in done.err, done.err
+
+
+def test_a_grid_beyond_the_memory(tmp_path: Path) -> None:
+    """Protects the machine: nothing is allocated that the memory does not hold."""
+    done = wirespeed(
+        *("jacobi", "--size", "4000000x4000000", "--ranks", "2", "--paths", "host"), out=tmp_path / "r.jsonl"
+    )
+    (failure,) = done.failures
+    assert done.code == 1 and "the memory that is free holds" in failure["text"]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_rank_that_ends_in_mid_program(mpi: InstalledMpi, number: signal.Signals, tmp_path: Path) -> None:
+    """Protects the name of the rank, and the figures of the paths before."""
+    out = tmp_path / "r.jsonl"
+    done = disturbed(
+        *("jacobi", "--size", "64x64", "--ranks", "2", "--device", "emulated", "--paths", "staged"),
+        *("--steps", "10000000", "--timeout", "5", "--no-evidence", "--mpi", mpi.mpiexec),
+        out=out,
+        when=lambda records: any(record["kind"] == "step" for record in records),
+        act=lambda process: os.kill(ranks_of(whole_lines(out))[1], number),
+    )
+    done.no_stack_trace()
+    assert done.code == 1
+    assert done.failures[0]["what"] == ("death" if number == signal.SIGKILL else "hang")
+    assert "rank 1 on " in done.failures[0]["text"]
