@@ -52,6 +52,8 @@ class Run:
     wires: list[Wires] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
+    others: list[Run] = field(default_factory=list, repr=False)
+    """All runs of the file, this one among them."""
     _figures: dict[tuple[str, int], Entry] = field(default_factory=dict)
     _launches: dict[tuple[str, int], dict[int, Entry]] = field(default_factory=dict)
     _changed: dict[tuple[str, int], None] = field(default_factory=dict)
@@ -257,7 +259,10 @@ def collect(records: Iterable[Record | Message]) -> list[Run]:
     for record in records:
         if isinstance(record, RunRecord):
             runs.setdefault(record.run, Run(record.run)).add(record)
-    return list(runs.values())
+    found = list(runs.values())
+    for run in found:
+        run.others = found
+    return found
 
 
 def figures(records: Iterable[Record]) -> list[Entry]:
@@ -282,7 +287,7 @@ def resumed(runs: Iterable[Run]) -> list[Run]:
 def joined(runs: list[Run]) -> Run:
     """The last run with what earlier ones of the same plan had: later figures count."""
     last = runs[-1]
-    whole = Run(last.name)
+    whole = Run(last.name, others=last.others)
     for run in runs:
         if run is last or run.conditions == last.conditions:
             for record in run.records:

@@ -11,7 +11,7 @@ from typing import IO, cast
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.facts import awareness, health, outcome
+from wirespeed.report.facts import awareness, health, outcome, programs
 from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.cpu_contention import marked
 from wirespeed.report.facts.failures import print_failures
@@ -20,7 +20,7 @@ from wirespeed.report.facts.markers import AS_FAST
 from wirespeed.report.facts.shares import unlimited
 from wirespeed.report.facts.transport_choices import choices
 from wirespeed.report.facts.wire_verdicts import beyond, misnamed, print_suspicions, print_wires
-from wirespeed.report.terminal import copy_table
+from wirespeed.report.terminal import copy_table, program_table
 from wirespeed.report.terminal.ascii_text import AsciiStream, ascii_locale
 from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.legend import brief, legend
@@ -73,7 +73,11 @@ def print_run(console: Console, run: Run, *, explain: bool = False) -> None:
 
 def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
     copies = run.view == "copies" and any(len(entry.teams) > 1 for entry in run.entries.values())
-    layout = Layout([copy_table.build(run)], compact=True) if copies else lay_out(console.width, run)
+    program = run.view == "program"
+    if program:
+        layout = Layout([program_table.build(run).fit(console.width)], spread=True)
+    else:
+        layout = Layout([copy_table.build(run)], compact=True) if copies else lay_out(console.width, run)
     for one in layout.tables:
         console.print(one, crop=False)
         console.print()
@@ -83,6 +87,8 @@ def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
     _print_doubts(console, run)
     if run.view == "matrix":
         print_matrices(console, run)
+    if program:
+        _print_program(console, run)
     if not copies:
         print_slowest(console, run)
     if not explain:
@@ -95,6 +101,13 @@ def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
     say_all(console, [f"{paths}: {text}" for paths, text in choices(run)], "dim")
     say_all(console, health.corrected(run), "dim")
     print_wires(console, run)
+
+
+def _print_program(console: Console, run: Run) -> None:
+    """What GPUDirect is worth to it, and what its columns mean."""
+    if worth := programs.gpudirect(run):
+        say(console, Text.assemble(("GPUDirect: ", "bold"), worth))
+    say(console, program_table.LEGEND, "dim")
 
 
 def _print_outcome(console: Console, run: Run) -> None:
