@@ -68,7 +68,6 @@
     CALL(capture_end, hipStreamEndCapture, Result(Stream, Graph*)) \
     CALL(graph_destroy, hipGraphDestroy, Result(Graph)) \
     CALL(graph_instantiate, hipGraphInstantiateWithFlags, Result(ReadyGraph*, Graph, unsigned long long flags)) \
-    CALL(graph_upload, hipGraphUpload, Result(ReadyGraph, Stream)) \
     CALL(graph_launch, hipGraphLaunch, Result(ReadyGraph, Stream)) \
     CALL(graph_ready_destroy, hipGraphExecDestroy, Result(ReadyGraph))
 // clang-format on

@@ -116,7 +116,6 @@ FAKE(hipStreamBeginCapture, (void* stream, int mode), return fake::capture_begin
 FAKE(hipStreamEndCapture, (void* stream, void** graph), return fake::capture_end(stream, graph);)
 FAKE(hipGraphInstantiateWithFlags, (void** ready, void* graph, unsigned long long),
      return fake::instantiate(ready, graph);)
-FAKE(hipGraphUpload, (void*, void*), return fake::success;)
 FAKE(hipGraphLaunch, (void* ready, void* stream), return fake::graph_launch(ready, stream);)
 FAKE(hipGraphExecDestroy, (void* ready), return fake::graph_destroy(ready);)
 FAKE(hipGraphDestroy, (void* graph), return fake::graph_destroy(graph);)

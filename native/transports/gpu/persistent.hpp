@@ -56,6 +56,8 @@ struct OpList {
     /// Each step is one message to the same peer and one from the same: no block overtakes another
     /// by a step, since the sender waits for all of them.
     bool in_turn = false;
+    bool needs_guard =
+        true;  ///< a message that comes does not say by itself that its place is free
     std::vector<Work> gated = {};  ///< of an iteration, beside the kernel
 };
 
