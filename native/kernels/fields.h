@@ -8,9 +8,17 @@
 /// The sum over the block's lanes, on lane 0, in an order that depends on their number alone.
 WS_INLINE double ws_block_sum(double mine) {
     WS_SHARED double parts[WS_FIELD_LANES];  // as many as a block has at most
-    const u32 lane = ws_lane();
-    parts[lane] = mine;
-    for (u32 left = ws_lanes(); left > 1;) {
+    u32 lane = ws_lane(), left = ws_lanes();
+#ifdef WS_WARP
+    if (left % WS_WARP == 0) {
+        mine = ws_warp_sum(mine);
+        left /= WS_WARP;
+        // The first lane of a warp speaks for it; the others have no part.
+        lane = lane % WS_WARP == 0 ? lane / WS_WARP : WS_FIELD_LANES;
+    }
+#endif
+    if (lane < left) parts[lane] = mine;
+    while (left > 1) {
         const u32 half = (left + 1) / 2;
         ws_sync();
         if (lane + half < left) parts[lane] += parts[lane + half];

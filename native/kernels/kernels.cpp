@@ -22,6 +22,7 @@ ADD(ws_platform_facts);
 ADD(ws_wait_ticks);
 ADD(ws_any_ll);
 ADD(ws_any_ll_words);
+ADD(ws_any_ll_own);
 ADD(ws_any_stores);
 ADD(ws_any_tma);
 ADD(ws_any_pull);

@@ -50,12 +50,15 @@ WS_SELDOM void ws_unpack_bytes(u8* to, u32 left, WsPacket packet) {
 }
 
 /// `left`: bytes that the packet holds. Messages lie on whole words where `words` says so.
-template <bool words> WS_INLINE WsPacket ws_pack(const u8* from, u32 left, u32 flag) {
+/// `own`: no other block writes there while the kernel runs, and a cache may be asked.
+template <bool words, bool own = false>
+WS_INLINE WsPacket ws_pack(const u8* from, u32 left, u32 flag) {
     if (!words || (left & 3) != 0) return ws_pack_bytes(from, left, flag);
     WsPacket packet = {{0, 0, 0}, flag};
     WS_UNROLL
     for (u32 i = 0; i < WS_PACKET_WORDS; ++i)
-        if (left > 4 * i) packet.word[i] = ws_load4((const u32*)from + i);
+        if (left > 4 * i)
+            packet.word[i] = own ? ((const u32*)from)[i] : ws_load4((const u32*)from + i);
     return packet;
 }
 
@@ -67,13 +70,13 @@ template <bool words> WS_INLINE void ws_unpack(u8* to, u32 left, const WsPacket&
 }
 
 /// The threads of a block send `count` packets together. (A message of no bytes is one packet.)
-template <bool words>
+template <bool words, bool own = false>
 WS_INLINE void ws_ll_send(WsPacket* slot, const u8* from, u64 bytes, u32 count, u32 flag) {
     const u32 lanes = ws_lanes(), lane = ws_lane();
     if (count <= lanes) {
         if (lane < count) {
             const u32 at = lane * WS_PACKET_BYTES;
-            ws_store_packet(slot + lane, ws_pack<words>(from + at, ws_rest(bytes, at), flag));
+            ws_store_packet(slot + lane, ws_pack<words, own>(from + at, ws_rest(bytes, at), flag));
         }
         return;
     }
@@ -83,7 +86,7 @@ WS_INLINE void ws_ll_send(WsPacket* slot, const u8* from, u64 bytes, u32 count, 
         for (u32 k = 0; k < WS_AT_ONCE; ++k) {
             const u64 at = (u64)(first + k * lanes) * WS_PACKET_BYTES;
             if (first + k * lanes < count)
-                packets[k] = ws_pack<words>(from + at, ws_rest(bytes, at), flag);
+                packets[k] = ws_pack<words, own>(from + at, ws_rest(bytes, at), flag);
         }
         WS_UNROLL
         for (u32 k = 0; k < WS_AT_ONCE; ++k)

@@ -37,13 +37,13 @@ template <int protocol> WS_INLINE bool ws_puts_off(const WsProgram& program) {
 }
 
 /// `due`: work put off is done on the way.
-template <int protocol, bool words>
+template <int protocol, bool words, bool own>
 WS_INLINE bool ws_send(const WsCommon& common, const WsChannel& channel, WsTma& tma, u32* known,
                        bool due) {
     if (protocol == ws_ll) {
         if (!ws_wait_slot_together(common, channel, known)) return false;
-        ws_ll_send<words>(channel.slot, channel.buffer, channel.bytes, channel.packets,
-                          channel.number);
+        ws_ll_send<words, own>(channel.slot, channel.buffer, channel.bytes, channel.packets,
+                               channel.number);
     } else if (!ws_pulls(protocol)) {
         if (common.guarded) {
             if (!ws_wait_words(channel.readies, channel.number, common.stop)) return false;
@@ -79,7 +79,7 @@ WS_INLINE void ws_invite(const WsCommon& common, const WsOp* ops, u32 from, u32 
 
 /// One iteration of any steps; false: told to give up. `known`: of each op's channel, for LL.
 /// `last`: none follows in this launch.
-template <int protocol, bool words>
+template <int protocol, bool words, bool own>
 WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common,
                                 const WsStep* steps, const WsOp* first_ops, u32* known,
                                 u32 iteration, bool last, WsTma& tma, u32* stopped) {
@@ -100,9 +100,9 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         if (invites && (begins || !steps[s].early) && ws_lane() == 0)
             ws_invite(common, ops, sends, all, iteration);
         for (u32 i = 0; i < sends && good; ++i)
-            good = ws_send<protocol, words>(common, channel(i), tma,
-                                            protocol == ws_ll ? known + i : known,
-                                            puts_off && !begins);
+            good = ws_send<protocol, words, own>(common, channel(i), tma,
+                                                 protocol == ws_ll ? known + i : known,
+                                                 puts_off && !begins);
         if (sends && protocol != ws_ll) {
             ws_sync();
             if (ws_lane() == 0) {
@@ -164,8 +164,8 @@ WS_INLINE bool ws_rendezvous(const WsProgram& program, u32 later, bool raises, u
     return true;
 }
 
-/// Any program. `words`: messages lie on whole words.
-template <int protocol, bool words>
+/// Any program. `words`: messages lie on whole words; `own`: this kernel alone writes to them.
+template <int protocol, bool words, bool own>
 WS_INLINE bool ws_any_iterations(const WsProgram& program, const WsCommon& common,
                                  const WsStep* steps, const WsOp* ops, u32* known, WsStamps& stamps,
                                  u32* stopped) {
@@ -180,14 +180,15 @@ WS_INLINE bool ws_any_iterations(const WsProgram& program, const WsCommon& commo
             if (iteration == total) return true;
             next += program.iterations_per_sample;
         }
-        if (!ws_any_iteration<protocol, words>(program, common, steps, ops, known, (u32)iteration,
-                                               iteration + 1 == total, tma, stopped))
+        if (!ws_any_iteration<protocol, words, own>(program, common, steps, ops, known,
+                                                    (u32)iteration, iteration + 1 == total, tma,
+                                                    stopped))
             return false;
     }
 }
 
 /// `group`: of a pair (pair.h), or ws_no_pair for any program.
-template <int protocol, int group, bool words = false>
+template <int protocol, int group, bool words = false, bool own = false>
 WS_INLINE void ws_run_program(const WsProgram* described) {
     WS_SHARED WsProgram program;
     WS_SHARED WsOp near_ops[WS_NEAR];
@@ -230,8 +231,8 @@ WS_INLINE void ws_run_program(const WsProgram* described) {
                        program.show_after};
     bool whole;
     if (group == ws_no_pair)
-        whole = ws_any_iterations<protocol, words>(program, common, steps, ops, known, stamps,
-                                                   &stopped);
+        whole = ws_any_iterations<protocol, words, own>(program, common, steps, ops, known, stamps,
+                                                        &stopped);
     else if (group == ws_whole_block)
         whole = ws_pair_iterations<protocol>(program, common, steps[0].sends > 0, ops, stamps);
     else
@@ -252,6 +253,9 @@ WS_INLINE void ws_run_program(const WsProgram* described) {
 WS_PROGRAM_KERNEL(ws_any_ll, ws_ll, ws_no_pair)
 WS_WIDE_KERNEL ws_any_ll_words(const WsProgram* program) {
     ws_run_program<ws_ll, ws_no_pair, true>(program);
+}
+WS_WIDE_KERNEL ws_any_ll_own(const WsProgram* program) {
+    ws_run_program<ws_ll, ws_no_pair, true, true>(program);
 }
 WS_PROGRAM_KERNEL(ws_any_stores, ws_stores, ws_no_pair)
 WS_PROGRAM_KERNEL(ws_any_tma, ws_tma, ws_no_pair)

@@ -15,6 +15,7 @@
 #define WS_BOUNDED_KERNEL(threads, blocks) \
     extern "C" __global__ void __launch_bounds__(threads, blocks)
 #define WS_INLINE static __device__ __forceinline__
+#define WS_MEMBER __device__ __forceinline__
 /// What is seldom needed lies elsewhere: a loop on the critical path must fit the smallest
 /// instruction cache.
 #define WS_SELDOM static __device__ __noinline__
@@ -38,6 +39,15 @@ WS_INLINE void ws_sync_warp() { __syncthreads(); }
 #endif
 /// What this thread wrote, or saw others write, is seen by every processor before what comes next.
 WS_INLINE void ws_fence() { __threadfence_system(); }
+#if defined(__CUDACC_RTC__)
+#define WS_WARP 32
+/// The sum over the warp's lanes, on its first one; all lanes come here.
+WS_INLINE double ws_warp_sum(double mine) {
+    WS_UNROLL
+    for (int half = WS_WARP / 2; half; half /= 2) mine += __shfl_down_sync(~0u, mine, half);
+    return mine;
+}
+#endif
 
 /// Runs body(i) for every i < count, neighbouring threads on neighbouring i.
 template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {
@@ -85,6 +95,7 @@ WS_INLINE bool ws_give_up() { return false; }
 #define WS_WIDE_KERNEL WS_KERNEL
 #define WS_BOUNDED_KERNEL(threads, blocks) WS_KERNEL
 #define WS_INLINE static inline
+#define WS_MEMBER inline
 #define WS_SELDOM static inline
 #define WS_SHARED static thread_local
 #define WS_UNROLL

@@ -72,6 +72,7 @@
     CALL(capture_end, cuStreamEndCapture, Result(Stream, Graph*)) \
     CALL(graph_destroy, cuGraphDestroy, Result(Graph)) \
     CALL(graph_instantiate, cuGraphInstantiateWithFlags, Result(ReadyGraph*, Graph, unsigned long long flags)) \
+    CALL(graph_upload, cuGraphUpload, Result(ReadyGraph, Stream)) \
     CALL(graph_launch, cuGraphLaunch, Result(ReadyGraph, Stream)) \
     CALL(graph_ready_destroy, cuGraphExecDestroy, Result(ReadyGraph))
 // clang-format on

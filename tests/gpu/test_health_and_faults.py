@@ -20,6 +20,7 @@ def test_a_run_reads_the_gpus_health(prefix: Path, tmp_path: Path) -> None:
         *("pingpong", "--device", "cuda", "--paths", "gpu", "--sizes", "8,1M", "--max-time", "0.05"),
         *("--mpi", prefix),
         out=tmp_path / "r.jsonl",
+        environment={"WIRESPEED_NO_EVIDENCE": ""},
     )
     assert done.code == 0, done.err + done.out
     (health,) = (record for record in done.records if record["kind"] == "health")

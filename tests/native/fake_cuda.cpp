@@ -103,6 +103,7 @@ FAKE(cuStreamBeginCapture_v2, (void* stream, int mode), return fake::capture_beg
 FAKE(cuStreamEndCapture, (void* stream, void** graph), return fake::capture_end(stream, graph);)
 FAKE(cuGraphInstantiateWithFlags, (void** ready, void* graph, unsigned long long),
      return fake::instantiate(ready, graph);)
+FAKE(cuGraphUpload, (void*, void*), return fake::success;)
 FAKE(cuGraphLaunch, (void* ready, void* stream), return fake::graph_launch(ready, stream);)
 FAKE(cuGraphExecDestroy, (void* ready), return fake::graph_destroy(ready);)
 FAKE(cuGraphDestroy, (void* graph), return fake::graph_destroy(graph);)

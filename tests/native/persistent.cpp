@@ -35,8 +35,8 @@ int credit() {
     const WsCommon common = {&stop, slots - 1, 1, 0, slots / 4};
     WsTma tma;
     const auto sends = [&](u32 iteration) {
-        return ws_any_iteration<ws_ll, false>(program, common, &step, &op, known, iteration, false,
-                                              tma, &stopped);
+        return ws_any_iteration<ws_ll, false, false>(program, common, &step, &op, known, iteration,
+                                                     false, tma, &stopped);
     };
     for (u32 iteration = 0; iteration < slots; ++iteration)
         if (!sends(iteration)) return wrong("a ring of empty slots takes no message");

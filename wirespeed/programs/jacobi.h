@@ -14,8 +14,10 @@
 #define WS_JACOBI_EAST 2u
 #define WS_JACOBI_SOUTH 4u
 #define WS_JACOBI_NORTH 8u
-/// Sites of a tile in x, and of the strip at a cut side, which is a line of memory.
+/// Sites of a tile in x and y, and of the strip at a cut side, which is a line of memory: powers of
+/// two, so that no thread divides.
 #define WS_JACOBI_TILE 1024
+#define WS_JACOBI_ROWS 8
 #define WS_JACOBI_STRIP 32
 
 template <class T> struct WsJacobi {
@@ -37,43 +39,74 @@ template <class T, u32 V> struct alignas(V * sizeof(T)) WsVector {
     T at[V];
 };
 
-/// The rows of V columns, from the lowest up: each number comes from memory once, the one before
-/// and the one after in x from a cache. Returns the sum of the squared changes.
-template <class T, u32 V, bool norm>
-WS_INLINE double ws_jacobi_column(const WsJacobi<T>& b, u64 x, u64 y, u64 rows) {
+/// V columns of a tile, from the lowest row up: each number comes from memory once, the one before
+/// and the one after in x from a cache.
+template <class T, u32 V, bool norm> struct WsJacobiColumn {
     using Vector = WsVector<T, V>;
-    const bool first = x == 0, last = x + V == b.nx;
-    const T* at = b.from + y * b.pitch + x;
-    const T* west = first ? b.west + y * b.west_step : at - 1;
-    const T* east = last ? b.east + y * b.east_step : at + V;
-    const u64 west_step = first ? b.west_step : b.pitch, east_step = last ? b.east_step : b.pitch;
-    T* to = b.to + y * b.pitch + x;
-    Vector south = *(const Vector*)(y ? at - b.pitch : b.south + x), center = *(const Vector*)at;
-    double sum = 0;
-    for (u64 row = y; row < y + rows; ++row) {
-        at += b.pitch;
-        const Vector north = *(const Vector*)(row + 1 < b.ny ? at : b.north + x);
-        Vector out;
-        T squares = 0;
-        WS_UNROLL
-        for (u32 i = 0; i < V; ++i) {
-            const T before = i ? center.at[i ? i - 1 : 0] : *west;
-            const T behind = i + 1 < V ? center.at[i + 1 < V ? i + 1 : 0] : *east;
-            out.at[i] = ws_jacobi_point(before, behind, south.at[i], north.at[i], b.source);
-            const T change = out.at[i] - center.at[i];
-            if (norm) squares += change * change;
-        }
-        if (norm) sum += (double)squares;
-        *(Vector*)to = out;
-        if (first && b.west_out) b.west_out[row] = out.at[0];
-        if (last && b.east_out) b.east_out[row] = out.at[V - 1];
-        south = center;
-        center = north;
-        to += b.pitch;
-        west += west_step;
-        east += east_step;
+    const T *north, *west, *east;  ///< north: the row above `center`
+    T* to;
+    Vector south, center;
+    double sum;
+
+    WS_MEMBER WsJacobiColumn(const WsJacobi<T>& b, u64 x, u64 y) {
+        const T* const at = b.from + y * b.pitch + x;
+        west = x == 0 ? b.west + y * b.west_step : at - 1;
+        east = x + V == b.nx ? b.east + y * b.east_step : at + V;
+        south = *(const Vector*)(y ? at - b.pitch : b.south + x);
+        center = *(const Vector*)at;
+        north = at + b.pitch;
+        to = b.to + y * b.pitch + x;
+        sum = 0;
     }
-    return sum;
+
+    /// The next R rows, all of whose loads are in flight at once.
+    template <u32 R> WS_MEMBER void rows(const WsJacobi<T>& b, u64 x, u64 row) {
+        const bool first = x == 0, last = x + V == b.nx;
+        const u64 west_step = first ? b.west_step : b.pitch;
+        const u64 east_step = last ? b.east_step : b.pitch;
+        Vector above[R];
+        T before[R], behind[R];
+        WS_UNROLL
+        for (u32 r = 0; r < R; ++r) {
+            above[r] = *(const Vector*)(row + r + 1 < b.ny ? north + r * b.pitch : b.north + x);
+            before[r] = west[r * west_step];
+            behind[r] = east[r * east_step];
+        }
+        WS_UNROLL
+        for (u32 r = 0; r < R; ++r) {
+            Vector out;
+            T squares = 0;
+            WS_UNROLL
+            for (u32 i = 0; i < V; ++i) {
+                const T left = i ? center.at[i ? i - 1 : 0] : before[r];
+                const T right = i + 1 < V ? center.at[i + 1 < V ? i + 1 : 0] : behind[r];
+                out.at[i] = ws_jacobi_point(left, right, south.at[i], above[r].at[i], b.source);
+                const T change = out.at[i] - center.at[i];
+                if (norm) squares += change * change;
+            }
+            if (norm) sum += (double)squares;
+            *(Vector*)(to + r * b.pitch) = out;
+            if (first && b.west_out) b.west_out[row + r] = out.at[0];
+            if (last && b.east_out) b.east_out[row + r] = out.at[V - 1];
+            south = center;
+            center = above[r];
+        }
+        north += R * b.pitch;
+        to += R * b.pitch;
+        west += R * west_step;
+        east += R * east_step;
+    }
+};
+
+/// Returns the sum of the squared changes.
+template <class T, u32 V, bool norm>
+WS_INLINE double ws_jacobi_column(const WsJacobi<T>& b, u64 x, u64 y, u32 rows) {
+    constexpr u32 together = 4;
+    WsJacobiColumn<T, V, norm> column(b, x, y);
+    u32 row = 0;
+    for (; row + together <= rows; row += together) column.template rows<together>(b, x, y + row);
+    for (; row < rows; ++row) column.template rows<1>(b, x, y + row);
+    return column.sum;
 }
 
 #if !defined(__CUDACC_RTC__) && !defined(__HIPCC_RTC__)
@@ -167,27 +200,29 @@ template <class T> WS_INLINE WsJacobiTile ws_jacobi_region(const WsJacobi<T>& b,
 }
 
 struct WsJacobiCut {
-    u64 width, rows, across, tiles;
+    u32 rows, across, tiles;
 };
-WS_INLINE WsJacobiCut ws_jacobi_cut(const WsJacobiTile& region, u32 number, u64 tile_rows) {
-    const u64 rows = number == 2 || number == 3 ? WS_JACOBI_STRIP : tile_rows;
-    const u64 across = (region.width + WS_JACOBI_TILE - 1) / WS_JACOBI_TILE;
-    return {WS_JACOBI_TILE, rows, across, across * ((region.rows + rows - 1) / rows)};
+WS_INLINE WsJacobiCut ws_jacobi_cut(const WsJacobiTile& region, u32 number) {
+    const u32 width = (u32)region.width, high = (u32)region.rows;
+    const bool strip = number == 2 || number == 3;
+    const u32 across = (width + WS_JACOBI_TILE - 1) / WS_JACOBI_TILE;
+    const u32 down = strip ? (high + WS_JACOBI_STRIP - 1) / WS_JACOBI_STRIP
+                           : (high + WS_JACOBI_ROWS - 1) / WS_JACOBI_ROWS;
+    return {strip ? (u32)WS_JACOBI_STRIP : (u32)WS_JACOBI_ROWS, across, across * down};
 }
 
-template <class T>
-WS_INLINE WsJacobiTile ws_jacobi_tile_of(const WsJacobi<T>& b, u64 tile, u64 tile_rows) {
+template <class T> WS_INLINE WsJacobiTile ws_jacobi_tile_of(const WsJacobi<T>& b, u32 tile) {
     for (u32 number = 0; number < 5; ++number) {
         const WsJacobiTile region = ws_jacobi_region(b, number);
-        const WsJacobiCut cut = ws_jacobi_cut(region, number, tile_rows);
+        const WsJacobiCut cut = ws_jacobi_cut(region, number);
         if (tile >= cut.tiles) {
             tile -= cut.tiles;
             continue;
         }
-        const u64 down = (u32)tile / (u32)cut.across;
-        const u64 x = (tile - down * cut.across) * cut.width, y = down * cut.rows;
+        const u32 down = tile / cut.across;
+        const u64 x = (tile - down * cut.across) * WS_JACOBI_TILE, y = (u64)down * cut.rows;
         const u64 width = region.width - x, rows = region.rows - y;
-        return {region.x + x, region.y + y, width < cut.width ? width : cut.width,
+        return {region.x + x, region.y + y, width < WS_JACOBI_TILE ? width : WS_JACOBI_TILE,
                 rows < cut.rows ? rows : cut.rows};
     }
     return {0, 0, 0, 0};
@@ -196,14 +231,14 @@ WS_INLINE WsJacobiTile ws_jacobi_tile_of(const WsJacobi<T>& b, u64 tile, u64 til
 /// Its tiles of one step. part: 0 all of it, 1 what needs no halo, 2 the rest, 3 all of it, and all
 /// of it waits for the halo.
 template <class T, bool norm>
-WS_INLINE double ws_jacobi_tiles(WsGate* gate, u32 step, u64 part, const WsJacobi<T>& b,
-                                 u64 tile_rows, u64 edges, u64 tiles) {
+WS_INLINE double ws_jacobi_tiles(WsGate* gate, u32 step, u64 part, const WsJacobi<T>& b, u32 edges,
+                                 u32 tiles) {
     double sum = 0;
-    const u64 end = part == 2 ? edges : tiles;
-    for (u64 tile = (part == 1 ? edges : 0) + ws_block(); tile < end; tile += ws_blocks()) {
+    const u32 end = part == 2 ? edges : tiles, blocks = (u32)ws_blocks();
+    for (u32 tile = (part == 1 ? edges : 0) + (u32)ws_block(); tile < end; tile += blocks) {
         if (tile < edges || part == 3) ws_gate_wait(gate, step);
-        sum += ws_jacobi_tile<T, norm>(b, ws_jacobi_tile_of(b, tile, tile_rows));
-        if (tile < edges) ws_gate_edge_done(gate, step, (u32)edges);
+        sum += ws_jacobi_tile<T, norm>(b, ws_jacobi_tile_of(b, tile));
+        if (tile < edges) ws_gate_edge_done(gate, step, edges);
     }
     return sum;
 }
@@ -212,39 +247,39 @@ WS_INLINE double ws_jacobi_tiles(WsGate* gate, u32 step, u64 part, const WsJacob
 /// `gather` has those of the step before, whose sum goes to `mine`; `of_ranks` has the sums of all
 /// ranks of an earlier step, whose sum goes to `norm`. Each is null where there is nothing to do.
 template <class T>
-WS_INLINE void ws_jacobi_step(WsGate* gate, u64 part, const WsJacobi<T>& b, u64 tile_rows,
-                              WsNormParts* leave, const WsNormParts* gather, double* mine,
-                              const double* of_ranks, u64 ranks, double* norm) {
+WS_INLINE void ws_jacobi_step(WsGate* gate, u64 part, const WsJacobi<T>& b, WsNormParts* leave,
+                              const WsNormParts* gather, double* mine, const double* of_ranks,
+                              u64 ranks, double* norm) {
     const u32 step = ws_gate_begin(gate);
-    u64 edges = 0;
+    u32 edges = 0;
     for (u32 number = 0; number < 4; ++number)
-        edges += ws_jacobi_cut(ws_jacobi_region(b, number), number, tile_rows).tiles;
-    const u64 tiles = edges + ws_jacobi_cut(ws_jacobi_region(b, 4), 4, tile_rows).tiles;
+        edges += ws_jacobi_cut(ws_jacobi_region(b, number), number).tiles;
+    const u32 tiles = edges + ws_jacobi_cut(ws_jacobi_region(b, 4), 4).tiles;
     // A block that runs early, and has no tile that others wait for.
-    const u64 early = part == 1 ? 0 : edges, blocks = ws_blocks();
+    const u32 early = part == 1 ? 0 : edges, blocks = (u32)ws_blocks();
     if (part != 2 && ws_block() == (early < blocks ? early : blocks - 1)) {
         if (gather) ws_norm_gather(gather, mine);
         if (of_ranks) ws_norm_combine(of_ranks, ranks, norm);
     }
     if (leave)
-        ws_norm_leave(ws_jacobi_tiles<T, true>(gate, step, part, b, tile_rows, edges, tiles), leave,
+        ws_norm_leave(ws_jacobi_tiles<T, true>(gate, step, part, b, edges, tiles), leave,
                       part == 2);
     else
-        ws_jacobi_tiles<T, false>(gate, step, part, b, tile_rows, edges, tiles);
+        ws_jacobi_tiles<T, false>(gate, step, part, b, edges, tiles);
     ws_gate_end(gate);
 }
 
-#define WS_JACOBI_STEP(T, name)                                                                   \
-    WS_KERNEL name(WsGate* gate, u64 part, const T* from, T* to, u64 nx, u64 ny, u64 pitch,       \
-                   u64 cut, const T* west, u64 west_step, const T* east, u64 east_step,           \
-                   const T* south, const T* north, T* west_out, T* east_out, double source,       \
-                   u64 tile_rows, WsNormParts* leave, const WsNormParts* gather, double* mine,    \
-                   const double* of_ranks, u64 ranks, double* norm) {                             \
-        const WsJacobi<T> block = {from,      to,        nx,       ny,       pitch,               \
-                                   cut,       west,      east,     south,    north,               \
-                                   west_step, east_step, west_out, east_out, (T)source};          \
-        ws_jacobi_step(gate, part, block, tile_rows, leave, gather, mine, of_ranks, ranks, norm); \
-    }                                                                                             \
+#define WS_JACOBI_STEP(T, name)                                                             \
+    WS_KERNEL name(WsGate* gate, u64 part, const T* from, T* to, u64 nx, u64 ny, u64 pitch, \
+                   u64 cut, const T* west, u64 west_step, const T* east, u64 east_step,     \
+                   const T* south, const T* north, T* west_out, T* east_out, double source, \
+                   WsNormParts* leave, const WsNormParts* gather, double* mine,             \
+                   const double* of_ranks, u64 ranks, double* norm) {                       \
+        const WsJacobi<T> block = {from,      to,        nx,       ny,       pitch,         \
+                                   cut,       west,      east,     south,    north,         \
+                                   west_step, east_step, west_out, east_out, (T)source};    \
+        ws_jacobi_step(gate, part, block, leave, gather, mine, of_ranks, ranks, norm);      \
+    }                                                                                       \
     WS_REGISTER(name)
 WS_JACOBI_STEP(float, ws_jacobi_step_f32)
 WS_JACOBI_STEP(double, ws_jacobi_step_f64)

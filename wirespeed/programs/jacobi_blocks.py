@@ -100,7 +100,6 @@ def step_work(
         out(WEST),
         out(EAST),
         0.0,
-        TILE_ROWS,
         *norm,
     )
     return Work(f"ws_jacobi_step_f{8 * real}", arguments, _blocks(block, cut, part), THREADS)

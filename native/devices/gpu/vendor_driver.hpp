@@ -145,6 +145,9 @@ template <class Api> class VendorDriver : public Driver {
         const int code = calls_.graph_instantiate(&ready, graph, 0);
         calls_.graph_destroy(graph);
         check(code, Names::graph_instantiate);
+        // Else the first launch does it, perhaps while a kernel waits for what is launched.
+        if constexpr (requires { calls_.graph_upload; })
+            if (calls_.graph_upload) check(calls_.graph_upload(ready, stream), Names::graph_upload);
         return ready;
     }
     void drop_capture(void* stream) noexcept override {

@@ -26,6 +26,7 @@ GatedWork::GatedWork(Context& context, std::vector<Work> iteration, std::uint32_
     for (Work& work : iteration_)
         work.arguments.at(0) = reinterpret_cast<std::uint64_t>(gate_.address());
     reset();
+    load();
 }
 
 std::uint64_t GatedWork::ready() const {
@@ -44,6 +45,17 @@ void GatedWork::reset() {
     steps_before_ = 0;
 }
 
+/// All kernels once, as if everything had arrived: none is loaded later, while another waits for
+/// it.
+void GatedWork::load() {
+    auto& stop = *reinterpret_cast<std::uint32_t*>(stop_);
+    stop = 1;
+    enqueue(*stream_, iteration_);
+    stream_->wait();
+    stop = 0;
+    reset();
+}
+
 void GatedWork::prepare(std::uint64_t iterations) {
     all_ = left_ = iterations;
     for (const std::uint64_t count : {std::min(iterations, piece_), iterations % piece_}) {
@@ -55,19 +67,7 @@ void GatedWork::prepare(std::uint64_t iterations) {
         } catch (const Unavailable&) {
             captures_ = false;
         }
-        warm_ = false;
     }
-    if (warm_) return;
-    // Once with all words as if everything had arrived: the values are of no use, but all is
-    // loaded.
-    auto& stop = *reinterpret_cast<std::uint32_t*>(stop_);
-    stop = 1;
-    for (const auto& [count, graph] : graphs_) graph->launch();
-    if (graphs_.empty()) enqueue(*stream_, iteration_);
-    stream_->wait();
-    stop = 0;
-    reset();
-    warm_ = true;
 }
 
 void GatedWork::put(std::uint64_t iterations) {

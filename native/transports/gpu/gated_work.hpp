@@ -16,7 +16,8 @@ namespace wirespeed {
 class GatedWork {
   public:
     /// `iteration`: one or more launches for each of `steps` steps; the last one of a step opens
-    /// the next step's transfers. `stop`: the word by which the host ends all.
+    /// the next step's transfers. `stop`: the word by which the host ends all. The
+    /// work runs once, on whatever lies there.
     GatedWork(Context& context, std::vector<Work> iteration, std::uint32_t steps,
               std::uint64_t stop);
 
@@ -26,7 +27,7 @@ class GatedWork {
     /// Steps done so far.
     std::uint32_t steps_before() const { return steps_before_; }
 
-    /// Makes ready for so many iterations: nothing is loaded later, while a kernel waits for it.
+    /// Makes ready for so many iterations.
     void prepare(std::uint64_t iterations);
     /// Puts in what fits the queue; back at once.
     void go_on();
@@ -35,6 +36,7 @@ class GatedWork {
 
   private:
     void reset();
+    void load();
     void put(std::uint64_t iterations);
 
     std::vector<Work> iteration_;
@@ -45,7 +47,7 @@ class GatedWork {
     std::uint64_t stop_;
     std::unique_ptr<Stream> stream_;
     std::map<std::uint64_t, std::unique_ptr<Graph>> graphs_;  ///< by iterations
-    bool captures_ = true, warm_ = false;
+    bool captures_ = true;
     std::uint64_t all_ = 0, left_ = 0;
     std::deque<std::unique_ptr<Event>> in_flight_;
 };

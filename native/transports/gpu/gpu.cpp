@@ -154,16 +154,21 @@ class GpuTransport final : public Transport {
     /// What one rank's kernel must do, or cannot do, all must know.
     void agree_on_work(OpList& op_list) const {
         struct Mine {
-            bool works, in_shares, puts_off;
+            bool works, in_shares, puts_off, in_turn, needs_guard;
         };
         const auto all = exchange(context_.control, [&] {
-            return Mine{op_list.works, op_list.in_shares, op_list.puts_off};
+            return Mine{op_list.works, op_list.in_shares, op_list.puts_off, op_list.in_turn,
+                        op_list.needs_guard};
         });
-        for (const auto& [works, in_shares, puts_off] : all) {
+        bool needs_guard = false;
+        for (const auto& [works, in_shares, puts_off, in_turn, needs] : all) {
+            needs_guard = needs_guard || needs;
+            op_list.in_turn = op_list.in_turn && in_turn;
             op_list.works = op_list.works || works;
             op_list.puts_off = op_list.puts_off && puts_off;
             op_list.in_shares = op_list.in_shares && in_shares;
         }
+        op_list.guarded = op_list.guarded && needs_guard;
     }
 
     static Facts start(Context& context) {
@@ -259,6 +264,13 @@ class GpuTransport final : public Transport {
             if (by == WorkBy::gate)
                 op_list.gated.insert(op_list.gated.end(), step.gated.begin(), step.gated.end());
         }
+        op_list.in_turn = std::ranges::all_of(steps, [&](const Step& step) {
+            return step.sends.size() == 1 && step.receives.size() == 1 &&
+                   step.sends[0].peer == steps[0].sends[0].peer &&
+                   step.receives[0].peer == steps[0].receives[0].peer;
+        });
+        // A peer that sends to this rank has had all that it needs to know that the place is free.
+        op_list.needs_guard = !op_list.in_turn || !is_two_way(steps);
         op_list.puts_off = op_list.works && works_are_sent_on(steps, buffers);
         op_list.in_shares = std::ranges::all_of(op_list.ops, [](const OpList::Op& each) {
             return (each.op.mine | each.op.theirs | each.op.bytes) % 16 == 0;

@@ -66,4 +66,14 @@ bool is_free_early(const Step& before, const Step& step) {
     return &before != &step;
 }
 
+bool is_two_way(std::span<const Step> steps) {
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+        const Step& before = steps[(s + steps.size() - 1) % steps.size()];
+        if (steps[s].sends.size() != 1 || steps[s].receives.size() != 1 ||
+            steps[s].sends[0].peer != steps[s].receives[0].peer || !is_free_early(before, steps[s]))
+            return false;
+    }
+    return true;
+}
+
 }  // namespace wirespeed

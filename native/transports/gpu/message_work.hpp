@@ -28,6 +28,10 @@ bool works_are_sent_on(std::span<const Step> steps, const Buffers& buffers);
 /// Is what `step` receives into out of use once the sends of the step before it are out?
 bool is_free_early(const Step& before, const Step& step);
 
+/// For steps of one message each way with one peer: does the peer's message say that it may be
+/// received? The peer sends it when it has all of the step before, which this rank then has sent.
+bool is_two_way(std::span<const Step> steps);
+
 /// What is done to the message of `receive`; nothing: it stays as it is.
 WsChange change_of(const Step& step, const Transfer& receive, const Buffers& buffers);
 

@@ -39,7 +39,8 @@ Launch launch_for(const Tuning& tuning, const OpList& op_list) {
     const std::string name = names[tuning.protocol];
     if (!is_pair(op_list)) {
         const bool words = tuning.protocol == ws_ll && on_whole_words(op_list);
-        return {"ws_any_" + name + (words ? "_words" : ""), tuning.threads};
+        const char* const variant = !words ? "" : op_list.gated.empty() ? "_own" : "_words";
+        return {"ws_any_" + name + variant, tuning.threads};
     }
     const u32 most = std::max(op_list.ops[0].op.packets, op_list.ops[1].op.packets);
     if (tuning.protocol == ws_ll && most == 1) return {"ws_pair_ll_lane", 1};

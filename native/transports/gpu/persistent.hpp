@@ -50,9 +50,14 @@ struct OpList {
     std::vector<std::uint32_t> sent, received;  ///< transfers in an iteration, by peer
     std::uint32_t slots = 0, slot_packets = 0;
     bool guarded = false;
-    bool works = false;            ///< the kernel changes what arrives
-    bool in_shares = true;         ///< blocks can do so without waiting for each other
-    bool puts_off = false;         ///< work can be done when its message is sent on
+    bool works = false;     ///< the kernel changes what arrives
+    bool in_shares = true;  ///< blocks can do so without waiting for each other
+    bool puts_off = false;  ///< work can be done when its message is sent on
+    /// Each step is one message to the same peer and one from the same: no block overtakes another
+    /// by a step, since the sender waits for all of them.
+    bool in_turn = false;
+    bool needs_guard =
+        true;  ///< a message that comes does not say by itself that its place is free
     std::vector<Work> gated = {};  ///< of an iteration, beside the kernel
 };
 
