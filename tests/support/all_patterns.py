@@ -31,6 +31,10 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {"size": "40x24", "steps": 8, "overlap": "no", "columns": 2, "edges": "fixed", "fp": "64"},
         {"size": "37x9", "steps": 8, "overlap": "yes", "columns": 2, "norm_every": 3},
     ),
+    "lbm": (
+        {"size": "36x24", "steps": 4},
+        {"size": "36x24", "steps": 4, "columns": 2, "case": "rayleigh-taylor", "overlap": "no"},
+    ),
     "halo": ({}, {"columns": 2, "periodic": True}),
     "pairs": ({}, {"alone": True, "sample": 2}),
 }

@@ -26,8 +26,8 @@ from wirespeed.patterns import (
     ("trait", "those"),
     [
         ("barrier_per_sample", ("copy", "custom", "groups", "halo")),
-        ("slowest_counts", ("custom", "groups", "halo", "jacobi", "ring")),
-        ("in_place", ("jacobi", "ring")),
+        ("slowest_counts", ("custom", "groups", "halo", "jacobi", "lbm", "ring")),
+        ("in_place", ("jacobi", "lbm", "ring")),
         ("intra_rank", ("copy",)),
         ("one_buffer", ("exchange", "pingpong")),
         ("published", ("pingpong",)),
@@ -74,6 +74,12 @@ def test_options() -> None:
         "jacobi --fp": ("32", 1, MILLIONS),
         "jacobi --edges": ("periodic", 1, MILLIONS),
         "jacobi --norm-every": (1, 0, 100),
+        "lbm --size": (None, 1, MILLIONS),
+        "lbm --scaling": ("strong", 1, MILLIONS),
+        "lbm --steps": (None, 1, MILLIONS),
+        "lbm --columns": (None, 1, MILLIONS),
+        "lbm --overlap": ("yes", 1, MILLIONS),
+        "lbm --case": ("shear-wave", 1, MILLIONS),
         "pairs --alone": (False, 1, MILLIONS),
         "pairs --sample": (None, 1, MILLIONS),
         "pairs --seed": (1, 0, MILLIONS),
@@ -82,7 +88,7 @@ def test_options() -> None:
         "stream --both-ways": (False, 1, MILLIONS),
     }
     every = [one for pattern in all_patterns().values() for one in pattern.options]
-    assert [one.name for one in every if one.many] == ["group", "overlap"]
+    assert [one.name for one in every if one.many] == ["group", "overlap", "overlap"]
     assert [one.name for one in every if one.for_transport] == ["node"]
     assert [one.name for one in every if one.each_node] == ["node"]
     assert Option("both-ways", "", default=False).key == "both_ways"
@@ -127,5 +133,5 @@ def test_a_pattern_that_is_not_there() -> None:
         find_pattern("torus")
     assert str(error.value) == (
         "there is no pattern called 'torus'; there are: "
-        "copy, custom, exchange, groups, halo, jacobi, pairs, pingpong, ring, stream"
+        "copy, custom, exchange, groups, halo, jacobi, lbm, pairs, pingpong, ring, stream"
     )

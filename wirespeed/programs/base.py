@@ -33,7 +33,7 @@ MOST_RANKS_OF_A_NORM = 64
 """Each rank sends its sum to each other one."""
 NORM_STEPS_LATER = (1, 3, 4)
 """When a step's norm is summed on a rank, sent to all, and summed over all (native/kernels/fields.h)."""
-SIZE = "Points in x and y, as in 4096x4096: of a rank's block, or of the whole plane with --scaling strong."
+SIZE = "Points in x and y, as in 4096x4096: of a rank's block if scaling is weak, of all ranks' if strong."
 
 
 def to_lines(bytes_: int) -> int:
@@ -81,15 +81,17 @@ class ProgramFacts:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-def options(steps: int, on_cpus: int) -> tuple[Option, ...]:
+def options(steps: int, on_cpus: int, scaling: str = "weak") -> tuple[Option, ...]:
     """Those that all programs have; default numbers of steps on GPUs and CPUs."""
     return (
         Option("size", SIZE, None, metavar="WxH"),
         Option(
-            "scaling", "weak: --size is a rank's; strong: all ranks'.", "weak", choices=("weak", "strong")
+            "scaling", "weak: --size is a rank's; strong: all ranks'.", scaling, choices=("weak", "strong")
         ),
         Option("steps", f"Time steps to measure at least. Default: {steps}, on CPUs {on_cpus}.", None),
-        Option("columns", "Ranks in x. Default: for the smallest halo.", None),
+        Option(
+            "columns", "Ranks in x. Default: for the smallest halo, or 1 where halos in x are costly.", None
+        ),
         Option(
             "overlap",
             "Compute what needs no halo while halos travel; yes,no measures both.",
@@ -114,6 +116,9 @@ class ProgramPattern(Pattern):
     default_size = ("4096x4096", "1024x1024")
     """On GPUs, and on CPUs."""
     default_steps = (1000, 200)
+    default_scaling = "weak"
+    prefers_rows = False
+    """By default only y is cut, as long as blocks are as thick as the halo."""
     halo = 1
     """Points that a block needs of its neighbours' in each direction."""
 
@@ -126,7 +131,7 @@ class ProgramPattern(Pattern):
         """How the plane is divided; or why it cannot be."""
         word = shape.options.get("size") or self.default_size[0]
         width, height = parse_grid(str(word))
-        strong = shape.options.get("scaling") == "strong"
+        strong = shape.options.get("scaling", self.default_scaling) == "strong"
         ways, columns = divisions(shape.ranks), shape.options.get("columns")
         if columns is not None:
             ways = [way for way in ways if way[0] == int(columns)]
@@ -142,13 +147,15 @@ class ProgramPattern(Pattern):
             (way, width // way[0] if strong else width, height // way[1] if strong else height)
             for way in fitting
         ]
-        (columns, rows), nx, ny = smallest_halo(sizes)
+        # divisions() has one column first.
+        thick = sizes[0][2] >= self.halo and sizes[0][0][0] == 1
+        (columns, rows), nx, ny = sizes[0] if self.prefers_rows and thick else smallest_halo(sizes)
         if min(nx, ny) < self.halo:
             return (
                 f"--size {word}: a rank's block is {nx} x {ny} points, thinner than the halo of {self.halo}; "
                 "write a larger size or start fewer ranks"
             )
-        return Plane(columns, rows, nx, ny, self.periodic(shape))
+        return Plane(columns, rows, nx, ny, self.periodic(shape), self.walled(shape))
 
     def divided(self, shape: Shape) -> Plane:
         """plane() of a shape that is not refused."""
@@ -194,6 +201,10 @@ class ProgramPattern(Pattern):
     def periodic(self, shape: Shape) -> bool:
         """Do opposite sides of the plane meet?"""
         return bool(shape.options.get("edges", "periodic") == "periodic")
+
+    def walled(self, shape: Shape) -> bool:
+        """Do walls lie below and above?"""
+        return False
 
     @abstractmethod
     def room(self, shape: Shape) -> int:

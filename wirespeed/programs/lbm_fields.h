@@ -104,7 +104,7 @@ WS_KERNEL ws_lbm_init(double* to, u64 nx, u64 ny, u64 pitch, u64 plane, u64 firs
                       double velocity_x, double velocity_y, double temperature, double hot,
                       double cold, double gravity, double rough) {
     ws_for_each(nx * ny, [=](u64 i) {
-        const u64 x = x0 + i % nx, y = y0 + i / nx;
+        const u64 x = (x0 + i % nx) % width, y = (y0 + i / nx) % height;
         const u64 phase = (waves_x * x * height + waves_y * y * width) % (width * height);
         const double wave = ws_lbm_sine((double)phase / (double)(width * height));
         const double above = (double)y + 0.5 - 0.5 * (double)height;

@@ -25,6 +25,8 @@ class Plane:
     nx: int
     ny: int
     periodic: bool
+    walled: bool = False
+    """Periodic in x alone: walls lie below and above."""
 
     @property
     def width(self) -> int:
@@ -49,6 +51,8 @@ class Plane:
             if self.periodic:
                 there_x, there_y = there_x % self.columns, there_y % self.rows
             there = there_y * self.columns + there_x
+            if self.walled and there_y != y + dy:
+                continue
             if there != rank and 0 <= there_x < self.columns and 0 <= there_y < self.rows:
                 found[side] = there
         return found

@@ -1,0 +1,84 @@
+"""The program lbm: its exchange and its check, with all ranks in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from support.simulated import Ranks, ranks_of
+
+from wirespeed.host.core import Core, core
+from wirespeed.patterns import Shape
+from wirespeed.programs.lbm import PATTERN
+from wirespeed.rank.faulty_steps import FAULTS, with_fault
+
+
+@pytest.fixture(params=["host", "emulated"])
+def device(request: pytest.FixtureRequest) -> Iterator[tuple[Core, Any, str]]:
+    opened = core()
+    handle = opened.open_device(request.param, 0)
+    yield opened, handle, "pageable" if request.param == "host" else "device"
+    opened.lib.ws_device_close(handle)
+
+
+def wrong(ranks: Ranks, rank: int) -> list[int]:
+    """Populations that are not the reference's."""
+    found = []
+    for number, one in enumerate(PATTERN.comparisons(rank, ranks.shape)):
+        size = one.own_pitch * (one.rows - 1) + one.row_bytes
+        own = ranks.read(rank, one.own, size)
+        other = ranks.read(rank, one.reference, one.reference_pitch * (one.rows - 1) + one.row_bytes)
+        for row in range(one.rows):
+            mine = own[row * one.own_pitch :][: one.row_bytes]
+            if mine != other[row * one.reference_pitch :][: one.row_bytes]:
+                found.append(number)
+                break
+    return found
+
+
+CUTS = [(1, 1), (2, 1), (2, 2), (3, 3), (4, 1), (4, 2), (4, 4), (6, 2)]
+
+
+@pytest.mark.parametrize("case", ["shear-wave", "rayleigh-taylor"])
+@pytest.mark.parametrize(("ranks", "columns"), CUTS)
+def test_every_bit_is_the_reference_s(
+    device: tuple[Core, Any, str], ranks: int, columns: int, case: str
+) -> None:
+    """Protects both phases of the exchange, corners, walls, and the reference itself."""
+    for overlap in ("yes", "no"):
+        options: dict[str, Any] = {"size": "36x24", "columns": columns, "case": case, "overlap": overlap}
+        with ranks_of(*device, PATTERN, ranks, **options) as job:
+            job.start(3)
+            job.iterate(1)
+            for rank in range(ranks):
+                job.launch(rank, PATTERN.reference(rank, job.shape, 3))
+                assert wrong(job, rank) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("columns", [1, 2])
+def test_a_faulty_halo_is_found(device: tuple[Core, Any, str], columns: int, fault: str) -> None:
+    """Protects the check from a reference that is computed with the same mistake."""
+    with ranks_of(*device, PATTERN, 4, size="36x24", columns=columns) as job:
+        job.steps[2] = with_fault(job.steps[2], fault, PATTERN.aside(job.shape))
+        for seed in (1, 2):
+            job.start(seed)
+            job.iterate(1)
+        job.launch(2, PATTERN.reference(2, job.shape, 2))
+        assert wrong(job, 2)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "size", "division"), [(2, "8192x1024", (1, 2)), (4, "64x8", (4, 1)), (8, "64x24", (1, 8))]
+)
+def test_rows_are_cut_while_they_are_thick(ranks: int, size: str, division: tuple[int, int]) -> None:
+    """Protects the contiguous halo, for which no column is packed."""
+    plane = PATTERN.divided(Shape(ranks, {"size": size}))
+    assert (plane.columns, plane.rows) == division
+
+
+def test_a_block_thinner_than_the_halo_is_refused() -> None:
+    """Protects from a halo that would come from two ranks away."""
+    refusal = PATTERN.refuse(Shape(4, {"size": "8x8", "columns": 1}))
+    assert refusal and "thinner than the halo of 3" in refusal

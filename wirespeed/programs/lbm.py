@@ -1,0 +1,258 @@
+"""A thermal lattice Boltzmann method, D2Q37: halos of three layers of the populations that cross."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from wirespeed.patterns.base import Option, Place, Shape, Step, Transfer, Work
+from wirespeed.programs.base import Comparison, ProgramFacts, ProgramPattern, Scratch, options, to_lines
+from wirespeed.programs.lbm_math import (
+    BYTES_PER_SITE,
+    COLUMNS,
+    HALO,
+    OPERATIONS_PER_SITE,
+    ROWS_ABOVE,
+    ROWS_BELOW,
+    THREADS,
+    VELOCITIES,
+    WALL_ABOVE,
+    WALL_BELOW,
+    Block,
+    Fluid,
+    Layers,
+    Wave,
+)
+from wirespeed.programs.plane import EAST, NORTH, OPPOSITE, SOUTH, WEST
+
+CASES = ("shear-wave", "sound-wave", "heat", "rayleigh-taylor")
+TAU = 0.6
+"""Relaxation time in steps."""
+PERIOD = 2
+"""Steps of an iteration: two fields take turns."""
+ALL, INNER, EDGES = range(3)
+"""Parts of a step, as the kernel counts them."""
+REAL = 8
+SET_UP = 1024, 128
+"""Blocks and threads of kernels that only prepare."""
+
+
+class Lbm(ProgramPattern):
+    """The time of a step: every population moves on, and collides."""
+
+    name = "lbm"
+    summary = "Measure a lattice Boltzmann solver, D2Q37, fp64."
+    help = """
+    A thermal lattice Boltzmann method with 37 populations in double precision: propagation and collision in
+    one kernel, halos of three layers. Cuts across y send each population's rows as they lie; cuts across x
+    pack columns first, and their halos travel on with the rows, which carries the corners.
+
+    Before and after the samples every population of every site is compared bit by bit with that of a rank
+    which computes its part of the grid alone.
+
+    --ranks 1 measures the computation alone, without communication, which efficiency refers to.
+
+    \b
+    Examples:
+      wirespeed lbm --ranks 1,2
+      wirespeed lbm --case rayleigh-taylor --paths gpu,aware,staged
+    """
+    default_size = ("8192x1024", "256x128")
+    default_steps = (400, 40)
+    default_scaling = "strong"
+    prefers_rows = True
+    halo = HALO
+    options = (
+        *options(*default_steps, scaling=default_scaling),
+        Option("case", "What flows.", "shear-wave", choices=CASES),
+    )
+
+    def fixed_sizes(self, shape: Shape) -> tuple[int, ...]:
+        plane = self.plane(shape)
+        return (1,) if isinstance(plane, str) else (plane.nx * plane.ny * REAL * len(VELOCITIES),)
+
+    def facts(self, shape: Shape) -> ProgramFacts:
+        plane = self.divided(shape)
+        return ProgramFacts(
+            grid=(plane.width, plane.height),
+            block=(plane.nx, plane.ny),
+            ranks=(plane.columns, plane.rows),
+            steps_per_iteration=PERIOD,
+            bytes_per_site=BYTES_PER_SITE,
+            flops_per_site=OPERATIONS_PER_SITE,
+        )
+
+    def walled(self, shape: Shape) -> bool:
+        return shape.options.get("case") == "rayleigh-taylor"
+
+    def _start(self, shape: Shape, seed: int) -> Wave | Layers:
+        """The state at rest with what moves it; each seed has another one."""
+        plane, case = self.divided(shape), str(shape.options.get("case", CASES[0]))
+        if self.walled(shape):
+            return Layers(plane.width, plane.height, rough=2 + seed / 64)
+        return Wave(case, plane.width, plane.height, (1, 1), 1e-3 * (1 + seed / 64))
+
+    def _fluid(self, shape: Shape) -> Fluid:
+        start = self._start(shape, 0)
+        return Fluid(TAU, start.gravity) if isinstance(start, Layers) else Fluid(TAU)
+
+    def _block(self, shape: Shape) -> Block:
+        plane = self.divided(shape)
+        return Block(plane.nx, plane.ny, columns=plane.columns > 1)
+
+    def _field(self, shape: Shape, twin: int) -> int:
+        """Where a field lies in the buffer, in bytes."""
+        return twin * self._block(shape).doubles * REAL
+
+    def _column(self, shape: Shape, twin: int, side: int, received: bool) -> int:
+        """Where packed columns lie that go to, or come from, the WEST or EAST."""
+        each = to_lines(self._block(shape).column_doubles * REAL)
+        return self._field(shape, 2) + (4 * twin + 2 * received + side) * each
+
+    def room(self, shape: Shape) -> int:
+        return self._column(shape, 2, WEST, False)
+
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+        return [step for twin in (0, 1) for step in self._steps(rank, shape, twin)]
+
+    def _steps(self, rank: int, shape: Shape, twin: int) -> list[Step]:
+        """One time step, from field `twin` to the other one: columns first, then rows with their halos."""
+        plane, overlap = self.divided(shape), shape.options.get("overlap", "yes") == "yes"
+        work = {part: (self._step(rank, shape, twin, part),) for part in (ALL, INNER, EDGES)}
+        last = Step(after=work[EDGES if overlap else ALL], meanwhile=work[INNER] if overlap else ())
+        if plane.columns == 1:
+            sends, receives = self._rows(rank, shape, twin)
+            return [replace(last, sends=sends, receives=receives, gated=work[ALL] if overlap else ())]
+        columns, unpack = self._columns(rank, shape, twin), (self._unpack(shape, twin),)
+        last = replace(last, after=(*last.after, self._pack(shape, 1 - twin)))
+        if plane.rows == 1:
+            return [replace(last, sends=columns[0], receives=columns[1], after=(*unpack, *last.after))]
+        sends, receives = self._rows(rank, shape, twin)
+        return [Step(*columns, after=unpack), replace(last, sends=sends, receives=receives)]
+
+    def _rows(self, rank: int, shape: Shape, twin: int) -> tuple[tuple[Transfer, ...], tuple[Transfer, ...]]:
+        """What crosses the sides in y."""
+        around, block, field = (
+            self.divided(shape).neighbours(rank),
+            self._block(shape),
+            self._field(shape, twin),
+        )
+        sends, receives = [], []
+        for side in (SOUTH, NORTH):
+            if side in around:
+                for one in block.rows(up=side == NORTH):
+                    own, halo = field + one.own * REAL, field + one.halo * REAL
+                    sends.append(Transfer(around[side], one.doubles * REAL, own, halo))
+            # In the order of their senders, since two neighbours may be one rank.
+            if OPPOSITE[side] in around:
+                for one in block.rows(up=side == NORTH):
+                    own, halo = field + one.own * REAL, field + one.halo * REAL
+                    receives.append(Transfer(around[OPPOSITE[side]], one.doubles * REAL, halo, own))
+        return tuple(sends), tuple(receives)
+
+    def _columns(
+        self, rank: int, shape: Shape, twin: int
+    ) -> tuple[tuple[Transfer, ...], tuple[Transfer, ...]]:
+        """What crosses the sides in x, packed."""
+        around = self.divided(shape).neighbours(rank)
+        bytes_ = self._block(shape).column_doubles * REAL
+
+        def at(side: int, received: bool) -> int:
+            return self._column(shape, twin, side, received)
+
+        sends = [Transfer(around[s], bytes_, at(s, False), at(OPPOSITE[s], True)) for s in (WEST, EAST)]
+        receives = [Transfer(around[s], bytes_, at(s, True), at(OPPOSITE[s], False)) for s in (EAST, WEST)]
+        return tuple(sends), tuple(receives)
+
+    def _pack(self, shape: Shape, twin: int) -> Work:
+        to = [Place(self._column(shape, twin, side, False)) for side in (WEST, EAST)]
+        field = Place(self._field(shape, twin))
+        return Work("ws_lbm_pack", (field, *self._block(shape).geometry, *to), *SET_UP)
+
+    def _unpack(self, shape: Shape, twin: int) -> Work:
+        origin = [Place(self._column(shape, twin, side, True)) for side in (WEST, EAST)]
+        field = Place(self._field(shape, twin))
+        return Work("ws_lbm_unpack", (field, *self._block(shape).geometry, *origin), *SET_UP)
+
+    def _step(self, rank: int, shape: Shape, twin: int, part: int) -> Work:
+        plane, block = self.divided(shape), self._block(shape)
+        around, row = plane.neighbours(rank), rank // plane.columns
+        sides = COLUMNS * (plane.columns > 1)
+        sides |= ROWS_BELOW * (SOUTH in around) | ROWS_ABOVE * (NORTH in around)
+        if self.walled(shape):
+            sides |= WALL_BELOW * (row == 0) | WALL_ABOVE * (row == plane.rows - 1)
+        fields = [Place(self._field(shape, one)) for one in (twin, 1 - twin)]
+        arguments: tuple[int | float | Place, ...]
+        arguments = (0, part, *fields, *block.geometry, sides, *self._fluid(shape).arguments)
+        return Work("ws_lbm_step", arguments, block.tiles, THREADS)
+
+    def start(self, rank: int, shape: Shape, seed: int) -> list[Work]:
+        block, initial = self._block(shape), self._start(shape, seed).initial
+        fill = Work(
+            "ws_lbm_init",
+            (Place(0), *block.geometry, *self.divided(shape).origin(rank), *initial),
+            *SET_UP,
+        )
+        return [fill, self._pack(shape, 0)] if block.columns else [fill]
+
+    def _around(self, rank: int, shape: Shape) -> tuple[Block, int, int]:
+        """The reference's block, and where it begins in the grid: what can reach this rank's sites."""
+        plane, layers = self.divided(shape), HALO * PERIOD
+        x, y = plane.origin(rank)
+        width = plane.nx + 2 * layers
+        if not self.walled(shape):
+            return Block(width, plane.ny + 2 * layers), x - layers, y - layers
+        south, north = max(y - layers, 0), min(y + plane.ny + layers, plane.height)
+        return Block(width, north - south), x - layers, south
+
+    def scratch_room(self, rank: int, shape: Shape) -> int:
+        return max(2 * self._around(rank, shape)[0].doubles * REAL, self.copied(rank, shape).bytes)
+
+    def reference(self, rank: int, shape: Shape, seed: int) -> list[Work]:
+        plane = self.divided(shape)
+        block, west, south = self._around(rank, shape)
+        begin = west % plane.width, south % plane.height
+        fields = [Scratch(twin * block.doubles * REAL) for twin in (0, 1)]
+        # Beyond its sides lies its other side: what is wrong there does not come as far as this rank's block.
+        sides = 0
+        if self.walled(shape):
+            sides = WALL_BELOW * (south == 0) | WALL_ABOVE * (south + block.ny == plane.height)
+        work = [
+            Work(
+                "ws_lbm_init",
+                (fields[0], *block.geometry, *begin, *self._start(shape, seed).initial),
+                *SET_UP,
+            )
+        ]
+        for number in range(PERIOD):
+            two = fields if number % 2 == 0 else fields[::-1]
+            arguments: tuple[int | float | Place, ...]
+            arguments = (0, ALL, *two, *block.geometry, sides, *self._fluid(shape).arguments)
+            work.append(Work("ws_lbm_step", arguments, block.tiles, THREADS))
+        return work
+
+    def comparisons(self, rank: int, shape: Shape) -> list[Comparison]:
+        own, (other, west, south) = self._block(shape), self._around(rank, shape)
+        x, y = self.divided(shape).origin(rank)
+        within = other.first + (y - south) * other.pitch + x - west
+        return [
+            Comparison(
+                Place((number * own.plane + own.first) * REAL),
+                own.pitch * REAL,
+                Scratch((number * other.plane + within) * REAL),
+                other.pitch * REAL,
+                own.nx * REAL,
+                own.ny,
+            )
+            for number in range(len(VELOCITIES))
+        ]
+
+    def place(self, rank: int, shape: Shape, comparison: int, row: int, byte: int) -> str:
+        plane = self.divided(shape)
+        x, y = plane.origin(rank)
+        return f"population {comparison} at ({x + byte // REAL}, {y + row}) of {plane.width} x {plane.height}"
+
+    def copied(self, rank: int, shape: Shape) -> Transfer:
+        return Transfer(rank, self._block(shape).doubles * REAL, 0, 0)
+
+
+PATTERN = Lbm()
