@@ -17,7 +17,7 @@
 /// Sites of a tile in x and y, and of the strip at a cut side, which is a line of memory: powers of
 /// two, so that no thread divides.
 #define WS_JACOBI_TILE 1024
-#define WS_JACOBI_ROWS 8
+#define WS_JACOBI_ROWS 32
 #define WS_JACOBI_STRIP 32
 
 template <class T> struct WsJacobi {
@@ -39,74 +39,59 @@ template <class T, u32 V> struct alignas(V * sizeof(T)) WsVector {
     T at[V];
 };
 
+/// Rows that a lane has in flight.
+#define WS_JACOBI_AHEAD 4
+
 /// V columns of a tile, from the lowest row up: each number comes from memory once, the one before
-/// and the one after in x from a cache.
-template <class T, u32 V, bool norm> struct WsJacobiColumn {
+/// and the one after in x from a cache. Places are numbers of 32 bits, which leaves registers to
+/// what is in flight. Returns the sum of the squared changes.
+template <class T, u32 V, bool norm>
+WS_INLINE double ws_jacobi_column(const WsJacobi<T>& b, u32 x, u32 y, u32 rows) {
     using Vector = WsVector<T, V>;
-    const T *north, *west, *east;  ///< north: the row above `center`
-    T* to;
-    Vector south, center;
-    double sum;
-
-    WS_MEMBER WsJacobiColumn(const WsJacobi<T>& b, u64 x, u64 y) {
-        const T* const at = b.from + y * b.pitch + x;
-        west = x == 0 ? b.west + y * b.west_step : at - 1;
-        east = x + V == b.nx ? b.east + y * b.east_step : at + V;
-        south = *(const Vector*)(y ? at - b.pitch : b.south + x);
-        center = *(const Vector*)at;
-        north = at + b.pitch;
-        to = b.to + y * b.pitch + x;
-        sum = 0;
-    }
-
-    /// The next R rows, all of whose loads are in flight at once.
-    template <u32 R> WS_MEMBER void rows(const WsJacobi<T>& b, u64 x, u64 row) {
-        const bool first = x == 0, last = x + V == b.nx;
-        const u64 west_step = first ? b.west_step : b.pitch;
-        const u64 east_step = last ? b.east_step : b.pitch;
-        Vector above[R];
-        T before[R], behind[R];
+    const bool first = x == 0, last = x + V == (u32)b.nx;
+    const u32 end = y + rows, top = (u32)b.ny, pitch = (u32)b.pitch;
+    u32 at = y * pitch + x;
+    const auto above = [&](u32 row, u32 place) {
+        const T* const from = row + 1 < top ? b.from + place + pitch : b.north + x;
+        return *(const Vector*)from;
+    };
+    Vector south = *(const Vector*)(y ? b.from + at - pitch : b.south + x);
+    Vector center = *(const Vector*)(b.from + at);
+    Vector ahead[WS_JACOBI_AHEAD] = {};
+    WS_UNROLL
+    for (u32 r = 0; r < WS_JACOBI_AHEAD; ++r)
+        if (y + r < end) ahead[r] = above(y + r, at + r * pitch);
+    double sum = 0;
+    for (u32 row = y; row < end;) {
         WS_UNROLL
-        for (u32 r = 0; r < R; ++r) {
-            above[r] = *(const Vector*)(row + r + 1 < b.ny ? north + r * b.pitch : b.north + x);
-            before[r] = west[r * west_step];
-            behind[r] = east[r * east_step];
-        }
-        WS_UNROLL
-        for (u32 r = 0; r < R; ++r) {
+        for (u32 r = 0; r < WS_JACOBI_AHEAD; ++r) {
+            if (row >= end) break;
+            const Vector north = ahead[r];
+            if (row + WS_JACOBI_AHEAD < end)
+                ahead[r] = above(row + WS_JACOBI_AHEAD, at + WS_JACOBI_AHEAD * pitch);
+            const T before = first ? b.west[row * b.west_step] : b.from[at - 1];
+            const T behind = last ? b.east[row * b.east_step] : b.from[at + V];
             Vector out;
             T squares = 0;
             WS_UNROLL
             for (u32 i = 0; i < V; ++i) {
-                const T left = i ? center.at[i ? i - 1 : 0] : before[r];
-                const T right = i + 1 < V ? center.at[i + 1 < V ? i + 1 : 0] : behind[r];
-                out.at[i] = ws_jacobi_point(left, right, south.at[i], above[r].at[i], b.source);
+                const T left = i ? center.at[i ? i - 1 : 0] : before;
+                const T right = i + 1 < V ? center.at[i + 1 < V ? i + 1 : 0] : behind;
+                out.at[i] = ws_jacobi_point(left, right, south.at[i], north.at[i], b.source);
                 const T change = out.at[i] - center.at[i];
                 if (norm) squares += change * change;
             }
             if (norm) sum += (double)squares;
-            *(Vector*)(to + r * b.pitch) = out;
-            if (first && b.west_out) b.west_out[row + r] = out.at[0];
-            if (last && b.east_out) b.east_out[row + r] = out.at[V - 1];
+            *(Vector*)(b.to + at) = out;
+            if (first && b.west_out) b.west_out[row] = out.at[0];
+            if (last && b.east_out) b.east_out[row] = out.at[V - 1];
             south = center;
-            center = above[r];
+            center = north;
+            at += pitch;
+            ++row;
         }
-        north += R * b.pitch;
-        to += R * b.pitch;
-        west += R * west_step;
-        east += R * east_step;
     }
-};
-
-/// Returns the sum of the squared changes.
-template <class T, u32 V, bool norm>
-WS_INLINE double ws_jacobi_column(const WsJacobi<T>& b, u64 x, u64 y, u32 rows) {
-    constexpr u32 together = 4;
-    WsJacobiColumn<T, V, norm> column(b, x, y);
-    u32 row = 0;
-    for (; row + together <= rows; row += together) column.template rows<together>(b, x, y + row);
-    for (; row < rows; ++row) column.template rows<1>(b, x, y + row);
-    return column.sum;
+    return sum;
 }
 
 #if !defined(__CUDACC_RTC__) && !defined(__HIPCC_RTC__)
@@ -162,20 +147,19 @@ WS_INLINE double ws_jacobi_tile(const WsJacobi<T>& b, const WsJacobiTile& tile) 
     if (ws_lanes() == 1) return ws_jacobi_rows<T, norm>(b, tile.x, tile.y, tile.width, tile.rows);
 #endif
     constexpr u32 V = 16 / sizeof(T);
-    const u32 vectors = (u32)tile.width / V, columns = vectors + (u32)tile.width % V;
-    const u32 groups = ws_lanes() > columns ? ws_lanes() / columns : 1;
-    const u64 rows = (tile.rows + groups - 1) / groups;
+    const u32 width = (u32)tile.width, rows = (u32)tile.rows, lanes = ws_lanes();
+    const u32 vectors = width / V, columns = vectors + width % V;
+    const u32 groups = lanes > columns ? lanes / columns : 1, each = (rows + groups - 1) / groups;
     double sum = 0;
-    for (u32 i = ws_lane(); i < columns * groups; i += ws_lanes()) {
-        const u32 group = i / columns, column = i - group * columns;
-        const u64 down = group * rows;
-        if (down >= tile.rows) continue;
-        const u64 y = tile.y + down, some = rows < tile.rows - down ? rows : tile.rows - down;
+    for (u32 i = ws_lane(); i < columns * groups; i += lanes) {
+        const u32 group = i / columns, column = i - group * columns, down = group * each;
+        if (down >= rows) continue;
+        const u32 x = (u32)tile.x, y = (u32)tile.y + down;
+        const u32 some = each < rows - down ? each : rows - down;
         if (column < vectors)
-            sum += ws_jacobi_column<T, V, norm>(b, tile.x + column * V, y, some);
+            sum += ws_jacobi_column<T, V, norm>(b, x + column * V, y, some);
         else
-            sum +=
-                ws_jacobi_column<T, 1, norm>(b, tile.x + vectors * V + column - vectors, y, some);
+            sum += ws_jacobi_column<T, 1, norm>(b, x + vectors * V + column - vectors, y, some);
     }
     return sum;
 }
@@ -269,17 +253,18 @@ WS_INLINE void ws_jacobi_step(WsGate* gate, u64 part, const WsJacobi<T>& b, WsNo
     ws_gate_end(gate);
 }
 
-#define WS_JACOBI_STEP(T, name)                                                             \
-    WS_KERNEL name(WsGate* gate, u64 part, const T* from, T* to, u64 nx, u64 ny, u64 pitch, \
-                   u64 cut, const T* west, u64 west_step, const T* east, u64 east_step,     \
-                   const T* south, const T* north, T* west_out, T* east_out, double source, \
-                   WsNormParts* leave, const WsNormParts* gather, double* mine,             \
-                   const double* of_ranks, u64 ranks, double* norm) {                       \
-        const WsJacobi<T> block = {from,      to,        nx,       ny,       pitch,         \
-                                   cut,       west,      east,     south,    north,         \
-                                   west_step, east_step, west_out, east_out, (T)source};    \
-        ws_jacobi_step(gate, part, block, leave, gather, mine, of_ranks, ranks, norm);      \
-    }                                                                                       \
+#define WS_JACOBI_STEP(T, name)                                                            \
+    WS_BOUNDED_KERNEL(256, 4)                                                              \
+    name(WsGate* gate, u64 part, const T* from, T* to, u64 nx, u64 ny, u64 pitch, u64 cut, \
+         const T* west, u64 west_step, const T* east, u64 east_step, const T* south,       \
+         const T* north, T* west_out, T* east_out, double source, WsNormParts* leave,      \
+         const WsNormParts* gather, double* mine, const double* of_ranks, u64 ranks,       \
+         double* norm) {                                                                   \
+        const WsJacobi<T> block = {from,      to,        nx,       ny,       pitch,        \
+                                   cut,       west,      east,     south,    north,        \
+                                   west_step, east_step, west_out, east_out, (T)source};   \
+        ws_jacobi_step(gate, part, block, leave, gather, mine, of_ranks, ranks, norm);     \
+    }                                                                                      \
     WS_REGISTER(name)
 WS_JACOBI_STEP(float, ws_jacobi_step_f32)
 WS_JACOBI_STEP(double, ws_jacobi_step_f64)

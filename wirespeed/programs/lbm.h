@@ -253,21 +253,26 @@ WS_INLINE WsLbmTile ws_lbm_tile(const WsLbmBlock& block, u32 tile) {
     return {0, 0, 0, 0};
 }
 
-/// Whether a site of the tile needs what lies beyond the block otherwise than in a halo.
-WS_INLINE bool ws_lbm_beyond_needed(const WsLbmBlock& block, const WsLbmTile& tile) {
+/// Whether a part of the block needs what lies beyond it otherwise than in a halo.
+WS_INLINE bool ws_lbm_beyond_needed(const WsLbmBlock& block, const WsLbmTile& part) {
     const u32 halo = WS_LBM_HALO;
     const bool wraps = !(block.sides & WS_LBM_COLUMNS);
-    return (wraps && (tile.x < halo || tile.x + tile.width + halo > block.nx)) ||
-           (!(block.sides & WS_LBM_ROWS_BELOW) && tile.y < halo) ||
-           (!(block.sides & WS_LBM_ROWS_ABOVE) && tile.y + tile.height + halo > block.ny);
+    return (wraps && (part.x < halo || part.x + part.width + halo > block.nx)) ||
+           (!(block.sides & WS_LBM_ROWS_BELOW) && part.y < halo) ||
+           (!(block.sides & WS_LBM_ROWS_ABOVE) && part.y + part.height + halo > block.ny);
 }
 
-template <bool beyond>
+/// Few sites of a tile lie near a side, and only those take the longer way.
 WS_INLINE void ws_lbm_sites(const WsLbmBlock& block, const WsLbmFluid& fluid, const double* from,
                             double* to, const WsLbmTile& tile) {
+    const bool near = ws_lbm_beyond_needed(block, tile);
     ws_for_each_lane(tile.width * tile.height, [&](u32 i) {
         const u32 row = tile.height == 1 ? 0 : i / tile.width;
-        ws_lbm_site<beyond>(block, fluid, from, to, tile.x + i - row * tile.width, tile.y + row);
+        const u32 x = tile.x + i - row * tile.width, y = tile.y + row;
+        if (near && ws_lbm_beyond_needed(block, {x, y, 1, 1}))
+            ws_lbm_site<true>(block, fluid, from, to, x, y);
+        else
+            ws_lbm_site<false>(block, fluid, from, to, x, y);
     });
 }
 
@@ -288,10 +293,7 @@ ws_lbm_step(WsGate* gate, u64 part, const double* from, double* to, u64 nx, u64 
     for (u64 number = start + ws_block(); number < end; number += ws_blocks()) {
         const WsLbmTile tile = ws_lbm_tile(block, (u32)number);
         if (number < edges) ws_gate_wait(gate, step);
-        if (ws_lbm_beyond_needed(block, tile))
-            ws_lbm_sites<true>(block, fluid, from, to, tile);
-        else
-            ws_lbm_sites<false>(block, fluid, from, to, tile);
+        ws_lbm_sites(block, fluid, from, to, tile);
         if (number < edges) ws_gate_edge_done(gate, step, edges);
     }
     ws_gate_end(gate);
