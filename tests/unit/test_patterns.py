@@ -45,7 +45,23 @@ def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
         },
         "ring": {"steps": draw(st.sampled_from([None, 2, 6, 10]))},
         "custom": {"file": file},
+        "jacobi": {
+            **plane(draw, ranks, divisors),
+            "edges": draw(st.sampled_from(["periodic", "fixed"])),
+            "norm_every": draw(st.integers(0, 9)),
+        },
+        "lbm": {**plane(draw, ranks, divisors), "case": draw(st.sampled_from(["heat", "rayleigh-taylor"]))},
     }.get(name, {})
+
+
+def plane(draw: Any, ranks: int, divisors: list[int]) -> dict[str, Any]:
+    """How a program is divided."""
+    return {
+        "size": f"{12 * ranks}x{4 * ranks}",
+        "scaling": draw(st.sampled_from(["weak", "strong"])),
+        "columns": draw(st.sampled_from([None, 1, ranks, *divisors])),
+        "overlap": draw(st.sampled_from(["yes", "no"])),
+    }
 
 
 def flows(steps: list[Step], rank: int) -> Iterator[tuple[bool, int, tuple[int, int, int]]]:
