@@ -58,14 +58,6 @@ WS_INLINE bool ws_send(const WsCommon& common, const WsChannel& channel, WsTma& 
     return true;
 }
 
-/// ws_sync() for LL, whose block is often one warp.
-template <int protocol> WS_INLINE void ws_sync_any() {
-    if (protocol == ws_ll && ws_lanes() <= 32)
-        ws_sync_warp();
-    else
-        ws_sync();
-}
-
 /// Work on what lies in a channel's buffer. Every thread of the block.
 template <int protocol> WS_INLINE void ws_change_in_place(const WsChannel& channel) {
     if (channel.change.work == ws_no_work) return;
@@ -137,13 +129,13 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         }
         if (!good) *stopped = 1;
         // In one buffer, what comes next may not overtake what another thread still sends.
-        if (all > sends || common.guarded) ws_sync_any<protocol>();
+        if (all > sends || common.guarded) ws_sync();
         if (*stopped) return false;
         if (protocol == ws_ll && ws_lane() == 0)
             for (u32 i = sends; i < all; ++i) ws_give_credit(common, channel(i));
         if (steps[s].works && !puts_off && !ws_pulls(protocol)) {
             for (u32 i = sends; i < all; ++i) ws_change_in_place<protocol>(channel(i));
-            ws_sync_any<protocol>();
+            ws_sync();
         }
         if (program.arrived && ws_lane() == 0 && (protocol == ws_ll || ws_block() == 0)) {
             ws_fence();

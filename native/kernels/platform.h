@@ -41,6 +41,9 @@ WS_INLINE void ws_sync_warp() { __syncthreads(); }
 WS_INLINE void ws_fence() { __threadfence_system(); }
 #if defined(__CUDACC_RTC__)
 #define WS_WARP 32
+/// For what is not read again before the caches have forgotten it: it takes no place there.
+template <class T> WS_INLINE T ws_load_once(const T* from) { return __ldcs(from); }
+template <class T> WS_INLINE void ws_store_once(T* to, T value) { __stcs(to, value); }
 /// The sum over the warp's lanes, on its first one; all lanes come here.
 WS_INLINE double ws_warp_sum(double mine) {
     WS_UNROLL
