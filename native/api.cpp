@@ -12,8 +12,8 @@
 #include "kernels/cpu.hpp"
 #include "measure/clock.hpp"
 #include "measure/watchdog.hpp"
-#include "transports/work/work_program.hpp"
 #include "transports/mpi/world.hpp"
+#include "transports/work/work_program.hpp"
 
 using namespace wirespeed;
 using namespace wirespeed::api;

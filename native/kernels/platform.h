@@ -41,15 +41,16 @@ WS_INLINE void ws_sync_warp() { __syncthreads(); }
 WS_INLINE void ws_fence() { __threadfence_system(); }
 #if defined(__CUDACC_RTC__)
 #define WS_WARP 32
-/// For what is not read again before the caches have forgotten it: it takes no place there.
-template <class T> WS_INLINE T ws_load_once(const T* from) { return __ldcs(from); }
-template <class T> WS_INLINE void ws_store_once(T* to, T value) { __stcs(to, value); }
 /// The sum over the warp's lanes, on its first one; all lanes come here.
 WS_INLINE double ws_warp_sum(double mine) {
     WS_UNROLL
     for (int half = WS_WARP / 2; half; half /= 2) mine += __shfl_down_sync(~0u, mine, half);
     return mine;
 }
+/// What is not needed again before caches have forgotten it takes no place in them.
+WS_INLINE void ws_store_once(double* to, double value) { __stcs(to, value); }
+#else
+WS_INLINE void ws_store_once(double* to, double value) { *to = value; }
 #endif
 
 /// Runs body(i) for every i < count, neighbouring threads on neighbouring i.
@@ -117,6 +118,7 @@ WS_INLINE void ws_sync_warp(const char* file = __builtin_FILE(), int line = __bu
     if (ws_lanes() > 1) wirespeed::cpu::meet_warp({file, line});
 }
 WS_INLINE void ws_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+WS_INLINE void ws_store_once(double* to, double value) { *to = value; }
 
 /// Runs body(i) for every i < count, each thread on a range of its own.
 template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {

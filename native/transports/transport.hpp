@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "devices/device.hpp"
+#include "devices/work.hpp"
 #include "measure/page.hpp"
 #include "measure/program.hpp"
-#include "devices/work.hpp"
 
 namespace wirespeed {
 

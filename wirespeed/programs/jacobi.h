@@ -14,10 +14,13 @@
 #define WS_JACOBI_EAST 2u
 #define WS_JACOBI_SOUTH 4u
 #define WS_JACOBI_NORTH 8u
+/// And: what needs no halo is done from the top down. Steps take turns in that, so that a step
+/// begins with what the last-level cache still has of the one before.
+#define WS_JACOBI_DOWN 16u
 /// Sites of a tile in x and y, and of the strip at a cut side, which is a line of memory: powers of
 /// two, so that no thread divides.
 #define WS_JACOBI_TILE 1024
-#define WS_JACOBI_ROWS 32
+#define WS_JACOBI_ROWS 8
 #define WS_JACOBI_STRIP 32
 
 template <class T> struct WsJacobi {
@@ -63,6 +66,8 @@ WS_INLINE double ws_jacobi_column(const WsJacobi<T>& b, u32 x, u32 y, u32 rows) 
         if (y + r < end) ahead[r] = above(y + r, at + r * pitch);
     double sum = 0;
     for (u32 row = y; row < end;) {
+        // So few rows are summed as they are; conversions are slow.
+        T squares = 0;
         WS_UNROLL
         for (u32 r = 0; r < WS_JACOBI_AHEAD; ++r) {
             if (row >= end) break;
@@ -72,7 +77,6 @@ WS_INLINE double ws_jacobi_column(const WsJacobi<T>& b, u32 x, u32 y, u32 rows) 
             const T before = first ? b.west[row * b.west_step] : b.from[at - 1];
             const T behind = last ? b.east[row * b.east_step] : b.from[at + V];
             Vector out;
-            T squares = 0;
             WS_UNROLL
             for (u32 i = 0; i < V; ++i) {
                 const T left = i ? center.at[i ? i - 1 : 0] : before;
@@ -81,7 +85,6 @@ WS_INLINE double ws_jacobi_column(const WsJacobi<T>& b, u32 x, u32 y, u32 rows) 
                 const T change = out.at[i] - center.at[i];
                 if (norm) squares += change * change;
             }
-            if (norm) sum += (double)squares;
             *(Vector*)(b.to + at) = out;
             if (first && b.west_out) b.west_out[row] = out.at[0];
             if (last && b.east_out) b.east_out[row] = out.at[V - 1];
@@ -90,6 +93,7 @@ WS_INLINE double ws_jacobi_column(const WsJacobi<T>& b, u32 x, u32 y, u32 rows) 
             at += pitch;
             ++row;
         }
+        if (norm) sum += (double)squares;
     }
     return sum;
 }
@@ -221,7 +225,8 @@ WS_INLINE double ws_jacobi_tiles(WsGate* gate, u32 step, u64 part, const WsJacob
     const u32 end = part == 2 ? edges : tiles, blocks = (u32)ws_blocks();
     for (u32 tile = (part == 1 ? edges : 0) + (u32)ws_block(); tile < end; tile += blocks) {
         if (tile < edges || part == 3) ws_gate_wait(gate, step);
-        sum += ws_jacobi_tile<T, norm>(b, ws_jacobi_tile_of(b, tile));
+        const u32 place = b.cut & WS_JACOBI_DOWN && tile >= edges ? edges + tiles - 1 - tile : tile;
+        sum += ws_jacobi_tile<T, norm>(b, ws_jacobi_tile_of(b, place));
         if (tile < edges) ws_gate_edge_done(gate, step, edges);
     }
     return sum;

@@ -9,10 +9,12 @@ from wirespeed.patterns.base import Place, Work
 from wirespeed.programs.base import to_lines
 from wirespeed.programs.plane import EAST, NORTH, SOUTH, WEST, Plane
 
-TILE, STRIP, TILE_ROWS, THREADS = 1024, 32, 32, 256
+TILE, STRIP, TILE_ROWS, THREADS = 1024, 32, 8, 256
 """Of jacobi.h: points of a tile in x, of a strip at a cut side; and rows of a tile, lanes of a block."""
 MOST_BLOCKS = 8192
 """Of jacobi.h's norm."""
+DOWN = 16
+"""A bit beside those of `cut`: from the top down."""
 ALL, INNER, EDGES, ALL_WAIT = range(4)
 """Parts of a step, as the kernel counts them."""
 
@@ -92,7 +94,7 @@ def step_work(
         block.nx,
         block.ny,
         pitch,
-        cut,
+        cut | DOWN * twin,
         *beyond(WEST),
         *beyond(EAST),
         at(block.row(twin, south)),

@@ -49,7 +49,7 @@ WEIGHTS = tuple(_WEIGHTS[x * x + y * y] for x, y in VELOCITIES)
 
 THREADS = 128
 """Most threads of a block of ws_lbm_step."""
-TILE = 256
+TILE = 128
 """Sites of a row that such a block does at a time."""
 
 # What lies beyond a block's sides, as lbm.h numbers it; nothing: the block itself, periodically.

@@ -4,10 +4,10 @@
 #include <cstdlib>
 
 #include "core/error.hpp"
-#include "transports/work/stream_program.hpp"
 #include "transports/ccl/communicator.hpp"
 #include "transports/ccl/op_list.hpp"
 #include "transports/transport.hpp"
+#include "transports/work/stream_program.hpp"
 
 namespace wirespeed {
 namespace {
