@@ -46,7 +46,6 @@
 #define WS_LBM_CROSSING 26
 /// Sites of a tile.
 #define WS_LBM_TILE 128
-#define WS_LBM_PUT(to, value) ws_store_once(to, value)
 /// Most threads of a block, and how many such blocks are to fit a multiprocessor: 168 registers.
 #define WS_LBM_THREADS 128
 #define WS_LBM_BLOCKS 3
@@ -199,10 +198,10 @@ WS_INLINE void ws_lbm_site(const WsLbmBlock& block, const WsLbmFluid& fluid, con
     WS_LBM_PAIRS(WS_LBM_PULL)
 #undef WS_LBM_PULL
     ws_lbm_collide(f, fluid);
-    WS_LBM_PUT(to, f[0]);
-#define WS_LBM_STORE(pair, cx, cy)                            \
-    WS_LBM_PUT(to + (2 * pair + 1) * plane, f[2 * pair + 1]); \
-    WS_LBM_PUT(to + (2 * pair + 2) * plane, f[2 * pair + 2]);
+    ws_store_once(to, f[0]);
+#define WS_LBM_STORE(pair, cx, cy)                               \
+    ws_store_once(to + (2 * pair + 1) * plane, f[2 * pair + 1]); \
+    ws_store_once(to + (2 * pair + 2) * plane, f[2 * pair + 2]);
     WS_LBM_PAIRS(WS_LBM_STORE)
 #undef WS_LBM_STORE
 }

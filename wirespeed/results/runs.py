@@ -107,7 +107,12 @@ class Run:
         return dict(self.head.plan.options)
 
     def ceiling(self, path: str) -> Ceiling | None:
-        """What the wires under this path can carry, as far as they are known."""
+        """What the wires under this path can carry, as far as they are known.
+
+        A program's rate is that of a rank's memory, which no wire bounds.
+        """
+        if self.view == "program":
+            return None
         counted = [self.evidence[key] for key in sorted(self.evidence) if key[0] == path]
         told = [one for one in counted if one.verdict != "unknown"]
         used = Used(

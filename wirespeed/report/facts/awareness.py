@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from wirespeed.report.facts import figures, outcome
@@ -15,8 +14,6 @@ AWARE = "aware"
 STAGED = "staged"
 DIRECT = ("direct", "network", "loopback", "inside", "pcie")
 """Verdicts that agree with an MPI that takes device pointers."""
-CRASH_SITE = re.compile(r" in \S+ in [^\s,;]+")
-"""The function of a crash: it differs from run to run of the same fault."""
 
 
 @dataclass(frozen=True)
@@ -75,4 +72,5 @@ def answer(run: Run) -> str:
 
 def reason(failure: Failure) -> str:
     """'Open MPI 4.1.6 crashed on a device pointer, so Open MPI 5.0.11 was used'."""
-    return CRASH_SITE.sub("", figures.failure_text(failure)).removeprefix(f"{figures.WHAT['unavailable']}: ")
+    text = figures.CRASH_SITE.sub("", figures.failure_text(failure))
+    return text.removeprefix(f"{figures.WHAT['unavailable']}: ")

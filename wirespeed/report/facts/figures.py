@@ -16,6 +16,8 @@ _FAILURES = {
     "error": ("error", "error"),
     "interrupted": ("interrupted", "intr."),
 }
+CRASH_SITE = re.compile(r" in \S+ in [^\s,;]+")
+"""The function of a crash: it differs from run to run of the same fault."""
 _REPLACED = re.compile(r"measured with (.+?) instead\b")
 """What is recorded with a failure under one MPI, after which another one is tried."""
 WHAT = {kind: words for kind, (words, _) in _FAILURES.items()}
@@ -82,6 +84,7 @@ def failure_text(failure: Failure) -> str:
     text = " ".join(failure.text.split())
     text = text.removeprefix(f"{failure.path}: ").removeprefix(f"{what}: ")
     if text and (other := other_mpi(failure)):
+        text = CRASH_SITE.sub("", text)
         return f"{text}, so {other} was used" if ", so " not in text else f"{text}; {other} was used"
     if not text.startswith(what):
         text = f"{what}: {text}" if text else what
