@@ -1,0 +1,38 @@
+"""Sums that the path gpu does in its own kernel: every protocol, place and number of ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command import wirespeed
+
+SIZES = "8,24,4096,40000"
+"""One packet, part of a block's share, and messages that are shared by blocks, or would be."""
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize(("protocol", "offset"), [("LL", 3), ("stores", 0), ("stores", 8), ("pull", 0)])
+def test_every_sum_is_right(protocol: str, offset: int, ranks: int, tmp_path: Path) -> None:
+    """Protects what is put off until a message is sent on, early invitations, and shares of blocks.
+
+    Two ranks need no invitations; three do. Places off 16 bytes leave no shares: one block does it all.
+    """
+    done = wirespeed(
+        *("ring", "--ranks", str(ranks), "--device", "emulated", "--paths", "gpu", "--sizes", SIZES),
+        *("--max-time", "0.01", "--test", f"protocol={protocol}", "--test", f"offset={offset}"),
+        *("--test", "blocks=3", "--test", "threads=16"),
+        out=tmp_path / "r.jsonl",
+        environment={"WIRESPEED_EMULATED": f"count={ranks},blocks=3,threads=16"},
+    )
+    assert done.code == 0, done.err + done.out
+    assert [entry["bytes"] for entry in done.entries] == [8, 24, 4096, 40000]
+    for entry in done.entries:
+        assert entry["details"]["work"] == "by the same kernel"
+        assert entry["checked"]["bytes"] > 0
+    in_shares = offset % 16 == 0
+    chosen = done.entries[-1]["details"]
+    if protocol != "LL" and in_shares:
+        assert (chosen["protocol"], chosen["blocks"]) == (protocol, 3)
+    if protocol == "stores" and not in_shares:
+        assert chosen["blocks"] == 1
