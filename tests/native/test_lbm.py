@@ -103,7 +103,7 @@ def test_a_gated_step_tells_when_its_edges_are_done(device: Device, start: Wave 
         placed.step(fluid_of(start), 0, at)
         placed.fields.reverse()
         after = device.get(at, 5).view(np.uint32)
-        assert after[6:].tolist() == [1, 0, 0, 0], "the gate is ready for step 1"
+        assert after[6:].tolist() == [0, 0, 0, 0], "the gate counts the next step's edges from zero"
         assert device.get(words, 1).view(np.uint32).tolist() == [1, 1], "one step arrived, one is ready"
     assert (gated.populations() == whole.populations()).all()
 

@@ -219,15 +219,18 @@ template <class T> WS_INLINE WsJacobiTile ws_jacobi_tile_of(const WsJacobi<T>& b
 /// Its tiles of one step. part: 0 all of it, 1 what needs no halo, 2 the rest, 3 all of it, and all
 /// of it waits for the halo.
 template <class T, bool norm>
-WS_INLINE double ws_jacobi_tiles(WsGate* gate, u32 step, u64 part, const WsJacobi<T>& b, u32 edges,
+WS_INLINE double ws_jacobi_tiles(WsGate* gate, u64 part, const WsJacobi<T>& b, u32 edges,
                                  u32 tiles) {
     double sum = 0;
     const u32 end = part == 2 ? edges : tiles, blocks = (u32)ws_blocks();
     for (u32 tile = (part == 1 ? edges : 0) + (u32)ws_block(); tile < end; tile += blocks) {
-        if (tile < edges || part == 3) ws_gate_wait(gate, step);
+        if (tile < edges)
+            ws_gate_wait(gate);
+        else if (part == 3)
+            ws_gate_wait_whole(gate);
         const u32 place = b.cut & WS_JACOBI_DOWN && tile >= edges ? edges + tiles - 1 - tile : tile;
         sum += ws_jacobi_tile<T, norm>(b, ws_jacobi_tile_of(b, place));
-        if (tile < edges) ws_gate_edge_done(gate, step, edges);
+        if (tile < edges) ws_gate_edge_done(gate, edges);
     }
     return sum;
 }
@@ -239,7 +242,6 @@ template <class T>
 WS_INLINE void ws_jacobi_step(WsGate* gate, u64 part, const WsJacobi<T>& b, WsNormParts* leave,
                               const WsNormParts* gather, double* mine, const double* of_ranks,
                               u64 ranks, double* norm) {
-    const u32 step = ws_gate_begin(gate);
     u32 edges = 0;
     for (u32 number = 0; number < 4; ++number)
         edges += ws_jacobi_cut(ws_jacobi_region(b, number), number).tiles;
@@ -251,11 +253,10 @@ WS_INLINE void ws_jacobi_step(WsGate* gate, u64 part, const WsJacobi<T>& b, WsNo
         if (of_ranks) ws_norm_combine(of_ranks, ranks, norm);
     }
     if (leave)
-        ws_norm_leave(ws_jacobi_tiles<T, true>(gate, step, part, b, edges, tiles), leave,
-                      part == 2);
+        ws_norm_leave(ws_jacobi_tiles<T, true>(gate, part, b, edges, tiles), leave, part == 2);
     else
-        ws_jacobi_tiles<T, false>(gate, step, part, b, edges, tiles);
-    ws_gate_end(gate);
+        ws_jacobi_tiles<T, false>(gate, part, b, edges, tiles);
+    if (part == 3) ws_gate_end(gate);
 }
 
 #define WS_JACOBI_STEP(T, name)                                                            \

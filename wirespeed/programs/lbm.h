@@ -289,13 +289,11 @@ ws_lbm_step(WsGate* gate, u64 part, const double* from, double* to, u64 nx, u64 
         edges += ws_lbm_cut(ws_lbm_region(block, number), number).tiles;
     const u32 all = edges + ws_lbm_cut(ws_lbm_region(block, 4), 4).tiles;
     const u32 start = part == 1 ? edges : 0, end = part == 2 ? edges : all;
-    const u32 step = ws_gate_begin(gate);
     for (u64 number = start + ws_block(); number < end; number += ws_blocks()) {
         const WsLbmTile tile = ws_lbm_tile(block, (u32)number);
-        if (number < edges) ws_gate_wait(gate, step);
+        if (number < edges) ws_gate_wait(gate);
         ws_lbm_sites(block, fluid, from, to, tile);
-        if (number < edges) ws_gate_edge_done(gate, step, edges);
+        if (number < edges) ws_gate_edge_done(gate, edges);
     }
-    ws_gate_end(gate);
 }
 WS_REGISTER(ws_lbm_step)
