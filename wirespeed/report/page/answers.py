@@ -11,6 +11,7 @@ from wirespeed.report.facts.awareness import AWARE, STAGED, awareness, reason, r
 from wirespeed.report.facts.best import spans
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
+from wirespeed.report.facts.programs import parts
 from wirespeed.report.facts.shares import exceeds, percent, share
 from wirespeed.report.page.findings import Found, findings
 from wirespeed.report.page.machines import MachineRuns, machines
@@ -139,6 +140,9 @@ def best_path(run: Run) -> str:
     entries, domain = _entries(run), _domain(run)
     if not entries:
         return "No message was measured"
+    if run.view == "program":
+        best = min(entries, key=lambda one: one.seconds)
+        return f"Best path for {run.head.plan.pattern}: {best.path}, {format_seconds(best.seconds)} a step"
     found = spans(run, domain) if domain in run.competing else []
     if not found:
         names = [*dict.fromkeys(one.path for one in entries)]
@@ -205,6 +209,13 @@ def _extremes(run: Run) -> Iterator[Tile]:
     if not entries:
         return
     data = " of GPU data" if _domain(run) == "GPU" else ""
+    if run.view == "program":
+        best = min(entries, key=lambda one: one.seconds)
+        known = parts(run, best)
+        yield Tile("Shortest step", format_seconds(best.seconds), best.path)
+        word = "not known" if known.efficiency is None else percent(known.efficiency)
+        yield Tile("Efficiency", word, f"{best.path}, {run.head.plan.ranks} ranks against one")
+        return
     least, most = min(entries, key=lambda one: one.seconds), max(entries, key=lambda one: one.rate)
     part = _part(run, most)
     limit = f", {part} of the limit" if part else ""

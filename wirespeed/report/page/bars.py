@@ -1,21 +1,24 @@
-"""Figures that are compared side by side: groups of ranks with their limit, copies alone and together."""
+"""Figures that are compared side by side: groups of ranks, copies, and programs' steps."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from wirespeed.report.facts.programs import parts as program_parts
 from wirespeed.report.facts.shares import percent, share
 from wirespeed.report.page.sources import Measured
 from wirespeed.report.terminal.copy_table import ALONE, TOGETHER, slowest
 from wirespeed.results.coerce import text
 from wirespeed.results.runs import Entry, Run
-from wirespeed.units import format_rate, format_size
+from wirespeed.units import format_rate, format_seconds, format_size
+
+LIMIT = "The dashed line is the limit; its equation is below."
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One figure in bytes per second."""
+    """One figure, in the unit of its group."""
 
     label: str
     path: str
@@ -31,10 +34,12 @@ class Bars:
 
     title: str
     bars: list[Bar]
+    explained: str = ""
+    """What the dashed line is."""
 
     @property
     def most(self) -> float:
-        """The scale's end, in bytes per second."""
+        """The scale's end."""
         return max([bar.value for bar in self.bars] + [bar.limit or 0 for bar in self.bars]) or 1.0
 
 
@@ -42,14 +47,18 @@ def bars(sets: Sequence[Measured]) -> list[Bars]:
     """Of groups and of copies, each path at its largest size."""
     groups = [one for one in sets if one.pattern == "groups"]
     copies = [one for one in sets if one.run.view == "copies"]
+    programs = [one for one in sets if one.run.view == "program" and one.run.entries]
     out = [bar for one in groups for bar in _groups(one, len(groups) > 1)]
-    found = [Bars("Bandwidth out of the slowest group, largest message", out)]
+    found = [Bars("Bandwidth out of the slowest group, largest message", out, LIMIT)]
     for one in copies:
         named = f": {one.label}" if len(copies) > 1 else ""
         # Copies on the GPU are tens of times as fast: on one scale with them nobody would see the others.
         for title, on_device in (("Copies", False), ("Copies on the GPU", True)):
             paths = [path for path in one.run.paths if _on_device(one.run, path) is on_device]
             found.append(Bars(f"{title}, slowest rank{named}", [*_copies(one.run, paths)]))
+    found += [_steps(one, len(programs) > 1) for one in programs]
+    efficiencies = [bar for one in programs for bar in _efficiencies(one)]
+    found.append(Bars("Efficiency against one rank", efficiencies, "The dashed line is one rank's."))
     return [one for one in found if one.bars]
 
 
@@ -68,6 +77,50 @@ def _groups(one: Measured, several: bool) -> Iterator[Bar]:
         note += f", {percent(part)} of {format_rate(limit.rate)}" if limit and part is not None else ""
         label = f"{one.label}: {label}" if several else label
         yield Bar(label, text(entry.path), entry.rate, note, limit.rate if limit else None)
+
+
+def _steps(one: Measured, several: bool) -> Bars:
+    """Each path's step in seconds, and the computation alone below it."""
+    out = []
+    for path in one.run.paths:
+        entry = one.run.of_path(path)[-1]
+        parts, word = program_parts(one.run, entry), text(entry.path)
+        copied = parts.of_copy * entry.seconds if parts.of_copy else None
+        seen = "its communication is hidden"
+        if parts.visible:
+            seen = f"of which {format_seconds(parts.visible)} is communication"
+        visible = "" if parts.visible is None else f", {seen}"
+        out.append(Bar(word, word, entry.seconds, format_seconds(entry.seconds) + visible, copied))
+        if parts.compute and one.run.head.plan.ranks > 1:
+            note = f"{format_seconds(parts.compute)} computation alone"
+            out.append(Bar("", word, parts.compute, note, copied, paler=True))
+    ranks = one.run.head.plan.ranks
+    title = f"Time of a step, {ranks} rank{'s' if ranks > 1 else ''}"
+    return Bars(
+        title if not several or one.label.startswith(f"{ranks} ranks") else f"{title}: {one.label}",
+        _by_step(out),
+        "The dashed line is the time of a copy of the same array.",
+    )
+
+
+def _by_step(found: list[Bar]) -> list[Bar]:
+    """The shortest step first; what lies below a bar stays there."""
+    pairs: list[list[Bar]] = []
+    for bar in found:
+        if bar.label:
+            pairs.append([bar])
+        else:
+            pairs[-1].append(bar)
+    return [bar for pair in sorted(pairs, key=lambda pair: pair[0].value) for bar in pair]
+
+
+def _efficiencies(one: Measured) -> Iterator[Bar]:
+    ranks = one.run.head.plan.ranks
+    for path in one.run.paths if ranks > 1 else ():
+        entry = one.run.of_path(path)[-1]
+        if (part := program_parts(one.run, entry).efficiency) is not None:
+            word = text(entry.path)
+            yield Bar(f"{word}, {ranks} ranks", word, part, percent(part), 1.0)
 
 
 def _on_device(run: Run, path: str) -> bool:

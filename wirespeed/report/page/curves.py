@@ -18,8 +18,11 @@ SHOWN_AT_FIRST = 20
 
 
 def charts(sets: Sequence[Measured], first: str) -> list[dict[str, Any]]:
-    """One for each pattern, `first` before the others, the runs with most figures first."""
-    patterns = dict.fromkeys(one.pattern for one in sets if one.run.entries)
+    """One for each pattern, `first` before the others, the runs with most figures first.
+
+    A program has one size, and bars instead (bars.py).
+    """
+    patterns = dict.fromkeys(one.pattern for one in sets if one.run.entries and one.run.view != "program")
     order = sorted(patterns, key=lambda name: name != first)
     return [_chart(name, [one for one in sets if one.pattern == name]) for name in order]
 

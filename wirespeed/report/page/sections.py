@@ -45,7 +45,7 @@ def sections(sets: Sequence[Measured], patterns: Sequence[str]) -> list[Section]
 
 def _section(sets: Sequence[Measured], notes: list[Notes]) -> Section:
     main = max(sets, key=weight)
-    comparable = main.run.view == "sizes" and main.run.entries
+    comparable = main.run.view in ("sizes", "program") and main.run.entries
     answer = best_path(main.run) if comparable else notes[0].sentences[0].text if notes else ""
     bests = [(one, domains) for one in sets if (domains := by_domain(one.run))]
     return Section(main.pattern, answer.rstrip("."), notes, bests, bars(sets))
