@@ -15,7 +15,7 @@ REAL = Path(__file__).parents[2] / "results" / "h200-x2-jacobi.jsonl"
 
 
 def test_a_step_and_its_parts() -> None:
-    """Protects what a reader compares: the shortest step first, its computation below it, a copy as a mark."""
+    """Protects what a reader compares: the shortest step first, its computation below it, and a copy."""
     sets = measured(read_sources([str(REAL)])[0])
     (steps,) = bars(sets)
     assert steps.title == "Time of a step, 2 ranks" and "copy" in steps.explained
