@@ -70,7 +70,7 @@ class Lbm(ProgramPattern):
     pack columns first, and their halos travel on with the rows, which carries the corners.
 
     Before and after the samples every population of every site is compared bit by bit with that of a rank
-    which computes its part of the grid alone.
+    which computes its part of the grid alone. A wave's case also gives a constant of physics beside theory.
 
     --ranks 1 measures the computation alone, without communication, which efficiency refers to.
 
@@ -78,6 +78,7 @@ class Lbm(ProgramPattern):
     Examples:
       wirespeed lbm --ranks 1,2
       wirespeed lbm --case rayleigh-taylor --paths gpu,aware,staged
+      wirespeed lbm --case rayleigh-taylor --size 512x192 --steps 5000 --picture mushrooms.png
     """
     default_size = ("8192x1024", "256x128")
     default_steps = (400, 40)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import base64
 import io
+import os
 from pathlib import Path
-from typing import Any
 
 from wirespeed.errors import WirespeedError
 from wirespeed.job.messages import Message
-from wirespeed.report.export.matplotlib_figure import DPI, FORMATS, INCHES, SETTINGS, require_matplotlib
+from wirespeed.report.export.matplotlib_figure import DPI, FORMATS, SETTINGS, require_matplotlib
 from wirespeed.results.reading import cannot, shown
 from wirespeed.results.whole_file import write_whole
 
+SIDE = 5.5
+"""Inches of the field's longer side."""
 WIDE = 2
 """Width / height, from which on the colour bar is below the field."""
-LEAST_SHAPE, MOST_SHAPE = 0.12, 2.0
-"""Height / width of the whole picture."""
+THIN = 12
+"""Longer / shorter side, from which on both axes have scales of their own."""
 
 
 def refuse_picture(file: str) -> None:
@@ -27,6 +29,8 @@ def refuse_picture(file: str) -> None:
     folder = Path(file).resolve().parent
     if not folder.is_dir():
         raise cannot(f"cannot write {shown(file)}: there is no folder {shown(folder)}")
+    if Path(file).is_dir() or not os.access(folder, os.W_OK):
+        raise cannot(f"cannot write {shown(file)}: it is a folder, or lies in one that you may not write to")
 
 
 class FieldPicture:
@@ -52,29 +56,41 @@ class FieldPicture:
 
         matplotlib.use("agg")
         from matplotlib import pyplot
+        from matplotlib.ticker import MaxNLocator, ScalarFormatter
+        from mpl_toolkits.axes_grid1 import make_axes_locatable
 
         facts = self._facts
         cells = np.array([np.frombuffer(row, "f4") for row in self._rows])
         width, height = facts["grid"]
         wide = width >= WIDE * height
-        shape = min(max(height / width, LEAST_SHAPE), MOST_SHAPE)
-        size = (INCHES[0], INCHES[0] * shape * (1 if wide else 0.85) + (1.5 if wide else 0.6))
         with matplotlib.rc_context({**SETTINGS, "axes.grid": False}):
-            figure, axes = pyplot.subplots(figsize=size, layout="constrained")
+            figure, axes = pyplot.subplots(figsize=_inches(width, height))
             image = axes.imshow(
                 cells,
                 origin="lower",
                 extent=(0, width, 0, height),
+                aspect="equal" if max(width, height) <= THIN * min(width, height) else "auto",
                 cmap="inferno" if facts["what"] == "temperature" else "viridis",
             )
             axes.set_title(f"{program}: {facts['what']} after {facts['steps']} steps", fontsize=9)
             axes.set_xlabel("x (points)" if facts["cell"] == 1 else f"x (points; {_cell(facts['cell'])})")
             axes.set_ylabel("y (points)")
-            below: Any = {"orientation": "horizontal", "aspect": 40, "shrink": 0.7} if wide else {}
-            figure.colorbar(image, ax=axes, label=facts["what"], **below)
+            # Beside the field, and as long: in inches.
+            bar = make_axes_locatable(axes).append_axes(
+                "bottom" if wide else "right", size=0.12, pad=0.55 if wide else 0.1
+            )
+            along = "horizontal" if wide else "vertical"
+            figure.colorbar(
+                image,
+                cax=bar,
+                label=facts["what"],
+                orientation=along,
+                ticks=MaxNLocator(4 if wide else 8),
+                format=ScalarFormatter(useOffset=False),
+            )
             drawn, form = io.BytesIO(), file.rpartition(".")[2]
             try:
-                figure.savefig(drawn, format=form, dpi=DPI)
+                figure.savefig(drawn, format=form, dpi=DPI, bbox_inches="tight")
             finally:
                 pyplot.close(figure)
         write_whole(file, drawn.getvalue())
@@ -82,3 +98,9 @@ class FieldPicture:
 
 def _cell(points: int) -> str:
     return f"a cell is the mean of up to {points} x {points}"
+
+
+def _inches(width: int, height: int) -> tuple[float, float]:
+    """Of the field, colour bar included."""
+    longer = max(width, height)
+    return SIDE * max(width / longer, 1 / THIN) + 1, SIDE * max(height / longer, 1 / THIN) + 1
