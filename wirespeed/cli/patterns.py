@@ -36,6 +36,10 @@ OVERSUBSCRIBE = "Start the ranks even if there are more than 8 for each CPU."
 WITH = (
     "Measure twice: alone, and while another pattern, such as stream:host:16M, runs on the same processors."
 )
+PICTURE = (
+    "Draw the field (.png, .pdf, .svg) after the measurement, --steps steps or more from its initial state. "
+    "Of several runs the last one draws."
+)
 
 
 def command_of(pattern: Pattern) -> click.Command:
@@ -51,6 +55,8 @@ def command_of(pattern: Pattern) -> click.Command:
             flag("--oversubscribe", OVERSUBSCRIBE),
             *own,
         ]
+    if pattern.view == "program":
+        own.append(option("--picture", words.FILE, PICTURE))
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
     measured = measuring(pattern.sizes or DEFAULT_SIZES)
     options = together(*own, measured, launches, background, reporting(pattern.published), where)

@@ -111,7 +111,7 @@ class StepRecorder:
                 if message["fatal"]:
                     return outcome
                 self.fail(outcome)
-            case "progress" | "note":
+            case "progress" | "note" | "picture":
                 self.observe(message)
         return None
 

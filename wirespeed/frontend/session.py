@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import sys
@@ -20,6 +21,7 @@ from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, comp
 from wirespeed.host import devices, gpu_aware_mpi, mpi
 from wirespeed.host.core import core
 from wirespeed.host.devices import GPU_KINDS
+from wirespeed.host.memory import room_for_buffers
 from wirespeed.host.process import allowed_cpus, cores
 from wirespeed.host.temporary import check_temporary_folder
 from wirespeed.job.outcome import Outcome
@@ -57,6 +59,7 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
     check_temporary_folder()
     if not plan.hosts:
         _check_between(plan, found.kind)
+        _check_memory(plan, found)
     sweep()
     run = Run(plan, found, observe)
     with ending_on_signals():
@@ -70,6 +73,25 @@ def _check_between(plan: Plan, kind: str) -> None:
     there = devices.count(core(), kind)
     for rank in range(len(plan.between)):
         devices.pick(kind, there, rank, rank, plan.between)
+
+
+def _check_memory(plan: Plan, found: Machine) -> None:
+    """Raises WirespeedError for a program's grid that this host's memory cannot hold."""
+    pattern, shape = find_pattern(plan.pattern), Shape(plan.ranks, dict(plan.options))
+    # What goes into a file that has figures already is a failure there, and ends nothing else.
+    if pattern.view != "program" or plan.resume:
+        return
+    least = min((int(one.get("bytes") or 0) for one in found.devices), default=0)
+    room, needed = room_for_buffers(plan.ranks, least), pattern.extent(0, shape, plan.sizes[0])
+    if room is not None and needed > room:
+        raise WirespeedError(
+            f"--size {shape.options['size']}: it takes two buffers of {_in_mib(needed)} on each "
+            f"rank; the memory that is free holds {_in_mib(room)}; write a smaller size"
+        )
+
+
+def _in_mib(bytes_: int) -> str:
+    return f"{bytes_ >> 20} MiB"
 
 
 def _usual_ranks(plan: Plan, found: Machine) -> int:
@@ -242,6 +264,9 @@ class Run:
         wrong: Outcome | None = None
         for message in watched.messages():
             wrong = step.take(message) or wrong
+            if message["kind"] == "picture" and message["row"] + 1 == message["of"]:
+                # By every path the field is the same.
+                self._plan = dataclasses.replace(self._plan, picture=None)
         return step, watched.outcome if watched.outcome.what != "ok" else wrong or watched.outcome
 
 

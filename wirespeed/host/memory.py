@@ -1,8 +1,23 @@
-"""How much memory this host has left for buffers."""
+"""How much memory there is for buffers."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+DEVICE_SHARE = 0.4
+"""Of a device's memory, for each of two buffers; the libraries' own buffers need some, too."""
+
+
+def room_for_buffers(ranks: int, device_bytes: int) -> int | None:
+    """Bytes for each of a rank's two buffers; None if nobody knows. `ranks`: on this host, which share it.
+
+    A path may stage device memory in host memory.
+    """
+    free = free_memory()
+    rooms = [] if free is None else [free // (2 * ranks)]
+    if device_bytes:
+        rooms.append(int(device_bytes * DEVICE_SHARE))
+    return min(rooms, default=None)
 
 
 def free_memory() -> int | None:

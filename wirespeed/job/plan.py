@@ -44,6 +44,8 @@ class Plan:
     hosts: tuple[str, ...] = ()
     out: str | None = None
     """Result file; None: ./wirespeed-<time>.jsonl."""
+    picture: str | None = None
+    """File to draw a program's field into."""
     resume: bool = False
     timeout: float | None = None
     """Seconds without progress that count as a hang; None: scaled to the message size."""

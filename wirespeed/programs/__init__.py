@@ -6,6 +6,6 @@ by being there.
 
 from __future__ import annotations
 
-from wirespeed.programs.base import Comparison, NormCheck, ProgramFacts, ProgramPattern, Scratch
+from wirespeed.programs.base import Comparison, NormCheck, ProgramFacts, ProgramPattern, Scratch, Values
 
-__all__ = ["Comparison", "NormCheck", "ProgramFacts", "ProgramPattern", "Scratch"]
+__all__ = ["Comparison", "NormCheck", "ProgramFacts", "ProgramPattern", "Scratch", "Values"]

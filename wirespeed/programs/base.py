@@ -21,6 +21,7 @@ Nothing is overwritten while another rank or processor still needs it:
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +65,41 @@ class NormCheck:
 
     own: Place
     reference: Scratch
+
+
+@dataclass(frozen=True)
+class Values:
+    """Numbers of each point of a rank's block, for people: where `work` leaves them. All in bytes."""
+
+    place: Place
+    real: int
+    """Of one number."""
+    pitch: int
+    """From one row to the next."""
+    planes: int = 1
+    """Numbers of a point, each in a plane of its own."""
+    plane: int = 0
+    """From one plane to the next."""
+    work: tuple[Work, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """When a constant of physics is taken from the field."""
+
+    iterations: int
+    """From the initial state to the first sample, and from each sample to the next."""
+    samples: int
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant of physics, as the field has it and by theory."""
+
+    name: str
+    unit: str
+    measured: float
+    theory: float
 
 
 @dataclass(frozen=True)
@@ -241,6 +277,33 @@ class ProgramPattern(Pattern):
     def norms(self, rank: int, shape: Shape) -> list[NormCheck]:
         """Sums over all ranks that must be those of the reference."""
         return []
+
+    @abstractmethod
+    def values(self, rank: int, shape: Shape) -> Values:
+        """What a picture or a constant is made of, after any iteration."""
+
+    @abstractmethod
+    def drawn(self, shape: Shape) -> str:
+        """What the picture shows: "temperature"."""
+
+    @abstractmethod
+    def cells(self, shape: Shape, rows: Sequence[bytes], edges: Sequence[int]) -> bytes:
+        """What is drawn of some rows: its mean between each two edges in x, as 32-bit floats.
+
+        `rows`: of each plane of the values, so many numbers without gaps.
+        """
+
+    def sampling(self, shape: Shape) -> Sampling | None:
+        """When to look at the field to measure a constant; None: there is none."""
+        return None
+
+    def strength(self, rank: int, shape: Shape, first: int, rows: Sequence[bytes]) -> complex:
+        """What these rows, from the rank's row `first` on, add to a sample; all ranks' sum is the sample."""
+        raise NotImplementedError
+
+    def constant(self, shape: Shape, samples: Sequence[complex]) -> Constant:
+        """What the samples say. Raises ValueError where they say nothing."""
+        raise NotImplementedError
 
     @abstractmethod
     def copied(self, rank: int, shape: Shape) -> Transfer:

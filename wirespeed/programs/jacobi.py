@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wirespeed.patterns.base import Option, Place, Shape, Step, Transfer, Work
@@ -13,9 +14,11 @@ from wirespeed.programs.base import (
     ProgramFacts,
     ProgramPattern,
     Scratch,
+    Values,
     options,
     to_lines,
 )
+from wirespeed.programs.cells import means
 from wirespeed.programs.jacobi_blocks import (
     ALL,
     ALL_WAIT,
@@ -271,6 +274,18 @@ class Jacobi(ProgramPattern):
         plane = self.divided(shape)
         x, y = plane.origin(rank)
         return f"point ({x + byte // _real(shape)}, {y + row}) of {plane.width} x {plane.height}"
+
+    def values(self, rank: int, shape: Shape) -> Values:
+        block = self._layout(shape).block
+        return Values(Place(block.row(0, 0)), block.real, block.pitch)
+
+    def drawn(self, shape: Shape) -> str:
+        return "u"
+
+    def cells(self, shape: Shape, rows: Sequence[bytes], edges: Sequence[int]) -> bytes:
+        import numpy as np
+
+        return means(np.frombuffer(rows[0], f"f{_real(shape)}").reshape(-1, edges[-1]), edges)
 
     def copied(self, rank: int, shape: Shape) -> Transfer:
         block = self._layout(shape).block

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from wirespeed.patterns.base import Option, Place, Shape, Step, Transfer, Work
-from wirespeed.programs.base import Comparison, ProgramFacts, ProgramPattern, Scratch, options, to_lines
+from wirespeed.programs.base import (
+    Comparison,
+    Constant,
+    ProgramFacts,
+    ProgramPattern,
+    Sampling,
+    Scratch,
+    Values,
+    options,
+    to_lines,
+)
+from wirespeed.programs.cells import means
 from wirespeed.programs.lbm_math import (
     BYTES_PER_SITE,
     COLUMNS,
@@ -21,6 +34,7 @@ from wirespeed.programs.lbm_math import (
     Fluid,
     Layers,
     Wave,
+    temperature,
 )
 from wirespeed.programs.plane import EAST, NORTH, OPPOSITE, SOUTH, WEST
 
@@ -32,6 +46,15 @@ PERIOD = 2
 ALL, INNER, EDGES = range(3)
 """Parts of a step, as the kernel counts them."""
 REAL = 8
+WAVE = 64
+"""Points in x and y from one wave to the next: long enough for theory, and it decays in few steps."""
+SAMPLES = {"shear-wave": 3, "sound-wave": 8, "heat": 3}
+"""Of a constant."""
+CONSTANTS = {
+    "shear-wave": ("viscosity", "sites^2/step"),
+    "sound-wave": ("speed of sound", "sites/step"),
+    "heat": ("thermal diffusivity", "sites^2/step"),
+}
 SET_UP = 1024, 128
 """Blocks and threads of kernels that only prepare."""
 
@@ -47,7 +70,7 @@ class Lbm(ProgramPattern):
     pack columns first, and their halos travel on with the rows, which carries the corners.
 
     Before and after the samples every population of every site is compared bit by bit with that of a rank
-    which computes its part of the grid alone.
+    which computes its part of the grid alone. A wave's case also gives a constant of physics beside theory.
 
     --ranks 1 measures the computation alone, without communication, which efficiency refers to.
 
@@ -55,6 +78,7 @@ class Lbm(ProgramPattern):
     Examples:
       wirespeed lbm --ranks 1,2
       wirespeed lbm --case rayleigh-taylor --paths gpu,aware,staged
+      wirespeed lbm --case rayleigh-taylor --size 512x192 --steps 5000 --picture mushrooms.png
     """
     default_size = ("8192x1024", "256x128")
     default_steps = (400, 40)
@@ -89,7 +113,8 @@ class Lbm(ProgramPattern):
         plane, case = self.divided(shape), str(shape.options.get("case", CASES[0]))
         if self.walled(shape):
             return Layers(plane.width, plane.height, rough=2 + seed / 64)
-        return Wave(case, plane.width, plane.height, (1, 1), 1e-3 * (1 + seed / 64))
+        waves = max(1, round(plane.width / WAVE)), max(1, round(plane.height / WAVE))
+        return Wave(case, plane.width, plane.height, waves, 1e-3 * (1 + seed / 64))
 
     def _fluid(self, shape: Shape) -> Fluid:
         start = self._start(shape, 0)
@@ -251,8 +276,48 @@ class Lbm(ProgramPattern):
         x, y = plane.origin(rank)
         return f"population {comparison} at ({x + byte // REAL}, {y + row}) of {plane.width} x {plane.height}"
 
+    def values(self, rank: int, shape: Shape) -> Values:
+        plane, block = self.divided(shape), self._block(shape)
+        moments = Work("ws_lbm_moments", (Place(0), *block.geometry, Scratch(0)), *SET_UP)
+        row = plane.nx * REAL
+        return Values(Scratch(0), REAL, row, planes=4, plane=plane.ny * row, work=(moments,))
+
+    def drawn(self, shape: Shape) -> str:
+        drawn = {"shear-wave": "momentum in x", "sound-wave": "density"}
+        return drawn.get(str(shape.options.get("case", CASES[0])), "temperature")
+
+    def cells(self, shape: Shape, rows: Sequence[bytes], edges: Sequence[int]) -> bytes:
+        moments = _array(rows, edges[-1])
+        number = {"density": 0, "momentum in x": 1}.get(self.drawn(shape))
+        return means(temperature(moments) if number is None else moments[number], edges)
+
+    def sampling(self, shape: Shape) -> Sampling | None:
+        start = self._start(shape, 0)
+        if isinstance(start, Layers):
+            return None
+        return Sampling(-(-start.interval(self._fluid(shape)) // PERIOD), SAMPLES[start.case])
+
+    def strength(self, rank: int, shape: Shape, first: int, rows: Sequence[bytes]) -> complex:
+        plane, start = self.divided(shape), self._start(shape, 0)
+        assert isinstance(start, Wave)
+        x, y = plane.origin(rank)
+        return start.strength(_array(rows, plane.nx), x, y + first)
+
+    def constant(self, shape: Shape, samples: Sequence[complex]) -> Constant:
+        start, sampling = self._start(shape, 0), self.sampling(shape)
+        assert isinstance(start, Wave) and sampling
+        measured = start.measured(samples, sampling.iterations * PERIOD)
+        return Constant(*CONSTANTS[start.case], measured, start.theory(self._fluid(shape)))
+
     def copied(self, rank: int, shape: Shape) -> Transfer:
         return Transfer(rank, self._block(shape).doubles * REAL, 0, 0)
+
+
+def _array(rows: Sequence[bytes], nx: int) -> Any:
+    """Moments as an array [4, rows, nx]."""
+    import numpy as np
+
+    return np.stack([np.frombuffer(one).reshape(-1, nx) for one in rows])
 
 
 PATTERN = Lbm()

@@ -8,16 +8,13 @@ from functools import partial
 from typing import Any
 
 from wirespeed.host.core import Core
-from wirespeed.host.memory import free_memory
+from wirespeed.host.memory import room_for_buffers
 from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.context import RankContext, Unusable
 from wirespeed.units import format_size
 
 SMALL = (1 << 20, 1 << 26)
 """Buffers are allocated in these steps, then for the largest size, so that small sizes do not wait long."""
-
-DEVICE_SHARE = 0.4
-"""Of a device's memory, for each of two buffers; the libraries' own buffers need some, too."""
 
 
 class Buffers:
@@ -89,14 +86,8 @@ class Buffers:
 
 
 def buffer_room(core: Core, comm: Communicator, device: Any) -> int | None:
-    """Bytes for each of a rank's two buffers, the least of all ranks; None if nobody knows.
-
-    Host memory is shared by the ranks of a host, and a path may stage device memory in it.
-    """
-    free, neighbours = free_memory(), comm.neighbours()
-    rooms = [] if free is None else [free // (2 * neighbours)]
-    if size := int(core.identity(device).get("bytes") or 0):
-        rooms.append(int(size * DEVICE_SHARE))
+    """Bytes for each of a rank's two buffers, the least of all ranks; None if nobody knows."""
+    room = room_for_buffers(comm.neighbours(), int(core.identity(device).get("bytes") or 0))
     unknown = 1 << 62
-    least = comm.minimum(min(rooms, default=unknown))
+    least = comm.minimum(unknown if room is None else room)
     return None if least == unknown else least

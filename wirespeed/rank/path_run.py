@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -82,12 +82,15 @@ class PathRunner:
             return
         buffers = Buffers(self._context, transport, path.memory)
         try:
-            _OpenPath(self._context, self._watchdog, path, transport, buffers).run(sizes)
+            opened = _OpenPath(self._context, self._watchdog, path, transport, buffers)
+            opened.run(sizes)
         except BaseException:
             # What fails on this rank alone must not wait for the others.
             buffers.abandon()
             self._core.lib.ws_transport_abandon(transport)
             raise
+        if opened.drawn:
+            self._context = replace(self._context, plan=replace(self._context.plan, picture=None))
         buffers.close()
         self._core.check(self._core.lib.ws_transport_close(transport))
 
@@ -114,6 +117,8 @@ class _OpenPath:
     _path: TransferPath
     _transport: Any
     _buffers: Buffers
+    drawn: bool = False
+    """Has rank 0 told a picture of a program's field? By every path it is the same."""
 
     def run(self, sizes: Sequence[int]) -> None:
         context, core = self._context, self._context.core
@@ -148,10 +153,15 @@ class _OpenPath:
 
     def _measure(self, sizes: Sequence[int]) -> None:
         needs = self._needs(sizes)
+        draws = self._context.comm.share(self._context.plan.picture is not None)
         for index, size in enumerate(sizes):
             try:
                 self._context.tell(self._position(sizes, index))
-                self._size_run(sizes, needs, index).measure()
+                one = self._size_run(sizes, needs, index)
+                one.measure()
+                if draws and not self.drawn:
+                    one.draw()
+                    self.drawn = True
             except (Unusable, PayloadMismatch) as error:
                 self._failure(error, size)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -12,6 +13,8 @@ from wirespeed.paths import TransferPath
 from wirespeed.programs import ProgramPattern
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.field_check import FieldCheck
+from wirespeed.rank.field_memory import FieldMemory
+from wirespeed.rank.field_views import FieldViews
 from wirespeed.rank.payload_check import Check, PayloadCheck
 from wirespeed.rank.program import Program
 from wirespeed.rank.program_limits import limits
@@ -37,7 +40,7 @@ class SizeRun:
         self._transport, self._buffers = transport, buffers
         pattern = context.pattern
         self._payload: Check = (
-            FieldCheck(context, pattern, path.memory)
+            FieldCheck(context, pattern, FieldMemory(context, path.memory, buffers))
             if isinstance(pattern, ProgramPattern)
             else PayloadCheck(context.core, context.comm, context.device, path.memory, path.into)
         )
@@ -79,10 +82,32 @@ class SizeRun:
                 self._take(team, self._sampled(team))
             finally:
                 team.close()
-        if isinstance(context.pattern, ProgramPattern):
-            self._program_facts = limits(context, context.pattern, self._transport, self._buffers, self._size)
+        if isinstance(pattern := context.pattern, ProgramPattern):
+            found = limits(context, pattern, self._transport, self._buffers, self._size)
+            if pattern.sampling(context.shape):
+                with self._views(pattern) as views:
+                    found["constant"] = views.constant()
+            self._program_facts = found
         if context.comm.rank == 0:
             context.tell(self._entry())
+
+    def draw(self) -> None:
+        """Rank 0 tells a picture of the program's field."""
+        assert isinstance(self._context.pattern, ProgramPattern)
+        with self._views(self._context.pattern, past=1) as views:
+            views.picture(self._path.name)
+
+    @contextmanager
+    def _views(self, pattern: ProgramPattern, past: int = 0) -> Iterator[FieldViews]:
+        """`past`: 1 if this size has its figure already."""
+        position = {**self._position, "index": self._position["index"] + past}
+
+        def doing(text: str) -> None:
+            self._context.tell({**position, "doing": text})
+
+        memory = FieldMemory(self._context, self._path.memory, self._buffers)
+        with self._program(0) as program:
+            yield FieldViews(self._context, pattern, memory, program, doing)
 
     def _program(self, phase: int, in_place: bool = False) -> closing[Program]:
         alone = self._path.work_alone

@@ -145,6 +145,16 @@ class Derived(Part, frozen=True, kw_only=True):
     """In the unit."""
 
 
+class MeasuredConstant(Part, frozen=True, kw_only=True):
+    """A constant of physics, taken from a program's field, beside theory."""
+
+    name: str = ""
+    """viscosity, speed of sound, thermal diffusivity."""
+    unit: str = ""
+    measured: Amount
+    theory: Amount
+
+
 class ProgramTimes(Part, frozen=True, kw_only=True):
     """What a program's steps are compared with, and how it was divided."""
 
@@ -163,6 +173,7 @@ class ProgramTimes(Part, frozen=True, kw_only=True):
     copy: Interval | None = None
     """Seconds of a copy of a rank's field by the driver, or by the CPU."""
     copied_bytes: Whole = 0
+    constant: MeasuredConstant | None = None
 
 
 def rate(amount: float, seconds: float | None) -> float | None:

@@ -13,6 +13,7 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
 
 if TYPE_CHECKING:
+    from wirespeed.report.export.field_picture import FieldPicture
     from wirespeed.results.model import Event, Head
     from wirespeed.results.runs import Run
 
@@ -27,6 +28,8 @@ class Measured:
     """Result file; "" where none is given and none has been begun."""
     records: list[Event] = field(default_factory=list)
     """Those of the whole file; empty in a rank that has nothing to say."""
+    picture: FieldPicture | None = None
+    """Of a program's field, if it was asked for."""
 
     @property
     def runs(self) -> list[Run]:
@@ -41,6 +44,17 @@ class Measured:
         runs = self.runs
         reporting.print([joined(runs)] if self.plan.resume and reporting.format != "json" else runs)
 
+    def draw(self) -> None:
+        """The picture that the plan asks for. Raises WirespeedError."""
+        if self.plan.picture is None or self.picture is None:
+            return
+        if self.picture.complete:
+            case = dict(self.plan.options).get("case")
+            self.picture.draw(self.plan.picture, " ".join(filter(None, (self.plan.pattern, case))))
+            note(f"picture: {self.plan.picture}")
+        else:
+            note("no picture: this run has measured nothing that could be drawn")
+
 
 def measure_plan(plan: Plan, begin: Callable[[Head], None] | None = None) -> Measured:
     """Measures, showing progress on stderr; `begin` gets the run's own record before anything is shown.
@@ -54,6 +68,10 @@ def measure_plan(plan: Plan, begin: Callable[[Head], None] | None = None) -> Mea
 
     distrust_terminals()
     measured = Measured(plan, ExitCode.INTERRUPTED, plan.out or "")
+    if plan.picture:
+        from wirespeed.report.export.field_picture import FieldPicture
+
+        measured.picture = FieldPicture()
     before = _earlier(plan)
 
     # What a pattern means shows as its paths begin.
@@ -61,6 +79,10 @@ def measure_plan(plan: Plan, begin: Callable[[Head], None] | None = None) -> Mea
     with make_progress(named, len(plan.sizes)) as progress:
 
         def observe(event: Event) -> None:
+            if isinstance(event, dict) and event["kind"] == "picture":
+                if measured.picture:
+                    measured.picture.take(event)
+                return
             if not measured.records:
                 measured.records += before
             measured.records.append(event)
@@ -92,6 +114,11 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
     from wirespeed.frontend.rank_limit import refuse_too_many
 
     refuse_too_many([plan, *further])
+    if plan.picture:
+        from wirespeed.report.export.field_picture import refuse_picture
+
+        refuse_picture(plan.picture)
+        plan, *further = _last_draws([plan, *further])
     measured = measure_plan(plan)
     # What programs read is one document: it comes at the end.
     at_once = not further or reporting.format in ("table", "tutorial")
@@ -111,7 +138,12 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
             reporting.print(measured.runs)
         more = "; go on with --resume and this --out" if measured.code == ExitCode.INTERRUPTED else ""
         note(f"results: {measured.file}{more}")
+        measured.draw()
     return measured.code
+
+
+def _last_draws(plans: Sequence[Plan]) -> list[Plan]:
+    return [*(replace(plan, picture=None) for plan in plans[:-1]), plans[-1]]
 
 
 def _print_contention(measured: Measured) -> None:

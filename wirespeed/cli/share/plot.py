@@ -12,7 +12,6 @@ from wirespeed.cli.common import words
 from wirespeed.cli.common.options import debugging, option
 from wirespeed.errors import ExitCode, WirespeedError
 
-FORMATS = (".pdf", ".png", ".svg")
 NAMES = words.several(words.Word("NAME", str))
 
 
@@ -30,7 +29,7 @@ def command(
 ) -> ExitCode:
     """Reads, and draws a file."""
     from wirespeed.cli.common.reading import read_pages
-    from wirespeed.report.export.matplotlib_figure import plot
+    from wirespeed.report.export.matplotlib_figure import FORMATS, plot
 
     if not out.endswith(FORMATS):
         raise WirespeedError(f"--out {out}: the name of a figure ends in {', '.join(FORMATS)}")

@@ -18,11 +18,12 @@ from wirespeed.units import format_size
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+FORMATS = (".pdf", ".png", ".svg")
 MARKERS = "os^DvP*X"
 DPI = 200
 INCHES = (6.3, 4.2)
 """Of one panel: the width of a text column on A4."""
-_SETTINGS: Any = {
+SETTINGS: Any = {
     "font.size": 9,
     "axes.grid": True,
     "grid.color": "#dddddd",
@@ -40,17 +41,22 @@ _Curve = tuple[Measured, str]
 """A run, and one of its paths."""
 
 
+def require_matplotlib(what: str) -> None:
+    """Raises WirespeedError where it is not installed."""
+    if find_spec("matplotlib") is None:
+        raise WirespeedError(
+            f"{what} draws with matplotlib, which is not installed: pip install 'wirespeed[plot]'",
+            ExitCode.UNAVAILABLE,
+        )
+
+
 def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, against: str | None) -> None:
     """Writes the figure. Raises WirespeedError without matplotlib, or when nothing wanted is there.
 
     `paths`: names; none: all that were measured. `kind`: time, bandwidth or both. `against`: a system whose
     published curves are drawn with ours.
     """
-    if find_spec("matplotlib") is None:
-        raise WirespeedError(
-            "wirespeed plot draws with matplotlib, which is not installed: pip install 'wirespeed[plot]'",
-            ExitCode.UNAVAILABLE,
-        )
+    require_matplotlib("wirespeed plot")
     curves = _curves(sources, paths)
     others = [load_system(against)] if against else []
     import matplotlib
@@ -61,7 +67,7 @@ def plot(sources: Sequence[Source], out: str, paths: Sequence[str], kind: str, a
     looks = styles([path for _, path in curves])
     several = len({one.number for one, _ in curves}) > 1
     kinds = ("time", "bandwidth") if kind == "both" else (kind,)
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(SETTINGS):
         figure, panels = pyplot.subplots(
             1, len(kinds), figsize=(INCHES[0] * len(kinds), INCHES[1]), layout="constrained", squeeze=False
         )

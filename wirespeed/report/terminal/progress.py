@@ -176,6 +176,8 @@ class LiveProgress(Progress):
             row.now += f", {int(event.get('phase') or 0) + 1} of {event['phases']}"
         if samples := event.get("samples"):
             row.now += f", {samples} samples"
+        if doing := event.get("doing"):
+            row.now = str(doing)
         if (precision := event.get("precision")) is not None:
             row.now += f" {figures.spread(float(precision))}"
 

@@ -104,9 +104,11 @@ def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
 
 
 def _print_program(console: Console, run: Run) -> None:
-    """What GPUDirect is worth to it, and what its columns mean."""
+    """What GPUDirect is worth to it, whether its physics is right, and what its columns mean."""
     if worth := programs.gpudirect(run):
         say(console, Text.assemble(("GPUDirect: ", "bold"), worth))
+    if constant := programs.constant(run):
+        say(console, Text.assemble(("physics: ", "bold"), constant))
     say(console, program_table.LEGEND, "dim")
 
 

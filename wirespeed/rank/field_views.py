@@ -1,0 +1,121 @@
+"""What people see of a program's field, advanced from its initial state: constants of physics, a picture."""
+
+from __future__ import annotations
+
+import base64
+import math
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from wirespeed.programs import ProgramPattern
+from wirespeed.rank.context import RankContext
+from wirespeed.rank.field_memory import FieldMemory
+from wirespeed.rank.program import Program
+
+MOST_CELLS = 1000
+"""Of a picture, in x and in y; a rank whose block ends in mid cell adds one."""
+BATCH_SECONDS = 0.3
+"""Of time steps between two signs of life."""
+READ_BYTES = 4 << 20
+"""At a time, of each plane of values."""
+
+Doing = Callable[[str], None]
+"""Is told what is done at the moment, for the progress display."""
+
+
+class FieldViews:
+    """Runs the program on, with the transfers of its path. All public methods are collective."""
+
+    def __init__(
+        self,
+        context: RankContext,
+        pattern: ProgramPattern,
+        memory: FieldMemory,
+        program: Program,
+        doing: Doing,
+    ) -> None:
+        self._context, self._pattern, self._memory = context, pattern, memory
+        self._comm, self._shape = context.comm, context.shape
+        self._program, self._doing = program, doing
+        self._plane = pattern.divided(self._shape)
+        self._values = pattern.values(self._comm.rank, self._shape)
+        self._seconds: float | None = None
+        """Of one iteration."""
+
+    def constant(self) -> dict[str, Any] | None:
+        """A constant of physics beside theory, on every rank; None where the case has none, or shows none."""
+        pattern, shape, rank = self._pattern, self._shape, self._comm.rank
+        if (sampling := pattern.sampling(shape)) is None:
+            return None
+        self._start()
+        rows = max(1, READ_BYTES // self._values.pitch)
+        edges = [*range(0, self._plane.ny, rows), self._plane.ny]
+        samples = []
+        for number in range(sampling.samples):
+            self._advance(sampling.iterations, f"constant: sample {number + 1} of {sampling.samples}")
+            self._memory.launch(self._values.work)
+            parts = [
+                pattern.strength(rank, shape, first, planes)
+                for first, planes in self._memory.rows(self._values, self._plane.nx, edges)
+            ]
+            samples.append(sum(self._comm.everyone(sum(parts))))
+        try:
+            return asdict(pattern.constant(shape, samples))
+        except (ValueError, ArithmeticError):
+            return None
+
+    def picture(self, path: str) -> None:
+        """Rank 0 tells the field after so many steps, a message for each row of cells, from below."""
+        pattern, shape, plane = self._pattern, self._shape, self._plane
+        iterations = pattern.least_iterations(shape)
+        self._start()
+        self._advance(iterations, "picture")
+        self._memory.launch(self._values.work)
+        share = math.ceil(max(plane.width, plane.height) / MOST_CELLS)
+        across, up = _edges(plane.nx, share), _edges(plane.ny, share)
+        rows = [
+            pattern.cells(shape, planes, across)
+            for _, planes in self._memory.rows(self._values, plane.nx, up)
+        ]
+        self._doing("picture: gathering")
+        of_ranks = self._comm.gather(rows)
+        if of_ranks is None:
+            return
+        beside = (of_ranks[first:][: plane.columns] for first in range(0, shape.ranks, plane.columns))
+        lines = [b"".join(parts) for row in beside for parts in zip(*row, strict=True)]
+        facts = {
+            "path": path,
+            "what": pattern.drawn(shape),
+            "steps": iterations * pattern.facts(shape).steps_per_iteration,
+            "grid": [plane.width, plane.height],
+            "cell": share,
+            "of": len(lines),
+        }
+        for number, line in enumerate(lines):
+            cells = base64.b64encode(line).decode()
+            self._context.tell({"kind": "picture", **facts, "row": number, "cells": cells})
+
+    def _start(self) -> None:
+        self._memory.launch(self._pattern.start(self._comm.rank, self._shape, 0))
+        self._comm.barrier()
+
+    def _advance(self, iterations: int, what: str) -> None:
+        """In batches, so that each rank shows that it is alive."""
+        done = 0
+        while done < iterations:
+            batch = min(iterations - done, max(1, int(BATCH_SECONDS / self._seconds)) if self._seconds else 1)
+            began = time.monotonic()
+            self._program.run(batch)
+            # All ranks choose the same batches.
+            self._seconds = max(self._comm.maximum(time.monotonic() - began) / batch, 1e-9)
+            done += batch
+            left = math.ceil((iterations - done) * self._seconds)
+            self._doing(f"{what}, {done * 100 // iterations} %, {left} s left")
+
+
+def _edges(points: int, share: int) -> list[int]:
+    """Where cells of `share` points or fewer begin and end, as equal as can be."""
+    count = math.ceil(points / share)
+    return [number * points // count for number in range(count + 1)]

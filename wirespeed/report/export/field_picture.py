@@ -1,0 +1,106 @@
+"""A program's field as a picture, by matplotlib."""
+
+from __future__ import annotations
+
+import base64
+import io
+import os
+from pathlib import Path
+
+from wirespeed.errors import WirespeedError
+from wirespeed.job.messages import Message
+from wirespeed.report.export.matplotlib_figure import DPI, FORMATS, SETTINGS, require_matplotlib
+from wirespeed.results.reading import cannot, shown
+from wirespeed.results.whole_file import write_whole
+
+SIDE = 5.5
+"""Inches of the field's longer side."""
+WIDE = 2
+"""Width / height, from which on the colour bar is below the field."""
+THIN = 12
+"""Longer / shorter side, from which on both axes have scales of their own."""
+
+
+def refuse_picture(file: str) -> None:
+    """Raises WirespeedError for a file that cannot become a picture, before anything is measured for it."""
+    if not file.endswith(FORMATS):
+        raise WirespeedError(f"--picture {shown(file)}: the name of a picture ends in {', '.join(FORMATS)}")
+    require_matplotlib("--picture")
+    folder = Path(file).resolve().parent
+    if not folder.is_dir():
+        raise cannot(f"cannot write {shown(file)}: there is no folder {shown(folder)}")
+    if Path(file).is_dir() or not os.access(folder, os.W_OK):
+        raise cannot(f"cannot write {shown(file)}: it is a folder, or lies in one that you may not write to")
+
+
+class FieldPicture:
+    """Takes rows of cells as rank 0 tells them; a new first row begins anew."""
+
+    def __init__(self) -> None:
+        self._facts: Message = {}
+        self._rows: list[bytes] = []
+
+    def take(self, event: Message) -> None:
+        if event["row"] == 0:
+            self._facts, self._rows = event, []
+        self._rows.append(base64.b64decode(event["cells"]))
+
+    @property
+    def complete(self) -> bool:
+        return bool(self._rows) and len(self._rows) == self._facts["of"]
+
+    def draw(self, file: str, program: str) -> None:
+        """Writes it. `program`: its name and case, for the title. Raises WirespeedError."""
+        import matplotlib
+        import numpy as np
+
+        matplotlib.use("agg")
+        from matplotlib import pyplot
+        from matplotlib.ticker import MaxNLocator, ScalarFormatter
+        from mpl_toolkits.axes_grid1 import make_axes_locatable
+
+        facts = self._facts
+        cells = np.array([np.frombuffer(row, "f4") for row in self._rows])
+        width, height = facts["grid"]
+        wide = width >= WIDE * height
+        with matplotlib.rc_context({**SETTINGS, "axes.grid": False}):
+            figure, axes = pyplot.subplots(figsize=_inches(width, height))
+            image = axes.imshow(
+                cells,
+                origin="lower",
+                extent=(0, width, 0, height),
+                aspect="equal" if max(width, height) <= THIN * min(width, height) else "auto",
+                cmap="inferno" if facts["what"] == "temperature" else "viridis",
+            )
+            axes.set_title(f"{program}: {facts['what']} after {facts['steps']} steps", fontsize=9)
+            axes.set_xlabel("x (points)" if facts["cell"] == 1 else f"x (points; {_cell(facts['cell'])})")
+            axes.set_ylabel("y (points)")
+            # Beside the field, and as long: in inches.
+            bar = make_axes_locatable(axes).append_axes(
+                "bottom" if wide else "right", size=0.12, pad=0.55 if wide else 0.1
+            )
+            along = "horizontal" if wide else "vertical"
+            figure.colorbar(
+                image,
+                cax=bar,
+                label=facts["what"],
+                orientation=along,
+                ticks=MaxNLocator(4 if wide else 8),
+                format=ScalarFormatter(useOffset=False),
+            )
+            drawn, form = io.BytesIO(), file.rpartition(".")[2]
+            try:
+                figure.savefig(drawn, format=form, dpi=DPI, bbox_inches="tight")
+            finally:
+                pyplot.close(figure)
+        write_whole(file, drawn.getvalue())
+
+
+def _cell(points: int) -> str:
+    return f"a cell is the mean of up to {points} x {points}"
+
+
+def _inches(width: int, height: int) -> tuple[float, float]:
+    """Of the field, colour bar included."""
+    longer = max(width, height)
+    return SIDE * max(width / longer, 1 / THIN) + 1, SIDE * max(height / longer, 1 / THIN) + 1
