@@ -58,17 +58,21 @@ void OpList::close_group(std::size_t begin) {
 void OpList::enqueue() {
     Stream& stream = communicator_.stream();
     for (const Group& group : groups_) {
-        if (!group.meanwhile.empty()) start_beside(group);
         // Libraries see no order in a stream that is not the vendor's.
         if (!stream.native() && !group.after.empty()) stream.wait();
+        const bool beside = !group.meanwhile.empty();
+        if (beside) beside_->begun->record();
         if (group.end > group.begin) transfer(group);
-        if (!group.meanwhile.empty()) stream.wait_for(*beside_->done);
+        if (beside) {
+            work_beside(group);
+            stream.wait_for(*beside_->done);
+        }
         wirespeed::enqueue(stream, group.after);
     }
 }
 
-void OpList::start_beside(const Group& group) {
-    beside_->begun->record();
+/// Put in after the transfers: NCCL's kernel finds room before the work fills the device.
+void OpList::work_beside(const Group& group) {
     beside_->stream->wait_for(*beside_->begun);
     wirespeed::enqueue(*beside_->stream, group.meanwhile);
     beside_->done->record();

@@ -49,7 +49,7 @@ class OpList {
     };
     OpList(Communicator& communicator, Page& page);
     void transfer(const Group& group);
-    void start_beside(const Group& group);
+    void work_beside(const Group& group);
     void add(const Transfer& transfer, std::byte* base, bool sends);
     void close_group(std::size_t begin);
 
