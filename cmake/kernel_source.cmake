@@ -1,75 +1,113 @@
-# Writes the kernels' headers, and behind them those of programs, as one C++ string; and a file that
-# compiles the programs' for the CPU: cmake -DKERNELS=<folder> -DPROGRAMS=<folder> -DOUTPUT=<file>
-# -DPROGRAM_KERNELS=<file> -P this.
+# Writes the kernels' text as C++ strings, one for each unit that run-time compilers compile by itself:
+# native/kernels, and each program's headers (wirespeed/programs/NAME.h, NAME_*.h) with those that they
+# include. And a file that compiles the programs' kernels for the CPU:
+#   cmake -DKERNELS=<folder> -DPROGRAMS=<folder> -DOUTPUT=<file> -DPROGRAM_KERNELS=<file> -P this.
 # A header comes after those that it includes; include and pragma lines are dropped, since run-time
 # compilers have no files, and #line keeps the compilers' messages true.
 cmake_minimum_required(VERSION 3.18)
 
-set(done "")
-set(text "")
+macro(append_text folder name)
+  file(READ "${folder}/${name}" content)
+  string(REGEX REPLACE "\n[ \t]*#[ \t]*(include|pragma once)[^\n]*" "\n" content "\n${content}")
+  string(APPEND text "#line 1 \"${name}\"${content}")
+endmacro()
+
+macro(list_includes folder name result)
+  file(STRINGS "${folder}/${name}" includes REGEX "^[ \t]*#[ \t]*include[ \t]+\"kernels/[^\"]+\\.h\"")
+  set(${result} "")
+  foreach(include IN LISTS includes)
+    string(REGEX REPLACE ".*kernels/([^\"]+)\".*" "\\1" included "${include}")
+    list(APPEND ${result} "${included}")
+  endforeach()
+endmacro()
 
 macro(add_header name)
   list(FIND done "${name}" found)
   if(found EQUAL -1)
     list(APPEND done "${name}")
-    file(STRINGS "${KERNELS}/${name}" includes REGEX "^[ \t]*#[ \t]*include[ \t]+\"kernels/[^\"]+\\.h\"")
-    foreach(include IN LISTS includes)
-      string(REGEX REPLACE ".*kernels/([^\"]+)\".*" "\\1" included "${include}")
-      # Recursion of macros shares variables, hence the lists' own names for each header.
-      list(APPEND wanted_by_${name} "${included}")
-    endforeach()
+    # Recursion of macros shares variables, hence the lists' own names for each header.
+    list_includes("${KERNELS}" "${name}" wanted_by_${name})
     foreach(included IN LISTS wanted_by_${name})
       add_header("${included}")
     endforeach()
-    file(READ "${KERNELS}/${name}" content)
-    string(REGEX REPLACE "\n[ \t]*#[ \t]*(include|pragma once)[^\n]*" "\n" content "\n${content}")
-    string(APPEND text "#line 1 \"${name}\"${content}")
+    append_text("${KERNELS}" "${name}")
   endif()
 endmacro()
 
+# Compilers need not take a literal longer than 64 KiB.
+set(units "")
+macro(end_unit name)
+  string(APPEND units "    {\"${name}\", joined({\n")
+  string(LENGTH "${text}" length)
+  set(start 0)
+  while(start LESS length)
+    string(SUBSTRING "${text}" ${start} 30000 piece)
+    string(APPEND units "    R\"wirespeed(${piece})wirespeed\",\n")
+    math(EXPR start "${start} + 30000")
+  endwhile()
+  string(APPEND units "    })},\n")
+endmacro()
+
+set(text "")
+set(done "")
 file(GLOB headers RELATIVE "${KERNELS}" "${KERNELS}/*.h")
 list(SORT headers)
 foreach(header IN LISTS headers)
   add_header("${header}")
 endforeach()
+end_unit("transports")
 
 file(GLOB programs RELATIVE "${PROGRAMS}" "${PROGRAMS}/*.h")
 list(SORT programs)
-set(includes "")
+set(names "")
+set(for_cpu "")
 foreach(program IN LISTS programs)
-  file(READ "${PROGRAMS}/${program}" content)
-  string(REGEX REPLACE "\n[ \t]*#[ \t]*(include|pragma once)[^\n]*" "\n" content "\n${content}")
-  string(APPEND text "#line 1 \"${program}\"${content}")
-  string(APPEND includes "#include \"${PROGRAMS}/${program}\"\n")
+  string(REGEX REPLACE "[_.].*" "" name "${program}")
+  list(APPEND names "${name}")
+  string(APPEND for_cpu "#include \"${PROGRAMS}/${program}\"\n")
 endforeach()
-file(WRITE "${PROGRAM_KERNELS}.new" "// Made from wirespeed/programs/*.h by cmake/kernel_source.cmake.
-${includes}")
-file(RENAME "${PROGRAM_KERNELS}.new" "${PROGRAM_KERNELS}")
+list(REMOVE_DUPLICATES names)
+foreach(name IN LISTS names)
+  set(text "")
+  set(done "")
+  set(own ${programs})
+  list(FILTER own INCLUDE REGEX "^${name}[_.]")
+  foreach(program IN LISTS own)
+    list_includes("${PROGRAMS}" "${program}" wanted_by_program)
+    foreach(included IN LISTS wanted_by_program)
+      add_header("${included}")
+    endforeach()
+  endforeach()
+  foreach(program IN LISTS own)
+    append_text("${PROGRAMS}" "${program}")
+  endforeach()
+  end_unit("${name}")
+endforeach()
 
-# Compilers need not take a literal longer than 64 KiB.
-set(pieces "")
-string(LENGTH "${text}" length)
-set(start 0)
-while(start LESS length)
-  string(SUBSTRING "${text}" ${start} 30000 piece)
-  string(APPEND pieces "    R\"wirespeed(${piece})wirespeed\",\n")
-  math(EXPR start "${start} + 30000")
-endwhile()
+file(WRITE "${PROGRAM_KERNELS}.new" "// Made from wirespeed/programs/*.h by cmake/kernel_source.cmake.
+${for_cpu}")
+file(RENAME "${PROGRAM_KERNELS}.new" "${PROGRAM_KERNELS}")
 
 file(WRITE "${OUTPUT}.new" "// Made from native/kernels/*.h and wirespeed/programs/*.h by cmake/kernel_source.cmake.
 #include \"kernels/source.hpp\"
 
-namespace wirespeed {
+#include <initializer_list>
 
-const std::string& kernel_source() {
-    static constexpr const char* pieces[] = {
-${pieces}    };
-    static const std::string text = [] {
-        std::string all;
-        for (const char* piece : pieces) all += piece;
-        return all;
-    }();
-    return text;
+namespace wirespeed {
+namespace {
+
+std::string joined(std::initializer_list<const char*> pieces) {
+    std::string all;
+    for (const char* piece : pieces) all += piece;
+    return all;
+}
+
+}  // namespace
+
+const std::vector<KernelUnit>& kernel_units() {
+    static const std::vector<KernelUnit> units{
+${units}    };
+    return units;
 }
 
 }  // namespace wirespeed

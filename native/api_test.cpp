@@ -40,7 +40,9 @@ int ws_device_close_shared(ws_device* device, void* address) {
     return succeeded([&] { device->device->close(address); });
 }
 
-const char* ws_kernel_source(void) { return kernel_source().c_str(); }
+const char* ws_kernel_source(const char* kernel) {
+    return guarded<const char*>(nullptr, [&] { return unit_of(kernel).text.c_str(); });
+}
 int64_t ws_kernel_compile(const char* architecture) {
     return guarded<int64_t>(-1,
                             [&] { return static_cast<int64_t>(compile_kernels(architecture)); });

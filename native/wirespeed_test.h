@@ -22,8 +22,9 @@ int ws_device_close_shared(ws_device* device, void* address);
 
 /* ---- kernels ------------------------------------------------------------------------------------
  */
-/* The kernels' source text, as run-time compilers get it. It stays for the process's life. */
-const char* ws_kernel_source(void);
+/* The source text with this kernel, as run-time compilers get it. It stays for the process's life.
+ */
+const char* ws_kernel_source(const char* kernel);
 /* Compiles it for "sm_90" (NVRTC) or "gfx90a" (hipRTC) without needing a device; the code's size.
  */
 int64_t ws_kernel_compile(const char* architecture);

@@ -78,11 +78,10 @@ Target target_for(const std::string& architecture) {
 /// One translation unit in a run-time compiler.
 class Unit {
   public:
-    Unit(const RuntimeCompiler& compiler, std::string name)
+    Unit(const RuntimeCompiler& compiler, std::string name, const std::string& source)
         : compiler_(compiler), name_(std::move(name)) {
-        check(
-            compiler_.create(&program_, kernel_source().c_str(), "wirespeed", 0, nullptr, nullptr),
-            "create program");
+        check(compiler_.create(&program_, source.c_str(), "wirespeed", 0, nullptr, nullptr),
+              "create program");
     }
     ~Unit() { compiler_.destroy(&program_); }
     Unit(const Unit&) = delete;
@@ -118,8 +117,8 @@ class Unit {
     void* program_ = nullptr;
 };
 
-std::string compile(const Target& target) {
-    Unit unit(target.compiler, target.name);
+std::string compile(const Target& target, const std::string& source) {
+    Unit unit(target.compiler, target.name, source);
     unit.compile(target.architecture, target.uncontracted);
     return target.assembly ? unit.text(target.compiler.assembly_size, target.compiler.assembly)
                            : unit.text(target.compiler.code_size, target.compiler.code);
@@ -127,20 +126,29 @@ std::string compile(const Target& target) {
 
 }  // namespace
 
-KernelCode kernel_code(const std::string& architecture) {
+KernelCode kernel_code(const KernelUnit& unit, const std::string& architecture) {
     const Target target = target_for(architecture);
-    const std::string key = kernel_source() + '\n' + target.architecture + ' ' +
-                            target.uncontracted + '\n' + target.name;
+    const std::string key =
+        unit.text + '\n' + target.architecture + ' ' + target.uncontracted + '\n' + target.name;
     KernelCode result{load_cached(key), target.name};
     if (result.code.empty()) {
-        result.code = compile(target);
+        result.code = compile(target, unit.text);
         store_cached(key, result.code);
     }
     return result;
 }
 
+const KernelUnit& unit_of(std::string_view kernel) {
+    for (const KernelUnit& unit : kernel_units())
+        if (unit.text.find(kernel) != std::string::npos) return unit;
+    throw Error("no kernel called " + std::string(kernel));
+}
+
 std::size_t compile_kernels(const std::string& architecture) {
-    return compile(target_for(architecture)).size();
+    std::size_t bytes = 0;
+    for (const KernelUnit& unit : kernel_units())
+        bytes += compile(target_for(architecture), unit.text).size();
+    return bytes;
 }
 
 }  // namespace wirespeed

@@ -3,6 +3,9 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
+
+#include "kernels/source.hpp"
 
 namespace wirespeed {
 
@@ -11,11 +14,14 @@ struct KernelCode {
     std::string compiler;  ///< "NVRTC 13.0"
 };
 
-/// All kernels for "sm_90" (NVRTC) or "gfx90a" (hipRTC), from the user's cache where it has them.
-/// Throws Error with the compiler's log.
-KernelCode kernel_code(const std::string& architecture);
+/// A unit's kernels for "sm_90" (NVRTC) or "gfx90a" (hipRTC), from the user's cache where it has
+/// them. Throws Error with the compiler's log.
+KernelCode kernel_code(const KernelUnit& unit, const std::string& architecture);
 
-/// Compiles them whatever the cache has; the code's size in bytes.
+/// The unit that has a kernel of this name; throws Error where none has.
+const KernelUnit& unit_of(std::string_view kernel);
+
+/// Compiles all kernels whatever the cache has; the code's size in bytes.
 std::size_t compile_kernels(const std::string& architecture);
 
 }  // namespace wirespeed

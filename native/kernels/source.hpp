@@ -1,12 +1,20 @@
-// The kernels' source text for run-time compilers; made by CMake from
-// native/kernels/*.h and wirespeed/programs/*.h.
+// The kernels' source text for run-time compilers; made by CMake from native/kernels/*.h and
+// wirespeed/programs/*.h.
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace wirespeed {
 
-/// Every kernel header, in one translation unit without includes.
-const std::string& kernel_source();
+/// What is compiled at a time, without includes: nobody waits for a program's kernels who measures
+/// something else.
+struct KernelUnit {
+    std::string name;  ///< "transports", or a program's
+    std::string text;
+};
+
+/// The transports' kernels first.
+const std::vector<KernelUnit>& kernel_units();
 
 }  // namespace wirespeed

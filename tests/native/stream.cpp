@@ -152,12 +152,13 @@ void run(const std::string& what, const std::string& name) {
 
 }  // namespace
 
-const std::string& wirespeed::kernel_source() {
-    static const std::string text = [] {
+const std::vector<KernelUnit>& wirespeed::kernel_units() {
+    static const std::vector<KernelUnit> units = [] {
         std::ifstream file(kernels_file);
-        return std::string(std::istreambuf_iterator<char>(file), {});
+        return std::vector<KernelUnit>{
+            {"transports", std::string(std::istreambuf_iterator<char>(file), {})}};
     }();
-    return text;
+    return units;
 }
 
 int main(int count, char** words) {

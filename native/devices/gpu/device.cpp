@@ -65,7 +65,7 @@ class GpuDevice final : public Device {
     Identity identity_;
     Allocations allocations_;
     std::mutex mutex_;
-    void* module_ = nullptr;
+    std::map<std::string, void*> modules_;  ///< by unit
     std::map<std::string, void*, std::less<>> functions_;
     std::multimap<void*, void*> opened_;  ///< address to base; no base: this process's own memory
 };
@@ -241,14 +241,16 @@ void GpuDevice::launch(std::string_view kernel, unsigned blocks, unsigned thread
 void* GpuDevice::function(std::string_view kernel) {
     const std::scoped_lock lock(mutex_);
     if (const auto found = functions_.find(kernel); found != functions_.end()) return found->second;
-    if (!module_) {
-        const KernelCode kernels = kernel_code(identity_.architecture);
+    const KernelUnit& unit = unit_of(kernel);
+    void*& module = modules_[unit.name];
+    if (!module) {
+        const KernelCode kernels = kernel_code(unit, identity_.architecture);
         // A compiler newer than the driver may make code that the driver does not know.
-        module_ = driver_->load(kernels.code, "kernels for " + identity_.architecture + " by " +
-                                                  kernels.compiler + ", under " + identity_.driver);
+        module = driver_->load(kernels.code, "kernels for " + identity_.architecture + " by " +
+                                                 kernels.compiler + ", under " + identity_.driver);
     }
     std::string name(kernel);
-    void* const function = driver_->function(module_, name);
+    void* const function = driver_->function(module, name);
     functions_.emplace(std::move(name), function);
     return function;
 }
