@@ -57,28 +57,28 @@ class FieldPicture:
         matplotlib.use("agg")
         from matplotlib import pyplot
         from matplotlib.ticker import MaxNLocator, ScalarFormatter
-        from mpl_toolkits.axes_grid1 import make_axes_locatable
 
         facts = self._facts
         cells = np.array([np.frombuffer(row, "f4") for row in self._rows])
         width, height = facts["grid"]
-        wide = width >= WIDE * height
+        wide, longer = width >= WIDE * height, max(width, height)
+        across, up = (SIDE * max(side / longer, 1 / THIN) for side in (width, height))
         with matplotlib.rc_context({**SETTINGS, "axes.grid": False}):
-            figure, axes = pyplot.subplots(figsize=_inches(width, height))
+            figure = pyplot.figure(figsize=(across, up))
+            axes = figure.add_axes((0, 0, 1, 1))
             image = axes.imshow(
                 cells,
                 origin="lower",
                 extent=(0, width, 0, height),
-                aspect="equal" if max(width, height) <= THIN * min(width, height) else "auto",
+                aspect="equal" if longer <= THIN * min(width, height) else "auto",
                 cmap="inferno" if facts["what"] == "temperature" else "viridis",
             )
             axes.set_title(f"{program}: {facts['what']} after {facts['steps']} steps", fontsize=9)
             axes.set_xlabel("x (points)" if facts["cell"] == 1 else f"x (points; {_cell(facts['cell'])})")
             axes.set_ylabel("y (points)")
-            # Beside the field, and as long: in inches.
-            bar = make_axes_locatable(axes).append_axes(
-                "bottom" if wide else "right", size=0.12, pad=0.55 if wide else 0.1
-            )
+            # Outside the field, and as long.
+            place = (0, -0.6 / up, 1, 0.12 / up) if wide else (1 + 0.1 / across, 0, 0.12 / across, 1)
+            bar = axes.inset_axes(place)
             along = "horizontal" if wide else "vertical"
             figure.colorbar(
                 image,
@@ -98,9 +98,3 @@ class FieldPicture:
 
 def _cell(points: int) -> str:
     return f"a cell is the mean of up to {points} x {points}"
-
-
-def _inches(width: int, height: int) -> tuple[float, float]:
-    """Of the field, colour bar included."""
-    longer = max(width, height)
-    return SIDE * max(width / longer, 1 / THIN) + 1, SIDE * max(height / longer, 1 / THIN) + 1
