@@ -70,6 +70,9 @@ int ws_device_copy(ws_device* device, void* to, const void* from, uint64_t bytes
     return succeeded([&] { device->device->copy(to, from, bytes); });
 }
 
+int ws_device_load(ws_device* device, const char* kernel) {
+    return succeeded([&] { device->device->load(kernel); });
+}
 int ws_device_launch(ws_device* device, const char* memory, const char* kernel, uint32_t blocks,
                      uint32_t threads, const uint64_t* arguments, uint32_t count) {
     return succeeded([&] {

@@ -76,6 +76,8 @@ int ws_device_check(ws_device* device, const char* memory, const void* from, uin
 
 /* Copies between any two kinds of memory of this host, and waits for it. */
 int ws_device_copy(ws_device* device, void* to, const void* from, uint64_t bytes);
+/* Makes a kernel ready, and all that are compiled with it: that may take seconds. */
+int ws_device_load(ws_device* device, const char* kernel);
 /* Runs a kernel of this library and waits for it; arguments as of ws_work, addresses as they are.
  * The CPU runs it where memory is the host's. */
 int ws_device_launch(ws_device* device, const char* memory, const char* kernel, uint32_t blocks,

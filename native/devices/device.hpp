@@ -118,6 +118,9 @@ class Device {
     virtual void launch(std::string_view kernel, unsigned blocks, unsigned threads,
                         void** arguments) = 0;
 
+    /// Makes a kernel ready, and all that are compiled with it, which may take seconds.
+    virtual void load(std::string_view) {}
+
     /// How many blocks surely run at the same time, so that they may wait for each other.
     virtual unsigned resident_blocks() = 0;
 

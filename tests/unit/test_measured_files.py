@@ -11,7 +11,9 @@ import pytest
 
 import wirespeed
 
-MEASURED = sorted(Path(__file__).parents[2].joinpath("results").rglob("*.jsonl"))
+RESULTS = Path(__file__).parents[2] / "results"
+ENDED_EARLY = sorted((RESULTS / "ended-early").glob("*.jsonl"))
+MEASURED = sorted(set(RESULTS.rglob("*.jsonl")) - set(ENDED_EARLY))
 
 
 @pytest.mark.parametrize("file", MEASURED, ids=[file.stem for file in MEASURED])
@@ -31,3 +33,11 @@ def test_a_measured_file(file: Path) -> None:
     assert len(loaded.entries) == sum(ends) > 0 and len(loaded.runs) == len(ends)
     table = loaded.table()
     assert len(table["bytes"]) == len(loaded.entries)
+
+
+@pytest.mark.parametrize("file", ENDED_EARLY, ids=[file.stem for file in ENDED_EARLY])
+def test_a_file_whose_run_was_ended(file: Path) -> None:
+    """Protects what was measured before a time limit ended the run."""
+    kinds = [json.loads(line)["kind"] for line in file.read_text().splitlines()]
+    loaded = wirespeed.load(file)
+    assert kinds[-1] != "end" and len(loaded.entries) == kinds.count("entry") > 0

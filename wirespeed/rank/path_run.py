@@ -14,6 +14,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import startup_limit, stuck_after
 from wirespeed.paths import TransferPath, find_path
 from wirespeed.patterns import Shape, find_pattern
+from wirespeed.programs import ProgramPattern
 from wirespeed.rank.buffers import Buffers, buffer_room
 from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.context import RankContext, Tell, Unusable
@@ -73,6 +74,7 @@ class PathRunner:
         if why := why or next(filter(None, self._comm.everyone(without_effect(path))), None):
             self._context.failed("unavailable", why)
             return
+        self._load_kernels(path)
         try:
             transport = self._context.collectively(
                 partial(self._open_transport, path), self._core.lib.ws_transport_abandon
@@ -93,6 +95,22 @@ class PathRunner:
             self._context = replace(self._context, plan=replace(self._context.plan, picture=None))
         buffers.close()
         self._core.check(self._core.lib.ws_transport_close(transport))
+
+    def _load_kernels(self, path: TransferPath) -> None:
+        """Compiles what the path's memory needs, while the watchdog waits as long as a start may take.
+
+        What cannot be compiled is told where it is needed.
+        """
+        if not path.needs_device:
+            return
+        context = self._context
+        kernels = ["ws_payload_fill"]
+        if isinstance(context.pattern, ProgramPattern):
+            kernels += [
+                work.kernel for work in context.pattern.start(context.comm.rank, context.shape, 0)[:1]
+            ]
+        for kernel in kernels:
+            self._core.lib.ws_device_load(context.device, kernel.encode())
 
     def _open_transport(self, path: TransferPath) -> Any:
         instead = dict(self._plan.test).get("instead")

@@ -32,6 +32,10 @@ class GpuDevice final : public Device {
     void launch(std::string_view kernel, unsigned blocks, unsigned threads,
                 void** arguments) override;
 
+    void load(std::string_view kernel) override {
+        enter();
+        function(kernel);
+    }
     unsigned resident_blocks() override {
         enter();
         return driver_->multiprocessors();
