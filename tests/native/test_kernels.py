@@ -42,7 +42,7 @@ def test_gpus_have_every_kernel_that_the_cpu_has(
     on_cpus = {name: int(count) for name, count in map(str.split, said.splitlines())}
     units = {core.text(core.test_lib.ws_kernel_source(name.encode())) for name in on_cpus}
     assert len(units) > 1, "programs' kernels are compiled when they are needed"
-    on_gpus = {}
+    on_gpus: dict[str, int] = {}
     for text in units:
         assembly = compiled(nvrtc, text, "--gpu-architecture=compute_90").assembly
         entries = re.findall(r"\.entry (\w+)\(([^)]*)\)", assembly)
