@@ -32,8 +32,8 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {"size": "37x9", "steps": 8, "overlap": "yes", "columns": 2, "norm_every": 3},
     ),
     "lbm": (
-        {"size": "36x24", "steps": 4},
-        {"size": "36x24", "steps": 4, "columns": 2, "case": "rayleigh-taylor", "overlap": "no"},
+        {"size": "20x12", "steps": 4},
+        {"size": "20x12", "steps": 4, "columns": 2, "case": "rayleigh-taylor", "overlap": "no"},
     ),
     "halo": ({}, {"columns": 2, "periodic": True}),
     "pairs": ({}, {"alone": True, "sample": 2}),
@@ -65,7 +65,7 @@ def main() -> None:
             fixed = pattern.fixed_sizes(Shape(world.size, options))
             plan = Plan(
                 pattern=pattern.name,
-                stopping=Stopping(loops=2, warmup=0),
+                stopping=Stopping(loops=2, warmup=0, max_time=0.005),
                 ranks=world.size,
                 options=tuple(options.items()),
                 timeout=60.0,

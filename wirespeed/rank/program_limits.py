@@ -14,7 +14,7 @@ from wirespeed.rank.teams import TeamSamples
 from wirespeed.statistics.samples import Samples
 
 BATCHES, SECONDS = 16, 0.15
-"""Of each of the two."""
+"""Of each of the two, at most; --max-time limits it, too."""
 COPIED, MOST_COPIES = 2 << 30, 32
 """Copies an iteration: so many bytes, so that the wait for them is nothing."""
 
@@ -54,7 +54,8 @@ def _seconds(
     team, samples = TeamSamples(context.comm, pattern, context.shape, 0), Samples()
     try:
         estimate = context.comm.maximum(min(program.run(1, samples=2, untimed=1)))
-        each = max(1, min(int(SECONDS / BATCHES / max(estimate, 1e-9)), 1000))
+        seconds = min(SECONDS, context.plan.stopping.max_time)
+        each = max(1, min(int(seconds / BATCHES / max(estimate, 1e-9)), 1000))
         for _ in range(BATCHES):
             context.comm.barrier()
             samples.add([one / divisor for one in team.gathered(program.run(1, samples=each, untimed=1))])
