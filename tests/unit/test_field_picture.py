@@ -13,6 +13,7 @@ from wirespeed.patterns import Shape
 from wirespeed.programs.jacobi import PATTERN as JACOBI
 from wirespeed.programs.lbm import PATTERN as LBM
 from wirespeed.programs.lbm_math import SOUND_SQUARE
+from wirespeed.report.export import matplotlib_figure
 from wirespeed.report.export.field_picture import FieldPicture, refuse_picture
 
 
@@ -65,7 +66,8 @@ def test_a_thin_plane_is_drawn(tmp_path: Path, grid: list[int], of: int) -> None
 
 def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Protects users from measuring for nothing: it is said at once, with what to install."""
-    monkeypatch.setattr("wirespeed.report.export.matplotlib_figure.find_spec", lambda name: None)
+    # The module that this file's functions come from: another test may have imported it anew.
+    monkeypatch.setattr(matplotlib_figure, "find_spec", lambda name: None)
     with pytest.raises(WirespeedError, match=r"pip install 'wirespeed\[plot\]'") as caught:
         refuse_picture(str(tmp_path / "field.png"))
     assert caught.value.code == 3
