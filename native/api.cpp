@@ -9,7 +9,6 @@
 #include <string>
 
 #include "api.hpp"
-#include "kernels/cpu.hpp"
 #include "measure/clock.hpp"
 #include "measure/watchdog.hpp"
 #include "transports/mpi/world.hpp"
@@ -30,17 +29,12 @@ void require_inside(const Buffers& buffers, uint64_t offset, uint64_t bytes) {
 }
 
 Work work_from(const ws_work& given, const Buffers& buffers) {
-    Work work{given.kernel, std::max(given.blocks, 1u), std::max(given.threads, 1u), {}};
-    if (const std::size_t takes = cpu::argument_count(work.kernel); takes != given.count)
-        throw Error("kernel " + work.kernel + " takes " + std::to_string(takes) +
-                    " arguments, not " + std::to_string(given.count));
+    Work work =
+        make_work(given.kernel, given.blocks, given.threads, {given.arguments, given.count});
     for (uint32_t i = 0; i < given.count; ++i) {
-        uint64_t value = given.arguments[i];
-        if (given.places >> i & 1) {
-            require_inside(buffers, value, 0);
-            value += reinterpret_cast<uint64_t>(buffers.receive);
-        }
-        work.arguments.push_back(value);
+        if (!(given.places >> i & 1)) continue;
+        require_inside(buffers, work.arguments[i], 0);
+        work.arguments[i] += reinterpret_cast<uint64_t>(buffers.receive);
     }
     return work;
 }

@@ -1,10 +1,9 @@
 // The C interface's devices.
 #include <cstdint>
-#include <vector>
 
 #include "api.hpp"
 #include "core/json.hpp"
-#include "kernels/cpu.hpp"
+#include "devices/work.hpp"
 
 using namespace wirespeed;
 using namespace wirespeed::api;
@@ -76,17 +75,9 @@ int ws_device_load(ws_device* device, const char* kernel) {
 int ws_device_launch(ws_device* device, const char* memory, const char* kernel, uint32_t blocks,
                      uint32_t threads, const uint64_t* arguments, uint32_t count) {
     return succeeded([&] {
-        if (const std::size_t takes = cpu::argument_count(kernel); takes != count)
-            throw Error(std::string("kernel ") + kernel + " takes " + std::to_string(takes) +
-                        " arguments, not " + std::to_string(count));
-        std::vector<void*> pointers;
-        for (uint32_t i = 0; i < count; ++i)
-            pointers.push_back(const_cast<uint64_t*>(arguments + i));
+        const Work work = make_work(kernel, blocks, threads, {arguments, count});
         device->device->enter();
-        if (on_host(memory_from(memory)))
-            cpu::run(kernel, {}, pointers.data());
-        else
-            device->device->launch(kernel, blocks, threads, pointers.data());
+        run(*device->device, memory_from(memory), work);
     });
 }
 

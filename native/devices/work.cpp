@@ -1,5 +1,8 @@
 #include "devices/work.hpp"
 
+#include <algorithm>
+
+#include "core/error.hpp"
 #include "kernels/cpu.hpp"
 
 namespace wirespeed {
@@ -14,6 +17,20 @@ std::vector<void*> pointers_of(const Work& work) {
 }
 
 }  // namespace
+
+Work make_work(const char* kernel, unsigned blocks, unsigned threads,
+               std::span<const std::uint64_t> arguments) {
+    if (const std::size_t takes = cpu::argument_count(kernel); takes != arguments.size())
+        throw Error(std::string("kernel ") + kernel + " takes " + std::to_string(takes) +
+                    " arguments, not " + std::to_string(arguments.size()));
+    return {
+        kernel, std::max(blocks, 1u), std::max(threads, 1u), {arguments.begin(), arguments.end()}};
+}
+
+void run(Device& device, Memory kind, const Work& work) {
+    if (on_host(kind)) return cpu::run(work.kernel, {}, pointers_of(work).data());
+    device.launch(work.kernel, work.blocks, work.threads, pointers_of(work).data());
+}
 
 void enqueue(Stream& stream, std::span<const Work> work) {
     for (const Work& each : work)

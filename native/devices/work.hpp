@@ -18,6 +18,13 @@ struct Work {
     std::vector<std::uint64_t> arguments;  ///< of 8 bytes each
 };
 
+/// Throws Error for a kernel that there is not, or that takes another number of arguments.
+Work make_work(const char* kernel, unsigned blocks, unsigned threads,
+               std::span<const std::uint64_t> arguments);
+
+/// Does it, and waits; the CPU does what lies in its memory.
+void run(Device& device, Memory kind, const Work& work);
+
 /// What a rank is in while it works, as its status page names it.
 constexpr const char* work_call = "work on the device";
 

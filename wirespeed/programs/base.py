@@ -21,7 +21,7 @@ Nothing is overwritten while another rank or processor still needs it:
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,6 +90,10 @@ class Sampling:
     iterations: int
     """From the initial state to the first sample, and from each sample to the next."""
     samples: int
+    part: Callable[[int, Sequence[bytes]], complex]
+    """What rows, from the rank's row of this number on, add to a sample; all ranks' sum is the sample."""
+    constant: Callable[[Sequence[complex]], Constant]
+    """What the samples say. Raises ValueError where they say nothing."""
 
 
 @dataclass(frozen=True)
@@ -293,17 +297,9 @@ class ProgramPattern(Pattern):
         `rows`: of each plane of the values, so many numbers without gaps.
         """
 
-    def sampling(self, shape: Shape) -> Sampling | None:
-        """When to look at the field to measure a constant; None: there is none."""
+    def sampling(self, rank: int, shape: Shape) -> Sampling | None:
+        """How a constant of physics is measured from the field; None: there is none."""
         return None
-
-    def strength(self, rank: int, shape: Shape, first: int, rows: Sequence[bytes]) -> complex:
-        """What these rows, from the rank's row `first` on, add to a sample; all ranks' sum is the sample."""
-        raise NotImplementedError
-
-    def constant(self, shape: Shape, samples: Sequence[complex]) -> Constant:
-        """What the samples say. Raises ValueError where they say nothing."""
-        raise NotImplementedError
 
     @abstractmethod
     def copied(self, rank: int, shape: Shape) -> Transfer:

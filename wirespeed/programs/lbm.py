@@ -291,23 +291,21 @@ class Lbm(ProgramPattern):
         number = {"density": 0, "momentum in x": 1}.get(self.drawn(shape))
         return means(temperature(moments) if number is None else moments[number], edges)
 
-    def sampling(self, shape: Shape) -> Sampling | None:
-        start = self._start(shape, 0)
+    def sampling(self, rank: int, shape: Shape) -> Sampling | None:
+        plane, start, fluid = self.divided(shape), self._start(shape, 0), self._fluid(shape)
         if isinstance(start, Layers):
             return None
-        return Sampling(-(-start.interval(self._fluid(shape)) // PERIOD), SAMPLES[start.case])
-
-    def strength(self, rank: int, shape: Shape, first: int, rows: Sequence[bytes]) -> complex:
-        plane, start = self.divided(shape), self._start(shape, 0)
-        assert isinstance(start, Wave)
+        iterations = -(-start.interval(fluid) // PERIOD)
         x, y = plane.origin(rank)
-        return start.strength(_array(rows, plane.nx), x, y + first)
 
-    def constant(self, shape: Shape, samples: Sequence[complex]) -> Constant:
-        start, sampling = self._start(shape, 0), self.sampling(shape)
-        assert isinstance(start, Wave) and sampling
-        measured = start.measured(samples, sampling.iterations * PERIOD)
-        return Constant(*CONSTANTS[start.case], measured, start.theory(self._fluid(shape)))
+        def part(first: int, rows: Sequence[bytes]) -> complex:
+            return start.strength(_array(rows, plane.nx), x, y + first)
+
+        def constant(samples: Sequence[complex]) -> Constant:
+            measured = start.measured(samples, iterations * PERIOD)
+            return Constant(*CONSTANTS[start.case], measured, start.theory(fluid))
+
+        return Sampling(iterations, SAMPLES[start.case], part, constant)
 
     def copied(self, rank: int, shape: Shape) -> Transfer:
         return Transfer(rank, self._block(shape).doubles * REAL, 0, 0)

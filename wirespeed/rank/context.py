@@ -15,10 +15,6 @@ from wirespeed.rank.communicator import Communicator
 Tell = Callable[[Message], None]
 
 
-def _no_transport(name: str, options: str) -> Any:
-    raise NotImplementedError(name, options)
-
-
 class Unusable(Exception):
     """Some rank cannot continue with this path; raised on every rank."""
 
@@ -40,7 +36,7 @@ class RankContext:
     pattern: Pattern
     shape: Shape
     tell: Tell
-    open_transport: Callable[[str, str], Any] = _no_transport
+    open_transport: Callable[[str, str], Any]
     """Opens a transport by name, with these options; collective."""
     offset: int = 0
     """For tests: every transfer starts so many bytes into its buffer."""

@@ -47,7 +47,7 @@ class FieldViews:
     def constant(self) -> dict[str, Any] | None:
         """A constant of physics beside theory, on every rank; None where the case has none, or shows none."""
         pattern, shape, rank = self._pattern, self._shape, self._comm.rank
-        if (sampling := pattern.sampling(shape)) is None:
+        if (sampling := pattern.sampling(rank, shape)) is None:
             return None
         self._start()
         rows = max(1, READ_BYTES // self._values.pitch)
@@ -57,12 +57,12 @@ class FieldViews:
             self._advance(sampling.iterations, f"constant: sample {number + 1} of {sampling.samples}")
             self._memory.launch(self._values.work)
             parts = [
-                pattern.strength(rank, shape, first, planes)
+                sampling.part(first, planes)
                 for first, planes in self._memory.rows(self._values, self._plane.nx, edges)
             ]
             samples.append(sum(self._comm.everyone(sum(parts))))
         try:
-            return asdict(pattern.constant(shape, samples))
+            return asdict(sampling.constant(samples))
         except (ValueError, ArithmeticError):
             return None
 

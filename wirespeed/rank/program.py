@@ -26,26 +26,23 @@ class Program:
         buffers: Any,
         size: int,
         phase: int = 0,
-        in_place: bool = False,
-        alone: bool = False,
+        in_place: bool | None = None,
         steps: Sequence[Step] | None = None,
     ) -> None:
         """Collective. Raises Unusable on every rank where one cannot compile it.
 
-        `alone`: the pattern's work without its transfers. `steps`: in place of the pattern's, between two
-        buffers.
+        `in_place`: in one buffer; None: as the pattern has it. `steps`: instead of the pattern's, with
+        transfers on every rank or on none.
         """
         pattern, rank = context.pattern, context.comm.rank
         self._context, self._core = context, context.core
         self._transport, self.buffers, self.size = transport, buffers, size
-        self._in_place = steps is None and (in_place or pattern.in_place)
-        self._alone = alone
+        self._in_place = pattern.in_place if in_place is None else in_place
+        self._alone = steps is not None and not any(step.sends or step.receives for step in steps)
         if steps is None:
             steps = pattern.steps(rank, context.shape, size, phase)
-        if alone:
-            steps = [replace(step, sends=(), receives=()) for step in steps]
-        elif context.fault and isinstance(pattern, ProgramPattern) and self._in_place:
-            steps = with_fault(steps, context.fault, pattern.aside(context.shape))
+            if context.fault and isinstance(pattern, ProgramPattern):
+                steps = with_fault(steps, context.fault, pattern.aside(context.shape))
         self.steps = [_shifted(step, context.offset) for step in steps]
         sums = pattern.sums(rank, context.shape, size)
         self.sums: Sums | None = sums and replace(sums, offset=sums.offset + context.offset)
@@ -105,6 +102,12 @@ class Program:
         if fault:
             self._core.check(self._core.test_lib.ws_program_inject_fault(handle, fault.encode()))
         return handle
+
+
+def work_alone(context: RankContext, size: int) -> list[Step]:
+    """The pattern's steps without their transfers."""
+    steps = context.pattern.steps(context.comm.rank, context.shape, size)
+    return [replace(step, sends=(), receives=()) for step in steps]
 
 
 def _shifted(step: Step, shift: int) -> Step:

@@ -9,7 +9,7 @@ from typing import Any
 from wirespeed.patterns import Step, Transfer
 from wirespeed.programs import ProgramPattern
 from wirespeed.rank.context import RankContext
-from wirespeed.rank.program import Program
+from wirespeed.rank.program import Program, work_alone
 from wirespeed.rank.teams import TeamSamples
 from wirespeed.statistics.samples import Samples
 
@@ -28,14 +28,14 @@ def limits(
     """
     shape, rank = context.shape, context.comm.rank
     facts = pattern.facts(shape)
-    with closing(Program(context, transport, buffers, size, alone=True)) as program:
+    with closing(Program(context, transport, buffers, size, steps=work_alone(context, size))) as program:
         compute = _seconds(context, pattern, program, facts.steps_per_iteration)
     one = pattern.copied(rank, shape)
     count = max(1, min(COPIED // one.bytes, MOST_COPIES))
     copying = context.open_transport("copy", "")
     try:
         steps = [Step(sends=(one,) * count, receives=(_landed(one),) * count)]
-        with closing(Program(context, copying, buffers, size, steps=steps)) as program:
+        with closing(Program(context, copying, buffers, size, in_place=False, steps=steps)) as program:
             copy = _seconds(context, pattern, program, count)
     finally:
         context.core.lib.ws_transport_abandon(copying)

@@ -16,7 +16,7 @@ from wirespeed.rank.field_check import FieldCheck
 from wirespeed.rank.field_memory import FieldMemory
 from wirespeed.rank.field_views import FieldViews
 from wirespeed.rank.payload_check import Check, PayloadCheck
-from wirespeed.rank.program import Program
+from wirespeed.rank.program import Program, work_alone
 from wirespeed.rank.program_limits import limits
 from wirespeed.rank.sampler import LONG_ITERATION_SECONDS, PhaseSamples, Sampler
 from wirespeed.rank.teams import TeamSamples
@@ -84,7 +84,7 @@ class SizeRun:
                 team.close()
         if isinstance(pattern := context.pattern, ProgramPattern):
             found = limits(context, pattern, self._transport, self._buffers, self._size)
-            if pattern.sampling(context.shape):
+            if pattern.sampling(context.comm.rank, context.shape):
                 with self._views(pattern) as views:
                     found["constant"] = views.constant()
             self._program_facts = found
@@ -109,10 +109,10 @@ class SizeRun:
         with self._program(0) as program:
             yield FieldViews(self._context, pattern, memory, program, doing)
 
-    def _program(self, phase: int, in_place: bool = False) -> closing[Program]:
-        alone = self._path.work_alone
+    def _program(self, phase: int, in_place: bool | None = None) -> closing[Program]:
+        steps = work_alone(self._context, self._size) if self._path.work_alone else None
         return closing(
-            Program(self._context, self._transport, self._buffers, self._size, phase, in_place, alone)
+            Program(self._context, self._transport, self._buffers, self._size, phase, in_place, steps)
         )
 
     def _sampled(self, team: TeamSamples) -> PhaseSamples:

@@ -1,7 +1,6 @@
 // Which work of a program the persistent kernel can do by itself, and which it can be ordered with.
 #pragma once
 
-#include <optional>
 #include <span>
 
 #include "kernels/persistent_types.h"
