@@ -34,6 +34,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     ),
     "lbm": (
         {"size": "20x12", "steps": 4},
+        {"size": "20x12", "steps": 4, "overlap": "no"},
         {"size": "20x12", "steps": 4, "columns": 2, "case": "rayleigh-taylor", "overlap": "no"},
     ),
     "halo": ({}, {"columns": 2, "periodic": True}),
