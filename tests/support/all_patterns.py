@@ -60,7 +60,7 @@ def main() -> None:
     watched = Watchdog(opened, f"test-{os.getppid()}", launch.global_rank(), reports=-1, give_up=True)
     device = open_device(opened, kind, (), launch.global_rank(), launch.local_rank())
     world = Communicator(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
-    opened.check(opened.lib.ws_mpi_open(world.library.encode(), world.handle()))
+    world.open_mpi(opened)
     told: list[dict[str, Any]] = []
     for pattern in all_patterns().values():
         for options in variants(pattern, world.size):

@@ -59,6 +59,11 @@ class TransferPath:
         return {self.memory, self.into or self.memory} != {"pageable"}
 
     @property
+    def needs_mpi(self) -> bool:
+        """Does an MPI move its bytes, all or some?"""
+        return self.transport in ("mpi", "rma", "staged", "oshmem")
+
+    @property
     def mixed(self) -> bool:
         """Does it cross between host and device memory: is one of the two buffers on a device alone?"""
         return (self.memory == "device") != ((self.into or self.memory) == "device")

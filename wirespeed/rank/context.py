@@ -10,7 +10,7 @@ from wirespeed.host.core import Core, NativeError
 from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Pattern, Shape
-from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.world import World
 
 Tell = Callable[[Message], None]
 
@@ -30,7 +30,7 @@ class RankContext:
     """What stays the same for all sizes and paths of a rank."""
 
     core: Core
-    comm: Communicator
+    comm: World
     device: Any
     plan: Plan
     pattern: Pattern

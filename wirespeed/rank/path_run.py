@@ -16,7 +16,6 @@ from wirespeed.paths import TransferPath, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.programs import ProgramPattern
 from wirespeed.rank.buffers import Buffers, buffer_room
-from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.context import RankContext, Tell, Unusable
 from wirespeed.rank.env_check import without_effect
 from wirespeed.rank.host_health import HostHealth
@@ -25,6 +24,7 @@ from wirespeed.rank.payload_check import PayloadMismatch
 from wirespeed.rank.size_run import SizeRun
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.wire_counting import WireCounting
+from wirespeed.rank.world import World
 
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
@@ -37,7 +37,7 @@ class PathRunner:
     """Measures paths on one rank; all ranks call run() with the same arguments, in the same order."""
 
     def __init__(
-        self, core: Core, comm: Communicator, device: Any, watchdog: Watchdog, plan: Plan, tell: Tell
+        self, core: Core, comm: World, device: Any, watchdog: Watchdog, plan: Plan, tell: Tell
     ) -> None:
         self._core, self._comm, self._watchdog, self._plan = core, comm, watchdog, plan
         self._device = device

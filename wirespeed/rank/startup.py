@@ -11,7 +11,7 @@ from wirespeed.host.cgroup import cpu_quota
 from wirespeed.host.core import Core
 from wirespeed.host.process import allowed_cpus, own_cpus
 from wirespeed.job.messages import Message
-from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.world import World
 
 _RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
@@ -36,9 +36,9 @@ def open_device(opened: Core, kind: str, between: tuple[int, ...], rank: int, lo
     return opened.open_device(kind, index)
 
 
-def introduced(opened: Core, comm: Communicator, device: Any, kind: str) -> list[Any] | None:
+def introduced(opened: Core, comm: World, device: Any, kind: str) -> list[Any] | None:
     """Collective. Hands the timed communicator to the core; who and where each rank is, on rank 0."""
-    opened.check(opened.lib.ws_mpi_open(comm.library.encode(), comm.handle()))
+    comm.open_mpi(opened)
     own = {"rank": comm.rank, "host": os.uname().nodename, "pid": os.getpid()}
     own |= {"cpus": own_cpus(), "cpu_quota": cpu_quota()}
     return comm.gather(own | {"device": None if kind == "host" else opened.identity(device)})
