@@ -30,7 +30,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder, read_pages
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.launch import LaunchedRank
-from wirespeed.paths import TransferPath
+from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import find_pattern
 from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.socket_world import SocketWorld
@@ -208,6 +208,8 @@ def _in_order(plan: Plan, kind: str, place: LaunchedRank) -> list[TransferPath]:
     chosen = chosen_paths(plan, kind)
     if not launch.joins_mpi(place):
         named = [path for path in chosen if path.needs_mpi and plan.paths]
+        if not plan.paths and not find_pattern(plan.pattern).intra_rank:
+            chosen += [path for path in all_paths() if path.instead_of_mpi]
         chosen = [path for path in chosen if not path.needs_mpi]
         if named or not chosen:
             raise WirespeedError(
