@@ -132,6 +132,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     set_environment(variables)
     opened = core()
     kind = devices.resolve(opened, plan.device)
+    devices.check_allocator(kind, plan.allocator, plan.context)
     plan = completed(plan, place.size, kind)
     paths = _in_order(plan, kind)
     recorder: _Rank0 | None = None
@@ -149,7 +150,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     watchdog.stage("start", 0, startup_limit(plan))
     interruption = Interruption(partial(_end_at_once, recorder, watchdog))
     try:
-        device = open_device(opened, kind, plan.between, place.rank, max(place.local_rank, 0))
+        device = open_device(opened, kind, plan, place.rank, max(place.local_rank, 0))
         comm = Communicator(expected)
     except (WirespeedError, NativeError):
         watchdog.close()

@@ -9,6 +9,8 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import Core, NativeError
 
 GPU_KINDS = ("cuda", "hip")
+ALLOCATORS = ("driver", "pool", "vmm", "openmp", "openmp:map", "openacc", "openacc:map")
+CONTEXTS = ("primary", "own")
 CHOICES = ("auto", "cpu", *GPU_KINDS, "emulated")
 
 
@@ -25,6 +27,27 @@ def resolve(core: Core, wanted: str) -> str:
             raise WirespeedError(f"--device {wanted}: {error}", ExitCode.UNAVAILABLE) from None
         return wanted
     return next((kind for kind in GPU_KINDS if count(core, kind) > 0), "host")
+
+
+def check_allocator(kind: str, allocator: str, context: str) -> None:
+    """Raises WirespeedError for an allocator that devices of this kind cannot have."""
+    if allocator != "driver" and kind == "host":
+        raise WirespeedError(
+            f"--allocator {allocator}: it hands out memory of GPUs, and there is none here; leave it out",
+            ExitCode.UNAVAILABLE,
+        )
+    if context != "own":
+        return
+    if not allocator.startswith(("openmp", "openacc")):
+        raise WirespeedError(
+            f"--context own: the allocator '{allocator}' needs a context before it allocates; write "
+            "--allocator openmp or --allocator openacc"
+        )
+    if kind != "cuda":
+        raise WirespeedError(
+            f"--context own: {kind} devices have no contexts; it works with --device cuda",
+            ExitCode.UNAVAILABLE,
+        )
 
 
 def count(core: Core, kind: str) -> int:

@@ -29,6 +29,10 @@ class Plan:
     """How many times every path is measured, with new processes each time."""
     device: str = "auto"
     """auto, cpu, cuda, hip or emulated."""
+    allocator: str = "driver"
+    """Who hands out device memory: driver, pool, vmm, openmp, openmp:map, openacc or openacc:map."""
+    context: str = "primary"
+    """primary; own: the allocator's first memory is older than any context."""
     between: tuple[int, ...] = ()
     """Processor of each rank: GPU numbers, or CPU cores with device cpu; empty: rank i, GPU i mod n."""
     ranks: int = 2

@@ -61,7 +61,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     here = spec.host == os.uname().nodename
     watchdog = Watchdog(opened, spec.run, rank, reports=1, give_up=False, read_here=here)
     watchdog.stage("start", 0, startup_limit(spec.plan))
-    device = open_device(opened, spec.device, spec.plan.between, rank, launch.local_rank())
+    device = open_device(opened, spec.device, spec.plan, rank, launch.local_rank())
     comm = Communicator(spec.expected)
     watchdog.catch()
     watchdog.list_uses()

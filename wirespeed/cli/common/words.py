@@ -173,6 +173,8 @@ def _test(word: str) -> tuple[str, str]:
 
 
 CORES = several(count(most=999_999), "I,J")
+ALLOCATOR = choice("driver", "pool", "vmm", "openmp", "openmp:map", "openacc", "openacc:map")
+CONTEXT = choice("primary", "own")
 DEVICE = choice("auto", "cpu", "cuda", "hip", "emulated")
 FILE = Word("FILE", _file)
 GRID = Word("WxH", _grid)
