@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "core/error.hpp"
 
@@ -20,8 +21,8 @@ struct OmpTarget {
     explicit OmpTarget(const Library& library) { WS_OMPTARGET_CALLS(WS_TABLE_BIND_IF_THERE) }
 };
 
-/// LLVM's runtime looks for devices only when a program registers: version 19 counts programs by
-/// the first call, those before set up what the second one sets.
+/// LLVM's runtime looks for devices only when a program registers: from version 19 on it counts
+/// programs by the first call, before that it must be told what they require.
 void start_omptarget(const Library& library) {
     const OmpTarget calls(library);
     if (!calls.register_program) return;
@@ -35,27 +36,26 @@ void start_omptarget(const Library& library) {
     if (calls.init_devices) calls.init_devices();
 }
 
-/// libomptarget asks for the host's runtime by name, among what is there for all.
+/// libomptarget looks up the host's runtime among what is there for all, and crashes where that
+/// comes later than itself.
 void open_host_runtime(const std::string& library) {
+    if (library.find("omptarget") == std::string::npos) return;
     const auto slash = library.rfind('/');
     const std::string folder = slash == std::string::npos ? "" : library.substr(0, slash + 1);
-    if (library.find("omptarget") == std::string::npos) return;
     for (const char* name : {"libomp.so.5", "libomp.so", "libiomp5.so"})
         if (dlopen((folder + name).c_str(), RTLD_NOW | RTLD_GLOBAL)) return;
 }
 
 OpenMp first_with_devices() {
-    std::string why, tried;
-    for (const char* name : {"libgomp.so.1", "libomptarget.so", "libnvomp.so"}) {
+    std::vector<std::string> files = {"libgomp.so.1", "libomptarget.so", "libnvomp.so"};
+    if (const std::string known = Library::known_path("openmp"); !known.empty()) files = {known};
+    std::string why;
+    for (const std::string& file : files) {
         try {
-            open_host_runtime(name);
-            const Library library("openmp", {name});
-            // The file that the user names comes first, in every round.
-            if (library.path() == tried) continue;
-            tried = library.path();
-            OpenMp found(library);
+            open_host_runtime(file);
+            OpenMp found(Library("OpenMP", {file}));
             if (found.devices > 0) return found;
-            throw Error(tried + " has no device (omp_get_num_devices)");
+            throw Error(file + " has no device (omp_get_num_devices)");
         } catch (const Error& error) {
             why += (why.empty() ? "" : "; ") + std::string(error.what());
         }
@@ -68,7 +68,6 @@ OpenMp first_with_devices() {
 
 OpenMp::OpenMp(const Library& library) : library(library.path()) {
     WS_OPENMP_CALLS(WS_TABLE_BIND)
-    open_host_runtime(library.path());
     start_omptarget(library);
     devices = device_count();
 }

@@ -390,6 +390,7 @@ inline int enable_peer(int device) { return peers.insert(device).second ? succes
 
 extern "C" int fake_contexts() { return static_cast<int>(fake::contexts.size()); }
 extern "C" int fake_retained() { return fake::retained; }
+extern "C" int fake_blocks() { return static_cast<int>(fake::blocks.size()); }
 
 #define FAKE(call, parameters, ...)                           \
     extern "C" int call parameters {                          \

@@ -205,6 +205,9 @@ class Run:
                 outcome.text = f"{library.title}: {outcome.text}"
             else:
                 remedy = gpu_aware_mpi.aware_remedy(library)
+                if self._plan.context == "own":
+                    first = gpu_aware_mpi.OWN_CONTEXT_REMEDY
+                    remedy = f"call {first} before the first allocation, as without --context own"
                 outcome = _no_device_pointers(library, outcome)
             if following:
                 remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
