@@ -9,8 +9,8 @@ namespace fake {
 
 /// A context is a number: a primary one is its device's plus one, a program's own is above these.
 constexpr int first_own = 1000;
-inline std::map<int, int> own_contexts;  ///< number to device
-inline thread_local std::vector<int> pushed;
+inline auto& own_contexts = *new std::map<int, int>;  ///< number to device
+inline thread_local auto& pushed = *new std::vector<int>;
 
 inline int number_of(void* context) { return static_cast<int>(number(context)); }
 inline void* context_of(int number) {
@@ -68,8 +68,8 @@ struct Mapped {
     bool mapped, access;
 };
 constexpr std::size_t granularity = std::size_t{2} << 20;
-inline std::map<std::uintptr_t, Mapped> reserved;
-inline std::map<unsigned long long, std::size_t> created;
+inline auto& reserved = *new std::map<std::uintptr_t, Mapped>;
+inline auto& created = *new std::map<unsigned long long, std::size_t>;
 
 inline int reserve(void** address, std::size_t bytes) {
     if (bytes == 0 || bytes % granularity) return invalid_value;

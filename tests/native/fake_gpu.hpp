@@ -98,10 +98,12 @@ struct Stream {
     }
 };
 
-inline std::map<std::uintptr_t, Block> blocks;
-inline Stream default_stream;
+// Never destroyed: other libraries free memory when the process ends, perhaps later than this one.
+inline auto& blocks = *new std::map<std::uintptr_t, Block>;
+inline auto& default_stream = *new Stream;
 inline std::set<int> peers;
-inline std::multiset<int> contexts;  ///< the devices whose primary contexts are retained
+inline auto& contexts =
+    *new std::multiset<int>;  ///< the devices whose primary contexts are retained
 inline int retained = 0;
 inline thread_local int current = -1;
 inline thread_local int current_context = 0;  ///< CUDA's (fake_cuda_memory.hpp)

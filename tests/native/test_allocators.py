@@ -127,7 +127,7 @@ def test_llvm_s_runtime_without_a_program(cxx: str, native: Path, tmp_path: Path
     sources = [Path(__file__).with_name("openmp_runtime.cpp")]
     sources += [native / f"libraries/{name}.cpp" for name in ("openmp", "library")]
     built = tmp_path / "openmp_runtime"
-    command = [cxx, "-std=c++20", "-I", native, *sources, "-ldl", "-o", built]
+    command = [cxx, "-std=c++20", "-I", str(native), *map(str, sources), "-ldl", "-o", str(built)]
     subprocess.run(command, check=True)
     done = subprocess.run([built, llvm], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
