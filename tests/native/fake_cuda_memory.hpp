@@ -1,6 +1,6 @@
 // What fake_cuda.cpp has besides what CUDA and HIP have in common: contexts, which a program makes
 // and pushes, and memory that is not cuMemAlloc's. The rest is what libgomp's plugin for NVIDIA's
-// GPUs looks up when it is opened; what it needs to run kernels does not work.
+// GPUs and NVRTC look up when they are opened; what the plugin needs to run kernels does not work.
 #pragma once
 
 #include "fake_pointers.hpp"
@@ -162,6 +162,8 @@ FAKE(cuMemcpyDtoDAsync_v2, (void* to, const void* from, std::size_t bytes, void*
      return fake::copy_async(to, from, bytes, stream);)
 #define LACKS(call) FAKE(call, (), return fake::not_supported;)
 LACKS(cuFuncGetAttribute)
+FAKE(cuGetExportTable, (const void** table, const void*), *table = nullptr;
+     return fake::not_found;)
 LACKS(cuLinkAddData_v2)
 LACKS(cuLinkAddData)
 LACKS(cuLinkComplete)

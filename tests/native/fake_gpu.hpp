@@ -1,8 +1,7 @@
 // A GPU driver over host memory, for tests: memory, streams and sharing as CUDA and HIP have them,
 // with their traps. fake_cuda.cpp and fake_hip.cpp give it the vendors' names.
 //
-// - Work that the vendors need not finish before they return (kernels, copies between devices,
-// copies
+// - Work that the vendors need not finish before they return (kernels, copies between devices or
 //   from pageable memory) is not done until something waits for it.
 // - A thread without a context is refused, and a process that opens its own handle.
 // - fake_contexts() says how many primary contexts the process holds, fake_retained() how often it

@@ -9,8 +9,6 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import Core, NativeError
 
 GPU_KINDS = ("cuda", "hip")
-ALLOCATORS = ("driver", "pool", "vmm", "openmp", "openmp:map", "openacc", "openacc:map")
-CONTEXTS = ("primary", "own")
 CHOICES = ("auto", "cpu", *GPU_KINDS, "emulated")
 
 

@@ -13,6 +13,8 @@ from wirespeed.statistics.stopping import Stopping
 from wirespeed.units import parse_sizes
 
 DEFAULT_SIZES = "1:1G"
+ALLOCATORS = ("driver", "pool", "vmm", "openmp", "openmp:map", "openacc", "openacc:map")
+CONTEXTS = ("primary", "own")
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Plan:
     device: str = "auto"
     """auto, cpu, cuda, hip or emulated."""
     allocator: str = "driver"
-    """Who hands out device memory: driver, pool, vmm, openmp, openmp:map, openacc or openacc:map."""
+    """Who hands out device memory: one of ALLOCATORS."""
     context: str = "primary"
     """primary; own: the allocator's first memory is older than any context."""
     between: tuple[int, ...] = ()

@@ -34,7 +34,8 @@ def main(word: str) -> NoReturn:
         _serve(spec, rank, started)
     except WirespeedError as error:
         code = error.code
-        messages.send({"kind": "error", "rank": rank, "text": str(error), "code": int(code)})
+        lack = code == ExitCode.UNAVAILABLE
+        messages.send({"kind": "error", "rank": rank, "text": str(error), "code": int(code), "lack": lack})
     except Exception as error:
         code = ExitCode.FAILED_ENTRY
         if isinstance(error, NativeError):
