@@ -10,9 +10,11 @@ from support.records import as_read, entry, failure, head, shown, step
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Finding
 from wirespeed.doctor.findings import find_all
+from wirespeed.doctor.hang import pattern_words
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.devices import check_allocator
 from wirespeed.job.path_selection import unsuited
+from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
 from wirespeed.patterns import find_pattern
 from wirespeed.report.compare.environment import differences
@@ -90,6 +92,13 @@ class TestTable:
         run = of("openmp", measured("aware", "openmp", own), entry("aware", 8, 1e-6), context="own")
         text = " ".join(shown(run, 160).split())
         assert "in a context of its own" in text and "of a context that is not the primary one" in text
+
+
+class TestRepeated:
+    def test_a_command_that_is_tried_again_has_the_same_memory(self) -> None:
+        """Protects the doctor's trials after a hang from measuring other memory."""
+        words = pattern_words(Plan(allocator="openmp", context="own"))
+        assert words == ["pingpong", "--allocator", "openmp", "--context", "own"]
 
 
 class TestCompare:

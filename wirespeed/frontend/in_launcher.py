@@ -212,11 +212,11 @@ class _Rank0:
         self._lock = threading.RLock()
         """Kept for good once a signal ends the run: nothing may follow its last record."""
         self._step: StepRecorder | None = None
-        self._job: Message = {}
+        self._job: Message = {"allocator": plan.allocator}
 
     def begin(self, comm: Communicator, launcher: str, ranks: list[Any], variables: dict[str, str]) -> None:
         library = comm.described() | {"source": "launcher"}
-        self._job = {"mpi": library, "launcher": launcher, "variables": variables, "ranks": ranks}
+        self._job |= {"mpi": library, "launcher": launcher, "variables": variables, "ranks": ranks}
         found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
         with self._lock:
             begin(self._recorder, found.values())
