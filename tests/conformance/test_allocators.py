@@ -8,7 +8,7 @@ import pytest
 from support import tools
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
-from support.shim import aware
+from support.shim import aware, particular
 from support.stand_ins import fake_driver
 
 FAST = ("--max-time", "0.005", "--warmup", "0")
@@ -91,6 +91,28 @@ def test_memory_older_than_any_context(allocator: str, builds: Path, tmp_path: P
     assert [one["context"] for step in done.of("step") for one in step["pointers"]] == ["own"] * 4
     shown = wirespeed("show", tmp_path / "r.jsonl").out
     assert "in a context of its own" in shown and "GPU memory by" in shown
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_an_mpi_that_does_not_take_it(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
+    """Protects the trap's line in the table, its remedy, and the finding: a crash costs no figure."""
+    if why := tools.why_no_gcc_offloading():
+        pytest.skip(why)
+    prefix, outs = particular(builds, mpi), (tmp_path / "own.jsonl", tmp_path / "primary.jsonl")
+    words = ("pingpong", "--device", "cuda", "--allocator", "openmp", "--mpi", prefix, *SMALL, *FAST)
+    environment = {**mpi.variables, **fake_driver(builds, "cuda")}
+    own, primary = (
+        wirespeed(*words, "--paths", "staged,aware", *context, out=out, environment=environment)
+        for out, context in zip(outs, (("--context", "own"), ()), strict=True)
+    )
+    right(primary)
+    assert {entry["path"] for entry in own.entries} == {"staged"}
+    (failure,) = own.failures
+    assert (failure["path"], failure["what"]) == ("aware", "unavailable")
+    assert "crashed on a device pointer" in failure["text"]
+    assert "cudaSetDevice(n); cudaFree(0);" in failure["remedy"]
+    said = " ".join(wirespeed("doctor", "--look-only", outs[0]).out.split())
+    assert "Memory of openmp that is older than any current CUDA context is refused by MPI" in said
 
 
 @pytest.mark.parametrize("allocator", ["pool", "vmm"])
