@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from wirespeed.errors import WirespeedError
+from wirespeed.job.plan import ALLOCATORS, CONTEXTS
 from wirespeed.units import parse_rate, parse_share, parse_sizes
 
 
@@ -173,6 +174,8 @@ def _test(word: str) -> tuple[str, str]:
 
 
 CORES = several(count(most=999_999), "I,J")
+ALLOCATOR = choice(*ALLOCATORS)
+CONTEXT = choice(*CONTEXTS)
 DEVICE = choice("auto", "cpu", "cuda", "hip", "emulated")
 FILE = Word("FILE", _file)
 GRID = Word("WxH", _grid)
