@@ -195,7 +195,7 @@ def test_the_local_rank_of_every_launcher(variable: str, value: str) -> None:
     from wirespeed.host import devices
 
     assert launch.local_rank({variable: value}) == 3
-    assert devices.pick("cuda", 2, 3, launch.local_rank({variable: value}), ()) == 1
+    assert devices.turn(2, 3, launch.local_rank({variable: value})) == 1
 
 
 def test_the_device_is_named_by_between(tmp_path: Path) -> None:

@@ -160,4 +160,5 @@ def pattern_words(plan: Plan) -> list[str]:
             words += [f"--{option.name}"] if value is True else [f"--{option.name}", str(value)]
     for key, values in (("between", plan.between), ("hosts", plan.hosts)):
         words += [f"--{key}", ",".join(map(str, values))] if values else []
+    words += ["--ranks-per-gpu", str(plan.ranks_per_gpu)] if plan.ranks_per_gpu else []
     return words

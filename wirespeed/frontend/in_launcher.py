@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend.interruption import Interruption, say
-from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, completed, step_start
+from wirespeed.frontend.run_steps import NO_GPUS, StepRecorder, begin, chosen_paths, completed, step_start
 from wirespeed.host import devices, mpi
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.process import ancestors
@@ -33,7 +34,7 @@ from wirespeed.launch import LaunchedRank
 from wirespeed.paths import TransferPath
 from wirespeed.patterns import find_pattern
 from wirespeed.rank.communicator import Communicator
-from wirespeed.rank.startup import ignore, introduced, open_device, set_environment
+from wirespeed.rank.startup import ignore, introduced, open_device, set_environment, show_own_slice
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.results.recorder import Observer, Recorder
 
@@ -131,7 +132,11 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     expected, variables = expected_job(plan, place)
     set_environment(variables)
     opened = core()
+    plan = replace(plan, device=devices.with_slices(plan.device, os.environ))
+    show_own_slice(plan, place.rank, max(place.local_rank, 0))
     kind = devices.resolve(opened, plan.device)
+    if plan.ranks_per_gpu and kind == "host":
+        raise WirespeedError(NO_GPUS, ExitCode.UNAVAILABLE)
     plan = completed(plan, place.size, kind)
     paths = _in_order(plan, kind)
     recorder: _Rank0 | None = None
@@ -149,7 +154,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     watchdog.stage("start", 0, startup_limit(plan))
     interruption = Interruption(partial(_end_at_once, recorder, watchdog))
     try:
-        device = open_device(opened, kind, plan.between, place.rank, max(place.local_rank, 0))
+        device = open_device(opened, kind, plan, place.rank, max(place.local_rank, 0))
         comm = Communicator(expected)
     except (WirespeedError, NativeError):
         watchdog.close()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import Any
 
-from wirespeed.host import devices, mpi
+from wirespeed.host import devices, mpi, visible_devices
 from wirespeed.host.core import Core, NativeError, core
 from wirespeed.host.libraries import lacking
 from wirespeed.job.plan import Plan
@@ -55,7 +56,13 @@ def _why_not(opened: Core, kind: str) -> str | None:
     try:
         return None if opened.device_count(kind) else "none found"
     except NativeError as error:
-        return short(str(error))
+        hidden = visible_devices.explained(kind, 0, os.environ) if is_installed(error) else None
+        return "; ".join(filter(None, (short(str(error)), hidden)))
+
+
+def is_installed(error: NativeError) -> bool:
+    """Whether the driver itself said that there is no device, rather than that there is no driver."""
+    return "not found" not in str(error)
 
 
 def short(text: str) -> str:
@@ -71,5 +78,16 @@ def look(plan: Plan) -> Machine:
     kind = devices.resolve(opened, plan.device)
     why = {} if plan.device != "auto" else {k: w for k in devices.GPU_KINDS if (w := _why_not(opened, k))}
     mpis = [mpi.choose(plan.mpi)] if plan.mpi else mpi.all_mpis()
-    identities = [] if kind == "host" else devices.every_identity(opened, kind)
-    return Machine(kind, identities, mpis, why)
+    return Machine(kind, _identities(opened, kind, plan.device), mpis, why)
+
+
+def _identities(opened: Core, kind: str, word: str) -> list[dict[str, Any]]:
+    """Of the devices that ranks will use, in the order of --device if it names some."""
+    if kind == "host":
+        return []
+    names = devices.names_in(word)
+    if devices.by_slices(word):
+        # This process sees one of them at most.
+        return [{"kind": kind, "name": "MIG slice", "id": name} for name in names]
+    known = {one["index"]: one for one in devices.every_identity(opened, kind)}
+    return [known[index] for index in devices.chosen(opened, kind, names) if index in known]

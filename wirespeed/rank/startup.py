@@ -6,11 +6,13 @@ import os
 import sys
 from typing import Any
 
-from wirespeed.host import devices
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.host import devices, mps
 from wirespeed.host.cgroup import cpu_quota
 from wirespeed.host.core import Core
 from wirespeed.host.process import allowed_cpus, own_cpus
 from wirespeed.job.messages import Message
+from wirespeed.job.plan import Plan
 from wirespeed.rank.communicator import Communicator
 
 _RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
@@ -25,15 +27,38 @@ def set_environment(variables: dict[str, str]) -> None:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
-def open_device(opened: Core, kind: str, between: tuple[int, ...], rank: int, local: int) -> Any:
-    """This rank's device, or the host. A CPU named by --between is where the process is pinned."""
-    if kind == "host" and between:
-        try:
-            os.sched_setaffinity(0, {between[rank % len(between)]})
-        except OSError:
-            allowed_cpus(between)
-    index = devices.pick(kind, devices.count(opened, kind), rank, local, between)
-    return opened.open_device(kind, index)
+def show_own_slice(plan: Plan, rank: int, local: int) -> None:
+    """Before the driver starts: of several MIG slices it shows a process no more than one."""
+    if devices.by_slices(plan.device):
+        names = devices.names_in(plan.device)
+        own = names[devices.turn(len(names), rank, local, plan.between, plan.ranks_per_gpu)]
+        os.environ["CUDA_VISIBLE_DEVICES"] = own
+
+
+def open_device(opened: Core, kind: str, plan: Plan, rank: int, local: int) -> Any:
+    """This rank's device, or the host. A CPU named by --between is where the process is pinned.
+
+    Raises WirespeedError for a device that is not there.
+    """
+    if kind == "host":
+        if plan.between:
+            try:
+                os.sched_setaffinity(0, {plan.between[rank % len(plan.between)]})
+            except OSError:
+                allowed_cpus(plan.between)
+        return opened.open_device(kind, 0)
+    if devices.by_slices(plan.device):
+        if not devices.count(opened, kind):
+            own = os.environ["CUDA_VISIBLE_DEVICES"]
+            text = f"--device cuda:{own}: the driver shows no such device; 'nvidia-smi -L' lists them"
+            raise WirespeedError(text, ExitCode.UNAVAILABLE)
+        return opened.open_device(kind, 0)
+    there = devices.chosen(opened, kind, devices.names_in(plan.device))
+    if not there:
+        return opened.open_device(kind, 0)  # says why there is none
+    return opened.open_device(
+        kind, there[devices.turn(len(there), rank, local, plan.between, plan.ranks_per_gpu)]
+    )
 
 
 def introduced(opened: Core, comm: Communicator, device: Any, kind: str) -> list[Any] | None:
@@ -41,6 +66,8 @@ def introduced(opened: Core, comm: Communicator, device: Any, kind: str) -> list
     opened.check(opened.lib.ws_mpi_open(comm.library.encode(), comm.handle()))
     own = {"rank": comm.rank, "host": os.uname().nodename, "pid": os.getpid()}
     own |= {"cpus": own_cpus(), "cpu_quota": cpu_quota()}
+    if kind == "cuda":
+        own["mps"] = mps.state()
     return comm.gather(own | {"device": None if kind == "host" else opened.identity(device)})
 
 
