@@ -67,6 +67,13 @@ def fake_driver(builds: Path, kind: str) -> dict[str, str]:
     return {f"WIRESPEED_LIBRARY_{kind.upper()}": str(driver(builds, kind))}
 
 
+def aborting_hiprtc(builds: Path) -> dict[str, str]:
+    """The environment in which hipRTC ends the process that compiles."""
+    file = "libhiprtc.so"
+    build = partial(_build, file, (SUPPORT / "aborting_hiprtc.cpp",))
+    return {"WIRESPEED_LIBRARY_HIPRTC": str(once(builds / "aborting-hiprtc", build) / file)}
+
+
 def nvml(builds: Path) -> Path:
     """An NVML of two GPUs whose counters rise as the environment says (fake_nvml.cpp)."""
     file = "libnvidia-ml.so.1"
