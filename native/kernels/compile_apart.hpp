@@ -1,5 +1,5 @@
-// Kernels compiled in a process of their own: some versions of hipRTC end theirs for a GPU that they
-// do not know, instead of an error.
+// Kernels compiled in a process of their own: some versions of hipRTC end theirs for a GPU that
+// they do not know, instead of an error.
 #pragma once
 
 #include <string>

@@ -8,8 +8,8 @@ namespace {
 int device_of(void* context) { return static_cast<int>(fake::number(context)) - 1; }
 
 /// With FAKE_GPU_SLICES the machine has one GPU in MIG mode: a process sees the first slice that
-/// CUDA_VISIBLE_DEVICES names, by the last two digits of its UUID. 0: the GPUs are whole; -1: no such
-/// slice.
+/// CUDA_VISIBLE_DEVICES names, by the last two digits of its UUID. 0: the GPUs are whole; -1: no
+/// such slice.
 int slice() {
     if (!std::getenv("FAKE_GPU_SLICES")) return 0;
     const std::string first = fake::environment("CUDA_VISIBLE_DEVICES", "");

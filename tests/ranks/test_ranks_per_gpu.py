@@ -89,6 +89,24 @@ class TestSlices:
         assert failure["text"].endswith("the driver shows no such device; 'nvidia-smi -L' lists them")
 
 
+@pytest.mark.parametrize(
+    ("listed", "shown", "words"),
+    [
+        ("0,7", "1", "CUDA_VISIBLE_DEVICES=0,7 shows 1 GPU, not 2: the driver knows no GPU '7'"),
+        ("7", "0", "CUDA_VISIBLE_DEVICES=7 shows no GPUs, not 1: the driver knows no GPU '7'"),
+    ],
+)
+def test_a_variable_that_hides_gpus_is_told(
+    listed: str, shown: str, words: str, builds: Path, tmp_path: Path
+) -> None:
+    """Protects from looking for a fault of the driver where an entry of a list is wrong."""
+    environment = {**fake_driver(builds, "cuda"), "FAKE_GPU_DEVICES": shown, "CUDA_VISIBLE_DEVICES": listed}
+    command = ("pingpong", "--device", "cuda", "--paths", "staged", "--sizes", "8", *FAST)
+    done = wirespeed(*command, out=tmp_path / "r.jsonl", environment=environment)
+    done.no_stack_trace()
+    assert done.code == (0 if shown == "1" else 3) and words in " ".join(done.err.split())
+
+
 def test_ranks_on_one_cuda_gpu_are_told_of_mps(builds: Path, tmp_path: Path) -> None:
     """Protects that figures of a shared GPU come with what sharing costs, as cited, and with the remedy."""
     environment = {**fake_driver(builds, "cuda"), "CUDA_MPS_PIPE_DIRECTORY": str(tmp_path / "none")}

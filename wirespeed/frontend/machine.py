@@ -24,6 +24,8 @@ class Machine:
     mpis: list[mpi.Mpi]
     why_no_gpu: dict[str, str]
     """For each kind of GPU that cannot be used: why."""
+    hidden: str | None = None
+    """Why a variable shows fewer GPUs than it lists."""
 
     def availability(self, path: TransferPath) -> str | None:
         """None if the path can be tried; else one line: why not, and what would help."""
@@ -56,13 +58,7 @@ def _why_not(opened: Core, kind: str) -> str | None:
     try:
         return None if opened.device_count(kind) else "none found"
     except NativeError as error:
-        hidden = visible_devices.explained(kind, 0, os.environ) if is_installed(error) else None
-        return "; ".join(filter(None, (short(str(error)), hidden)))
-
-
-def is_installed(error: NativeError) -> bool:
-    """Whether the driver itself said that there is no device, rather than that there is no driver."""
-    return "not found" not in str(error)
+        return "; ".join(filter(None, (short(str(error)), devices.hidden(kind, error))))
 
 
 def short(text: str) -> str:
@@ -78,7 +74,8 @@ def look(plan: Plan) -> Machine:
     kind = devices.resolve(opened, plan.device)
     why = {} if plan.device != "auto" else {k: w for k in devices.GPU_KINDS if (w := _why_not(opened, k))}
     mpis = [mpi.choose(plan.mpi)] if plan.mpi else mpi.all_mpis()
-    return Machine(kind, _identities(opened, kind, plan.device), mpis, why)
+    hidden = visible_devices.explained(kind, devices.count(opened, kind), os.environ)
+    return Machine(kind, _identities(opened, kind, plan.device), mpis, why, hidden)
 
 
 def _identities(opened: Core, kind: str, word: str) -> list[dict[str, Any]]:

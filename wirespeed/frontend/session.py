@@ -142,6 +142,8 @@ class Run:
         All paths take their turn before any is launched again, so that a drift of the machine hits all alike.
         """
         begin(self._recorder, self._found.devices)
+        if self._found.hidden:
+            self._observe({"kind": "note", "text": self._found.hidden})
         status, launches = "interrupted", self._plan.launches
         try:
             found = self._available(paths)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -56,9 +57,15 @@ def resolve(core: Core, wanted: str) -> str:
         try:
             core.device_count(kind)
         except NativeError as error:
-            raise WirespeedError(f"--device {kind}: {error}", ExitCode.UNAVAILABLE) from None
+            why = "; ".join(filter(None, (str(error), hidden(kind, error))))
+            raise WirespeedError(f"--device {kind}: {why}", ExitCode.UNAVAILABLE) from None
         return kind
     return next((kind for kind in GPU_KINDS if count(core, kind) > 0), "host")
+
+
+def hidden(kind: str, error: NativeError) -> str | None:
+    """Why the driver says that it has no device, if a variable hides them; None where there is no driver."""
+    return None if error.lack else visible_devices.explained(kind, 0, os.environ)
 
 
 def count(core: Core, kind: str) -> int:
