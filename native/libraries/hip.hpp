@@ -99,6 +99,7 @@ struct Hip {
     static constexpr Result success = 0;
     static constexpr Result invalid_value = 1;
     static constexpr Result not_ready = 600;
+    static constexpr Result not_supported = 801;
     static constexpr Result peer_access_already_enabled = 704;
     static constexpr int copy_any = 4;  ///< the runtime finds out which memory is where
     static constexpr int attribute_multiprocessors = 63;
