@@ -1,15 +1,15 @@
-// What a run-time compiler defines by itself, for clang without ROCm: compiles kernels for AMD GPUs and,
-// by way of HIP's language, for SPIR-V.
+// What a run-time compiler defines by itself, for clang without ROCm: compiles kernels for AMD GPUs
+// and, by way of HIP's language, for SPIR-V.
 #define __device__ __attribute__((device))
 #define __global__ __attribute__((global))
 #define __shared__ __attribute__((shared))
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
-#define INDEX(name, value)                               \
-    struct name##_t {                                    \
-        __declspec(property(get = get)) unsigned x;      \
+#define INDEX(name, value)                                \
+    struct name##_t {                                     \
+        __declspec(property(get = get)) unsigned x;       \
         __device__ unsigned get() const { return value; } \
-    };                                                   \
+    };                                                    \
     extern const __device__ name##_t name
 
 #ifdef __SPIRV__
@@ -18,7 +18,8 @@ INDEX(threadIdx, __builtin_spirv_local_invocation_id(0));
 INDEX(blockIdx, __builtin_spirv_workgroup_id(0));
 INDEX(blockDim, __builtin_spirv_workgroup_size(0));
 INDEX(gridDim, __builtin_spirv_num_workgroups(0));
-// Scopes: 0 all devices, 1 this device, 2 the block. 0x310: in order, for the memory of block and device.
+// Scopes: 0 all devices, 1 this device, 2 the block. 0x310: in order, for the memory of block and
+// device.
 __device__ void __spirv_ControlBarrier(int, int, int) __attribute__((convergent));
 __device__ void __spirv_MemoryBarrier(int, int);
 __device__ unsigned long __spirv_ReadClockKHR(int);

@@ -1,6 +1,6 @@
 // A hipRTC whose code objects are those of fake_hip.cpp, which runs kernels on the CPU. With
-// FAKE_HIPRTC_ABORTS it ends its process when it compiles, as version 5.2 does for GPUs that it does
-// not know.
+// FAKE_HIPRTC_ABORTS it ends its process when it compiles, as version 5.2 does for GPUs that it
+// does not know.
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>

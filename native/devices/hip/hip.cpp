@@ -81,11 +81,12 @@ class HipDriver final : public gpu::VendorDriver<Hip> {
 
   private:
     /// Documented for memory of hipExtMallocWithFlags(hipMallocSignalMemory) alone, which no other
-    /// process can see; whether a version takes shared host memory as well is tried. docs/amd-intel.md
+    /// process can see; whether a version takes shared host memory as well is tried.
+    /// docs/amd-intel.md
     void check_value(Hip::Result code, const char* call) const {
         if (code == Hip::invalid_value || code == Hip::not_supported)
-            throw Unavailable(std::string(call) + " does not take host memory here: " +
-                              Hip::text(calls_, code));
+            throw Unavailable(std::string(call) +
+                              " does not take host memory here: " + Hip::text(calls_, code));
         check(code, call);
     }
     void enable(Hip::Device peer, const std::string& pci) {
