@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.command import Done, wirespeed
+from support.mpis import InstalledMpi
 from support.stand_ins import fake_driver
 
 FAST = ("--max-time", "0.005", "--no-evidence")
@@ -34,6 +35,27 @@ def test_each_rank_s_gpu(words: tuple[str, ...], ranks: list[str], tmp_path: Pat
     assert done.code == 0, done.err
     assert devices_of(done) == [f"EMULATED-{rank}" for rank in ranks]
     assert ("ranks 0-1 share emulated GPU" in done.out) == (ranks[0] == ranks[1])
+
+
+def test_under_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the places of ranks that somebody else's launcher started, and the line of one too many."""
+    words = ("ring", "--device", "emulated", "--ranks-per-gpu", "2", "--paths", "host", *FAST, "--sizes", "8")
+    environment = {**mpi.environment(), "WIRESPEED_EMULATED": "count=2"}
+    oversubscribed = ("--map-by", ":OVERSUBSCRIBE") if mpi.name == "openmpi" else ()
+    before = (str(mpi.mpiexec), *oversubscribed, "-n", "4")
+    done = wirespeed(*words, out=tmp_path / "r.jsonl", before=before, environment=environment)
+    assert done.code == 0, done.err
+    assert devices_of(done) == [f"EMULATED-{rank}" for rank in (0, 0, 1, 1)]
+
+
+def test_one_rank_too_many_under_a_launcher() -> None:
+    """Protects the reason why a job ended: rank 0 has its place, and does not know."""
+    place = dict(zip(("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE"), "3434", strict=True))
+    environment = {f"OMPI_COMM_WORLD_{name}": word for name, word in place.items()}
+    words = ("--device", "emulated", "--ranks-per-gpu", "2", "--paths", "host", *FAST)
+    done = wirespeed("ring", *words, environment={**environment, "WIRESPEED_EMULATED": "count=1"})
+    said = "wirespeed: rank 3: --ranks-per-gpu 2: 1 GPU holds 2 ranks of a host"
+    assert done.code == 2 and done.err.startswith(said) and len(done.err.splitlines()) == 1, done.err
 
 
 @pytest.mark.parametrize(
@@ -116,4 +138,4 @@ def test_ranks_on_one_cuda_gpu_are_told_of_mps(builds: Path, tmp_path: Path) -> 
     assert [rank["mps"] for rank in done.of("step")[0]["ranks"]] == ["none", "none"]
     told = " ".join(done.out.split())
     assert "ranks 0-1 share GPU 1 Fake GPU: MPS is not running, so they take turns: on an H200" in told
-    assert "not of this run" in told and "nvidia-cuda-mps-control -d" in told
+    assert "not measured in this run" in told and "nvidia-cuda-mps-control -d" in told

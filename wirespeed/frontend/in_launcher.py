@@ -53,6 +53,9 @@ def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
         code = error.code if isinstance(error, WirespeedError) else ExitCode.FAILED_ENTRY
         if place.rank == 0:
             raise WirespeedError(str(error), code) from None
+        if isinstance(error, devices.NoPlace):
+            # Rank 0 has one, and will not know.
+            os.write(2, f"wirespeed: rank {place.rank}: {error}\n".encode())
         # A launcher ends the job at the first rank that fails: rank 0 must have spoken by then.
         time.sleep(2.0)
         os._exit(int(code))

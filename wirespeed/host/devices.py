@@ -19,6 +19,10 @@ SLICE = "MIG-"
 Identity = Mapping[str, Any]
 
 
+class NoPlace(WirespeedError):
+    """The GPUs of a host have no place for this rank, though perhaps for others."""
+
+
 def kind_of(word: str) -> str:
     """'cuda' of --device cuda:GPU-3f,cuda:GPU-8a."""
     return word.partition(":")[0]
@@ -122,7 +126,7 @@ def turn(
         return index
     if per_gpu:
         if local_rank // per_gpu >= devices:
-            raise WirespeedError(too_many(local_rank + 1, devices, per_gpu))
+            raise NoPlace(too_many(local_rank + 1, devices, per_gpu))
         return local_rank // per_gpu
     return local_rank % max(1, devices)
 

@@ -12,7 +12,7 @@ from wirespeed.results.runs import Run
 
 COST = (
     "on an H200 that has cost 148 us for 8 B by ipc-write, against 7.6 us between two GPUs "
-    "(an earlier measurement, docs/ranks-per-gpu.md; not of this run)"
+    "(from docs/ranks-per-gpu.md, not measured in this run)"
 )
 _TURNS = f"they take turns: {COST}"
 _MPS = {
