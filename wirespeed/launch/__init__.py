@@ -88,7 +88,7 @@ def _numbers(environment: Mapping[str, str] | None) -> Iterator[tuple[Launcher, 
 
     for launcher in all_launchers()[::-1]:
         rank, size, local = map(number, launcher.variables)
-        if launcher.local_size and number(launcher.local_size) == size:
+        if launcher.local_size and 0 < size == number(launcher.local_size):
             local = rank  # neighbours are on one GPU, or on GPUs side by side
         yield launcher, (rank, size, local)
 
