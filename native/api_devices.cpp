@@ -5,6 +5,8 @@
 #include "core/json.hpp"
 #include "devices/allocator/decorator.hpp"
 #include "devices/work.hpp"
+#include "kernels/compile.hpp"
+#include "kernels/compile_apart.hpp"
 
 using namespace wirespeed;
 using namespace wirespeed::api;
@@ -84,6 +86,19 @@ int ws_device_check(ws_device* device, const char* memory, const void* from, uin
 
 int ws_device_copy(ws_device* device, void* to, const void* from, uint64_t bytes) {
     return succeeded([&] { device->device->copy(to, from, bytes); });
+}
+
+void ws_kernel_compiler(const char* const* command) {
+    compiler_command().clear();
+    for (; *command; ++command) compiler_command().emplace_back(*command);
+}
+const void* ws_kernel_code(const char* unit, const char* architecture, uint64_t* bytes) {
+    return guarded<const void*>(nullptr, [&] {
+        static thread_local std::string kept;
+        kept = compile_here(unit, architecture);
+        *bytes = kept.size();
+        return kept.data();
+    });
 }
 
 int ws_device_load(ws_device* device, const char* kernel) {

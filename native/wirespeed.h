@@ -34,6 +34,14 @@ double ws_clock_resolution(void);
  */
 void ws_library_path(const char* name, const char* path);
 
+/* The command, ended by a null word, that compiles kernels in a process of its own where a compiler
+ * may end its process. It gets a unit's name and a GPU's architecture as further words, and writes
+ * to standard output the code, or the error with exit code 3. Without it this process compiles. */
+void ws_kernel_compiler(const char* const* command);
+/* The code of a unit of kernels ("transports", or a program's name) for "sm_90" or "gfx90a", made
+ * in this process. It holds as a string does. */
+const void* ws_kernel_code(const char* unit, const char* architecture, uint64_t* bytes);
+
 /* ---- status page, watchdog, crashes -------------------------------------------------------------
  */
 typedef struct ws_page ws_page;

@@ -106,6 +106,7 @@ struct Hip {
     static constexpr int pointer_managed = 8;
     static constexpr int pointer_device = 9;
     static constexpr int pointer_ipc = 10;
+    static constexpr Result not_supported = 801;
     static constexpr Result peer_access_already_enabled = 704;
     static constexpr int copy_any = 4;  ///< the runtime finds out which memory is where
     static constexpr int attribute_multiprocessors = 63;

@@ -40,6 +40,7 @@ enum Code {
     out_of_memory = 2,
     invalid_image = 200,
     invalid_context = 201,
+    peer_unsupported = 217,
     peer_already = 704,
     not_ready = 600,
     not_found = 500,

@@ -69,6 +69,13 @@ def fake_driver(builds: Path, kind: str) -> dict[str, str]:
     return {f"WIRESPEED_LIBRARY_{kind.upper()}": str(driver(builds, kind))}
 
 
+def fake_hiprtc(builds: Path) -> dict[str, str]:
+    """The environment with a hipRTC for the fake HIP driver; FAKE_HIPRTC_ABORTS: it ends its process."""
+    file = "libhiprtc.so"
+    build = partial(_build, file, (SUPPORT / "fake_hiprtc.cpp",))
+    return {"WIRESPEED_LIBRARY_HIPRTC": str(once(builds / "fake-hiprtc", build) / file)}
+
+
 def nvml(builds: Path) -> Path:
     """An NVML of two GPUs whose counters rise as the environment says (fake_nvml.cpp)."""
     file = "libnvidia-ml.so.1"

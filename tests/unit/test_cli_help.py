@@ -42,7 +42,7 @@ def test_no_listed_option_is_refused(
     good = {"FILE": "mine.csv", "SYSTEM": "summit", "PATTERN:PATH[:SIZE]": "stream:host:8", "I,J": "0,0"}
     good |= {"SHARE": "1%", "SECONDS": "1", "SIZES": "8", "NAME,...": "all", "PATH": "/opt/mpi"}
     good |= {"NAME=RATE,...": "eth0=1GB/s", "TIME": "0", "N": "2", "N,...": "2", "WxH": "64x64"}
-    good |= {"yes|no,...": "yes,no"}
+    good |= {"yes|no,...": "yes,no", "KIND[:GPU,...]": "emulated"}
     made = cli.get_command(click.Context(cli), command)
     assert made is not None
     listed = [one for one in made.params if isinstance(one, click.Option) and not one.hidden]

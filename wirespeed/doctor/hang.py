@@ -162,4 +162,5 @@ def pattern_words(plan: Plan) -> list[str]:
     words += ["--context", plan.context] if plan.context != "primary" else []
     for key, values in (("between", plan.between), ("hosts", plan.hosts)):
         words += [f"--{key}", ",".join(map(str, values))] if values else []
+    words += ["--ranks-per-gpu", str(plan.ranks_per_gpu)] if plan.ranks_per_gpu else []
     return words

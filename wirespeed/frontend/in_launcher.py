@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend.interruption import Interruption, say
-from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, completed, step_start
+from wirespeed.frontend.run_steps import NO_GPUS, StepRecorder, begin, chosen_paths, completed, step_start
 from wirespeed.host import devices, mpi
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.process import ancestors
@@ -34,7 +35,7 @@ from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import find_pattern
 from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.socket_world import SocketWorld
-from wirespeed.rank.startup import ignore, introduced, open_device, set_environment
+from wirespeed.rank.startup import ignore, introduced, open_device, set_environment, show_own_slice
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.world import World
 from wirespeed.results.recorder import Observer, Recorder
@@ -54,6 +55,9 @@ def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
         code = error.code if isinstance(error, WirespeedError) else ExitCode.FAILED_ENTRY
         if place.rank == 0:
             raise WirespeedError(str(error), code) from None
+        if isinstance(error, devices.NoPlace):
+            # Rank 0 has one, and will not know.
+            os.write(2, f"wirespeed: rank {place.rank}: {error}\n".encode())
         # A launcher ends the job at the first rank that fails: rank 0 must have spoken by then.
         time.sleep(2.0)
         os._exit(int(code))
@@ -137,7 +141,11 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     expected, variables = expected_job(plan, place)
     set_environment(variables)
     opened = core()
+    plan = replace(plan, device=devices.with_slices(plan.device, os.environ))
+    show_own_slice(plan, place.rank, max(place.local_rank, 0))
     kind = devices.resolve(opened, plan.device)
+    if plan.ranks_per_gpu and kind == "host":
+        raise WirespeedError(NO_GPUS, ExitCode.UNAVAILABLE)
     devices.check_allocator(kind, plan.allocator, plan.context)
     plan = completed(plan, place.size, kind)
     paths = _in_order(plan, kind, place)

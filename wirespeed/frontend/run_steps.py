@@ -21,6 +21,8 @@ from wirespeed.patterns import Option, Shape, find_pattern
 from wirespeed.results.environment import numa_nodes
 from wirespeed.results.recorder import Observer, Recorder
 
+NO_GPUS = "--ranks-per-gpu places ranks on GPUs, and there is none to use here"
+
 
 def completed(plan: Plan, ranks: int, kind: str) -> Plan:
     """The plan for this many ranks on this kind of device, with its pattern's own sizes.

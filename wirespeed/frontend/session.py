@@ -17,9 +17,8 @@ from wirespeed.frontend import machine
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.rank_limit import refuse_too_many
-from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, completed, step_start
+from wirespeed.frontend.run_steps import NO_GPUS, StepRecorder, begin, chosen_paths, completed, step_start
 from wirespeed.host import devices, gpu_aware_mpi, mpi
-from wirespeed.host.core import core
 from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.memory import room_for_buffers
 from wirespeed.host.process import allowed_cpus, cores
@@ -50,6 +49,7 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
 
         return measure_inside(plan, observe)
     refuse_too_many([plan])
+    plan = dataclasses.replace(plan, device=devices.with_slices(plan.device, os.environ))
     found = discover(plan)
     plan = completed(plan, plan.ranks or _usual_ranks(plan, found), found.kind)
     paths = chosen_paths(plan, found.kind)
@@ -58,7 +58,7 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
     check_temporary_folder()
     if not plan.hosts:
-        _check_between(plan, found.kind)
+        _check_places(plan, found)
         _check_memory(plan, found)
     sweep()
     run = Run(plan, found, observe)
@@ -66,13 +66,18 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         return run.all_steps(paths)
 
 
-def _check_between(plan: Plan, kind: str) -> None:
+def _check_places(plan: Plan, found: Machine) -> None:
     """Raises WirespeedError for a processor that this host does not have."""
-    if kind == "host":
+    if found.kind == "host":
         allowed_cpus(plan.between)
-    there = devices.count(core(), kind)
+        if plan.ranks_per_gpu:
+            raise WirespeedError(NO_GPUS, ExitCode.UNAVAILABLE)
+        return
+    there = len(found.devices)
+    if plan.ranks_per_gpu and plan.ranks > there * plan.ranks_per_gpu:
+        raise WirespeedError(devices.too_many(plan.ranks, there, plan.ranks_per_gpu))
     for rank in range(len(plan.between)):
-        devices.pick(kind, there, rank, rank, plan.between)
+        devices.turn(there, rank, rank, plan.between)
 
 
 def _check_memory(plan: Plan, found: Machine) -> None:
@@ -97,7 +102,8 @@ def _in_mib(bytes_: int) -> str:
 def _usual_ranks(plan: Plan, found: Machine) -> int:
     """How many ranks, where --ranks does not say."""
     wanted = find_pattern(plan.pattern).wanted_ranks(Shape(0, dict(plan.options)))
-    return max(2, wanted or len(plan.between) or len(found.devices) or min(cores(), MOST_CPU_RANKS))
+    gpus = len(found.devices) * (plan.ranks_per_gpu or 1)
+    return max(2, wanted or len(plan.between) or gpus or min(cores(), MOST_CPU_RANKS))
 
 
 @contextmanager
@@ -136,6 +142,8 @@ class Run:
         All paths take their turn before any is launched again, so that a drift of the machine hits all alike.
         """
         begin(self._recorder, self._found.devices)
+        if self._found.hidden:
+            self._observe({"kind": "note", "text": self._found.hidden})
         status, launches = "interrupted", self._plan.launches
         try:
             found = self._available(paths)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from functools import cache, cached_property
 from pathlib import Path
@@ -61,6 +62,19 @@ class Core:
         # Never unloaded: the watchdog's thread runs in it to the process's very end.
         self.lib: Any = self.ffi.dlopen(str(_locate(LIBRARY_NAME)), os.RTLD_NOW | os.RTLD_NODELETE)
         self._raised: BaseException | None = None
+
+    def find_libraries(self) -> None:
+        """Tells the core where the libraries lie that pip installed or the user named."""
+        from wirespeed.host.libraries import known_libraries
+
+        for name, path in known_libraries().items():
+            self.lib.ws_library_path(name.encode(), str(path).encode())
+
+    def compile_apart(self) -> None:
+        """From now on compilers that may end their process get one of their own (kernel_compiler.py)."""
+        words = [sys.executable, str(Path(__file__).with_name("kernel_compiler.py"))]
+        given = [self.ffi.new("char[]", word.encode()) for word in words]
+        self.lib.ws_kernel_compiler(self.ffi.new("char *[]", [*given, self.ffi.NULL]))
 
     @cached_property
     def test_lib(self) -> Any:
@@ -121,8 +135,6 @@ class Core:
 def core() -> Core:
     """The core, opened once. Raises WirespeedError when it has not been built."""
     opened = Core()
-    from wirespeed.host.libraries import known_libraries
-
-    for name, path in known_libraries().items():
-        opened.lib.ws_library_path(name.encode(), str(path).encode())
+    opened.find_libraries()
+    opened.compile_apart()
     return opened

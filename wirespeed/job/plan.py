@@ -30,13 +30,15 @@ class Plan:
     launches: int = 1
     """How many times every path is measured, with new processes each time."""
     device: str = "auto"
-    """auto, cpu, cuda, hip or emulated."""
+    """auto, cpu, cuda, hip or emulated; or GPUs by number or UUID: cuda:GPU-3f,cuda:MIG-8a."""
     allocator: str = "driver"
     """Who hands out device memory: one of ALLOCATORS."""
     context: str = "primary"
     """primary; own: the allocator's first memory is older than any context."""
     between: tuple[int, ...] = ()
     """Processor of each rank: GPU numbers, or CPU cores with device cpu; empty: rank i, GPU i mod n."""
+    ranks_per_gpu: int | None = None
+    """Ranks that share each GPU: the host's first ones share GPU 0; None: ranks take GPUs in turn."""
     ranks: int = 2
     oversubscribe: bool = False
     """Start the ranks even if there are many more of them than CPUs."""

@@ -49,14 +49,16 @@ class Used:
 
     @property
     def model(self) -> str | None:
-        """The name of all GPUs; None where they differ."""
+        """The name of all GPUs; None where they differ. A slice's name is no GPU's."""
         names = {str(one.get("name")) for one in self.devices}
         return names.pop() if len(names) == 1 else None
 
     @property
     def device_name(self) -> str | None:
-        """The name of all GPUs; None where they differ, or where ranks share one."""
-        return self.model if len({str(one.get("id")) for one in self.devices}) == len(self.ranks) else None
+        """The name of all GPUs; None where they differ, or where ranks share one, or slices of one."""
+        places = zip(self.ranks, self.devices, strict=False)
+        boards = {(rank.get("host"), str(one.get("pci") or one.get("id"))) for rank, one in places}
+        return self.model if len(boards) == len(self.ranks) else None
 
     @property
     def staged(self) -> bool:

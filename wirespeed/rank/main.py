@@ -18,7 +18,7 @@ from wirespeed.job.plan import decode
 from wirespeed.job.status_page import lost, own_folder
 from wirespeed.job.step_spec import StepSpec, startup_limit
 from wirespeed.rank.communicator import Communicator
-from wirespeed.rank.startup import ignore, introduced, open_device, set_environment
+from wirespeed.rank.startup import ignore, introduced, open_device, set_environment, show_own_slice
 from wirespeed.rank.watchdog import Watchdog
 
 
@@ -62,6 +62,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     here = spec.host == os.uname().nodename
     watchdog = Watchdog(opened, spec.run, rank, reports=1, give_up=False, read_here=here)
     watchdog.stage("start", 0, startup_limit(spec.plan))
+    show_own_slice(spec.plan, rank, launch.local_rank())
     device = open_device(opened, spec.device, spec.plan, rank, launch.local_rank())
     comm = Communicator(spec.expected)
     watchdog.catch()

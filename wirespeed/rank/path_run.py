@@ -74,8 +74,8 @@ class PathRunner:
         if why := why or next(filter(None, self._comm.everyone(without_effect(path))), None):
             self._context.failed("unavailable", why)
             return
-        self._load_kernels(path)
         try:
+            self._load_kernels(path)
             transport = self._context.collectively(
                 partial(self._open_transport, path), self._core.lib.ws_transport_abandon
             )
@@ -99,18 +99,17 @@ class PathRunner:
     def _load_kernels(self, path: TransferPath) -> None:
         """Compiles what the path's memory needs, while the watchdog waits as long as a start may take.
 
-        What cannot be compiled is told where it is needed.
+        Without kernels no byte on a GPU can be checked: raises Unusable. What a program's kernels lack is
+        told where they are needed.
         """
-        if not path.needs_device:
-            return
-        context = self._context
-        kernels = ["ws_payload_fill"]
-        if isinstance(context.pattern, ProgramPattern):
-            kernels += [
-                work.kernel for work in context.pattern.start(context.comm.rank, context.shape, 0)[:1]
-            ]
-        for kernel in kernels:
-            self._core.lib.ws_device_load(context.device, kernel.encode())
+        context, load = self._context, self._core.lib.ws_device_load
+        if {path.memory, path.into} & {"device", "managed"}:
+            context.collectively(
+                lambda: self._core.check(load(context.device, b"ws_payload_fill")), lambda _: None
+            )
+        if path.needs_device and isinstance(context.pattern, ProgramPattern):
+            for work in context.pattern.start(context.comm.rank, context.shape, 0)[:1]:
+                load(context.device, work.kernel.encode())
 
     def _open_transport(self, path: TransferPath) -> Any:
         instead = dict(self._plan.test).get("instead")

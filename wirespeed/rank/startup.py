@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.host import devices
+from wirespeed.host import devices, mps
 from wirespeed.host.cgroup import cpu_quota
 from wirespeed.host.core import Core, NativeError
 from wirespeed.host.process import allowed_cpus, own_cpus
@@ -27,18 +27,40 @@ def set_environment(variables: dict[str, str]) -> None:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
+def show_own_slice(plan: Plan, rank: int, local: int) -> None:
+    """Before the driver starts: of several MIG slices it shows a process no more than one."""
+    if devices.by_slices(plan.device):
+        names = devices.names_in(plan.device)
+        own = names[devices.turn(len(names), rank, local, plan.between, plan.ranks_per_gpu)]
+        os.environ["CUDA_VISIBLE_DEVICES"] = own
+
+
 def open_device(opened: Core, kind: str, plan: Plan, rank: int, local: int) -> Any:
     """This rank's device, or the host. A CPU named by --between is where the process is pinned.
 
-    Raises WirespeedError where the plan's allocator cannot be had.
+    Raises WirespeedError for a device that is not there, and where the plan's allocator cannot be had.
     """
-    between = plan.between
-    if kind == "host" and between:
-        try:
-            os.sched_setaffinity(0, {between[rank % len(between)]})
-        except OSError:
-            allowed_cpus(between)
-    index = devices.pick(kind, devices.count(opened, kind), rank, local, between)
+    if kind == "host":
+        if plan.between:
+            try:
+                os.sched_setaffinity(0, {plan.between[rank % len(plan.between)]})
+            except OSError:
+                allowed_cpus(plan.between)
+        return opened.open_device(kind, 0)
+    if devices.by_slices(plan.device):
+        if not devices.count(opened, kind):
+            own = os.environ["CUDA_VISIBLE_DEVICES"]
+            text = f"--device cuda:{own}: the driver shows no such device; 'nvidia-smi -L' lists them"
+            raise WirespeedError(text, ExitCode.UNAVAILABLE)
+        return _opened(opened, kind, 0, plan)
+    there = devices.chosen(opened, kind, devices.names_in(plan.device))
+    if not there:
+        return opened.open_device(kind, 0)  # says why there is none
+    turn = devices.turn(len(there), rank, local, plan.between, plan.ranks_per_gpu)
+    return _opened(opened, kind, there[turn], plan)
+
+
+def _opened(opened: Core, kind: str, index: int, plan: Plan) -> Any:
     try:
         return opened.open_device(kind, index, plan.allocator, plan.context == "own")
     except NativeError as error:
@@ -54,6 +76,8 @@ def introduced(opened: Core, comm: World, device: Any, kind: str) -> list[Any] |
     comm.open_mpi(opened)
     own = {"rank": comm.rank, "host": os.uname().nodename, "pid": os.getpid()}
     own |= {"cpus": own_cpus(), "cpu_quota": cpu_quota()}
+    if kind == "cuda":
+        own["mps"] = mps.state()
     return comm.gather(own | {"device": None if kind == "host" else opened.identity(device)})
 
 

@@ -32,7 +32,7 @@ __all__ = ["CONDITIONS", "NO_STEP", "Entry", "Evidence", "Failure", "Record", "R
 
 CONDITIONS = (
     *("pattern", "options", "background", "stopping", "device", "between"),
-    *("ranks", "mpi", "launcher", "hosts", "test", "allocator", "context"),
+    *("ranks_per_gpu", "ranks", "mpi", "launcher", "hosts", "test", "allocator", "context"),
 )
 AS_FAST = 1.25
 NO_STEP = StepRecord(run="", step=0, path="")

@@ -57,8 +57,12 @@ _DEBUG = "Show where an unexpected error comes from."
 debugging = flag("--debug", _DEBUG, expose_value=False)
 """For commands that start no ranks."""
 
+_DEVICE = (
+    "auto (GPUs if there are any), cpu, cuda, hip or emulated; or GPUs by number, or by the first digits of "
+    "a UUID: cuda:GPU-3f2a,cuda:MIG-91c0."
+)
 where = together(
-    option("--device", words.DEVICE, "Kind of processors; auto means GPUs if there are any.", "auto"),
+    option("--device", words.DEVICE, _DEVICE, "auto"),
     option("--mpi", words.MPI, "Prefix of an MPI, or its mpiexec. Default: the machine's, or a wheel's."),
     option("--launcher", words.LAUNCHER, "What starts the ranks: auto, mpiexec, srun, flux, jsrun.", "auto"),
     flag("--debug", _DEBUG),
@@ -81,6 +85,11 @@ _sampling = together(
         "primary",
     ),
     option("--between", words.CORES, "Processor of each rank: GPU numbers, or CPU cores with --device cpu."),
+    option(
+        "--ranks-per-gpu",
+        words.count(1, 64),
+        "So many neighbouring ranks share each GPU. Default: ranks take GPUs in turn.",
+    ),
     option("--hosts", words.HOSTS, "Place the ranks on these hosts, in turn."),
     option("--out", words.FILE, "Result file. Default: ./wirespeed-<time>.jsonl."),
     flag("--resume", "Measure only what the file of --out lacks."),
@@ -151,6 +160,8 @@ def plan_of(given: dict[str, Any], ranks: int = 2, **more: Any) -> Plan:
     if ranks and "between" in found and len(found["between"]) != ranks:
         example = ",".join(map(str, range(min(ranks, 8))))
         raise WirespeedError(f"--between: write one processor for each of the {ranks} ranks, as in {example}")
+    if "between" in found and "ranks_per_gpu" in found:
+        raise WirespeedError("--between and --ranks-per-gpu both place the ranks: write one of them")
     stopping = Stopping(**{name: found.pop(name) for name in STOPPING if name in found})
     return Plan(ranks=ranks, stopping=stopping, evidence=not without_evidence, **found, **more)
 

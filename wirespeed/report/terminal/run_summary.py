@@ -11,7 +11,7 @@ from typing import IO, cast
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.facts import awareness, health, outcome, programs
+from wirespeed.report.facts import awareness, health, outcome, programs, shared_gpus
 from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.cpu_contention import marked
 from wirespeed.report.facts.failures import print_failures
@@ -83,7 +83,7 @@ def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
     for one in layout.tables:
         console.print(one, crop=False)
         console.print()
-    for line in [*marked(run), *health.notes(run), *health.standing(run)]:
+    for line in [*marked(run), *shared_gpus.notes(run), *health.notes(run), *health.standing(run)]:
         say(console, line, "yellow")
     _print_outcome(console, run)
     _print_doubts(console, run)
