@@ -34,6 +34,15 @@ double ws_clock_resolution(void);
  */
 void ws_library_path(const char* name, const char* path);
 
+/* ---- named ranges, for a profiler that is attached ----------------------------------------------
+ */
+/* Looks for profilers, once, and tells them the calling thread's name. JSON: those that hear
+ * ranges, of "nvtx" and "roctx". */
+const char* ws_ranges_open(const char* thread);
+/* Ranges of the calling thread; they nest. */
+void ws_range_push(const char* name);
+void ws_range_pop(void);
+
 /* ---- status page, watchdog, crashes -------------------------------------------------------------
  */
 typedef struct ws_page ws_page;

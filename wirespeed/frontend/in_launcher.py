@@ -19,7 +19,7 @@ from typing import Any
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend.interruption import Interruption, say
-from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, completed, step_start
+from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, completed, step_end, step_start
 from wirespeed.host import devices, mpi
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.process import ancestors
@@ -33,7 +33,7 @@ from wirespeed.launch import LaunchedRank
 from wirespeed.paths import TransferPath
 from wirespeed.patterns import find_pattern
 from wirespeed.rank.communicator import Communicator
-from wirespeed.rank.startup import ignore, introduced, open_device, set_environment
+from wirespeed.rank.startup import ignore, introduced, open_device, open_ranges, set_environment
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.results.recorder import Observer, Recorder
 
@@ -126,10 +126,16 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
             "start the job several times, each with its own --out, and keep the files in a folder: "
             "'wirespeed compare' takes each as a launch"
         )
+    if plan.profile:
+        raise WirespeedError(
+            f"--profile {plan.profile} starts ranks, and a launcher has started these: leave it out, and "
+            "write the profiler before wirespeed"
+        )
     if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks is None:
         raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
     expected, variables = expected_job(plan, place)
     set_environment(variables)
+    began = time.monotonic()
     opened = core()
     kind = devices.resolve(opened, plan.device)
     plan = completed(plan, place.size, kind)
@@ -150,7 +156,9 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     interruption = Interruption(partial(_end_at_once, recorder, watchdog))
     try:
         device = open_device(opened, kind, plan.between, place.rank, max(place.local_rank, 0))
-        comm = Communicator(expected)
+        ranges = open_ranges(opened, plan, place.rank, began)
+        with ranges("connect"):
+            comm = Communicator(expected)
     except (WirespeedError, NativeError):
         watchdog.close()
         if recorder:
@@ -167,12 +175,15 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     ranks = introduced(opened, comm, device, kind)
     if recorder:
         recorder.begin(comm, place.launcher, ranks or [], variables)
-    runner = PathRunner(opened, comm, device, watchdog, plan, recorder.take if recorder else ignore)
+    tell = recorder.take if recorder else ignore
+    runner = PathRunner(opened, comm, device, watchdog, plan, tell, ranges)
     for step, path in enumerate(paths):
         sizes = comm.share(recorder.sizes(path) if recorder else None)
         if recorder:
             recorder.start(step, path, len(paths))
         runner.run(path.name, sizes)
+        if recorder:
+            recorder.end_step()
     # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
     watchdog.stage("end", 0, 0.0)
     atexit.register(comm.leave)
@@ -242,6 +253,9 @@ class _Rank0:
     def start(self, number: int, path: TransferPath, total: int) -> None:
         self._step = StepRecorder(number, path, self._recorder, self._observe, self._job)
         self._observe(step_start(path, number, total))
+
+    def end_step(self) -> None:
+        self._observe(step_end())
 
     def take(self, message: Message) -> None:
         with self._lock:

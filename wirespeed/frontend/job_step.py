@@ -50,9 +50,16 @@ class JobStep:
     """A launcher's process and the ranks under it."""
 
     def __init__(
-        self, command: list[str], environment: Mapping[str, str], pages: Path, ranks: int, startup: float
+        self,
+        command: list[str],
+        environment: Mapping[str, str],
+        pages: Path,
+        ranks: int,
+        startup: float,
+        ending: float = SLOW_LAUNCHER,
     ) -> None:
-        self._pages, self._startup = pages, startup
+        """`ending`: seconds that the processes may take once a rank has ended."""
+        self._pages, self._startup, self._ending = pages, startup, ending
         self._seen = Events(ranks, os.uname().nodename)
         self.outcome = Outcome()
         self._partial = {"out": b"", "err": b""}
@@ -99,7 +106,7 @@ class JobStep:
             ended = self._process.poll() is not None
             yield from self._messages(0.0 if ended else 0.1)
             now = time.monotonic()
-            if first_death and now - first_death > SLOW_LAUNCHER:
+            if first_death and now - first_death > self._ending:
                 ended = True
             states = read_pages(self._pages)
             if ended:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from wirespeed.errors import ExitCode, WirespeedError
@@ -125,6 +125,22 @@ class Communicator:
 
     def barrier(self) -> None:
         self.comm.Barrier()
+
+    def clock_exchanges(self, other: int, count: int, clock: Callable[[], int]) -> list[tuple[int, int, int]]:
+        """(this clock, the other rank's, this clock again) of each exchange, on rank 0; two ranks call it."""
+        found, stamp = [], array("q", [0])
+        message = [stamp, self._mpi.INT64_T]
+        for _ in range(count):
+            if self.rank == 0:
+                sent = clock()
+                self.comm.Send(message, dest=other)
+                self.comm.Recv(message, source=other)
+                found.append((sent, stamp[0], clock()))
+            else:
+                self.comm.Recv(message, source=0)
+                stamp[0] = clock()
+                self.comm.Send(message, dest=0)
+        return found
 
     def leave(self) -> None:
         """Ends MPI, together. Nothing may be left to do: Hydra kills the ranks that are slower to exit."""

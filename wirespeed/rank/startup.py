@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
+from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host import devices
 from wirespeed.host.cgroup import cpu_quota
 from wirespeed.host.core import Core
 from wirespeed.host.process import allowed_cpus, own_cpus
+from wirespeed.host.profilers import RANK
 from wirespeed.job.messages import Message
+from wirespeed.job.plan import Plan
+from wirespeed.job.step_spec import StepSpec
 from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.ranges import Ranges
 
 _RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
@@ -25,6 +31,18 @@ def set_environment(variables: dict[str, str]) -> None:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
+def start_profiler(spec: StepSpec, rank: int) -> None:
+    """Becomes the profiler, which starts this rank anew. Raises WirespeedError where that fails."""
+    command = [word.replace(RANK, str(rank)) for word in spec.profiler]
+    os.environ["WIRESPEED_PROFILED"] = "1"
+    try:
+        Path(spec.profiles).mkdir(parents=True, exist_ok=True)
+        os.execv(command[0], [*command, sys.executable, *sys.orig_argv[1:]])
+    except OSError as error:
+        why = f"{command[0]} does not start on {os.uname().nodename}: {error.strerror}"
+        raise WirespeedError(f"--profile {spec.plan.profile}: {why}", ExitCode.UNAVAILABLE) from None
+
+
 def open_device(opened: Core, kind: str, between: tuple[int, ...], rank: int, local: int) -> Any:
     """This rank's device, or the host. A CPU named by --between is where the process is pinned."""
     if kind == "host" and between:
@@ -34,6 +52,14 @@ def open_device(opened: Core, kind: str, between: tuple[int, ...], rank: int, lo
             allowed_cpus(between)
     index = devices.pick(kind, devices.count(opened, kind), rank, local, between)
     return opened.open_device(kind, index)
+
+
+def open_ranges(opened: Core, plan: Plan, rank: int, began: float) -> Ranges:
+    """This rank's ranges. `began`: time.monotonic() when the process began its work."""
+    ahead = float(dict(plan.test).get("clock", "0")) if rank % 2 else 0.0
+    ranges = Ranges(opened, rank, plan.timing or plan.timeline is not None, ahead)
+    ranges.add("start", round((began + ahead) * 1e9), ranges.clock())
+    return ranges
 
 
 def introduced(opened: Core, comm: Communicator, device: Any, kind: str) -> list[Any] | None:

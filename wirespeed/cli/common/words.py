@@ -150,6 +150,12 @@ def _launcher(word: str) -> str:
     return str(choice("auto", "mpiexec", *known).parse(word))
 
 
+def _profiler(word: str) -> str:
+    from wirespeed.host.profilers import PROFILERS
+
+    return str(choice(*PROFILERS).parse(word))
+
+
 def _link(word: str) -> tuple[str, float]:
     """(wire, bytes per second)."""
     name, sign, rate = word.partition("=")
@@ -159,7 +165,19 @@ def _link(word: str) -> tuple[str, float]:
 
 
 TEST_KEYS = (
-    *("blocks", "by", "call", "chunk", "copy", "enqueue", "fault", "instead", "iterations", "largest-count"),
+    *(
+        "blocks",
+        "by",
+        "call",
+        "chunk",
+        "clock",
+        "copy",
+        "enqueue",
+        "fault",
+        "instead",
+        "iterations",
+        "largest-count",
+    ),
     *("offset", "protocol", "shared", "signal", "slots", "streams", "threads", "transfers-before"),
 )
 
@@ -181,6 +199,7 @@ LAUNCHER = Word("NAME", _launcher)
 LINKS = several(Word("NAME=RATE", _link))
 MPI = Word("PATH", _file)
 PATHS = Word("NAME,...", _paths)
+PROFILER = Word("NAME", _profiler)
 SECONDS = Word("SECONDS", _seconds)
 SHARE = Word("SHARE", parse_share)
 SIZES = Word("SIZES", _sizes)

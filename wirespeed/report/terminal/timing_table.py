@@ -1,0 +1,65 @@
+"""Where the time of each path went: --timing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from rich.console import Console
+
+from wirespeed.report.facts.path_ranges import StepRanges
+from wirespeed.report.terminal.columns import Column, table
+from wirespeed.report.terminal.wrapped_line import say
+
+COLUMNS = {
+    "sampling": ("batch", "warm-up"),
+    "checking": ("check",),
+    "counting": ("counting",),
+    "set-up": ("set-up",),
+    "protocol": ("protocol", "trial"),
+    "limits": ("limits",),
+    "connecting": ("connect",),
+    "starting": ("start",),
+}
+"""Kinds of rank 0's ranges (rank/ranges.py) by column."""
+NOTE = (
+    "starting: processes until they join MPI; protocol: trials, and the transport's choice for each size; "
+    "other: what lies between, and the processes' end"
+)
+
+
+def seconds_of(step: StepRanges) -> dict[str, float]:
+    """Seconds of each column, on rank 0; what no range has is `other`. Their sum is `total`."""
+    first = next((message for message in step.ranks if message["rank"] == 0), None)
+    totals: Mapping[str, int] = first["totals"] if first else {}
+    found = {name: sum(totals.get(kind, 0) for kind in kinds) / 1e9 for name, kinds in COLUMNS.items()}
+    if first and first["rows"]:
+        began = min(row[2] for row in first["rows"]) + first["shift"]
+        # A rank that has measured another path before was not started for this one.
+        found["starting"] += max(began - step.begin, 0) / 1e9 if "start" in totals else 0.0
+    total = (step.end - step.begin) / 1e9
+    return {"total": total, **found, "other": total - sum(found.values())}
+
+
+def print_timing(console: Console, steps: Sequence[StepRanges]) -> None:
+    """One row per path; the columns are seconds."""
+    rows = [(step, seconds_of(step)) for step in steps]
+    if not rows:
+        return
+
+    def cell(name: str, row: tuple[StepRanges, dict[str, float]]) -> str | None:
+        step, seconds = row
+        return f"{seconds[name]:.2f}" if step.ranks or name == "total" else None
+
+    several = any(step.launch > 1 for step in steps)
+    columns: list[Column[tuple[StepRanges, dict[str, float]]]] = [
+        Column("path", lambda row: row[0].path, left=True)
+    ]
+    if several:
+        columns.append(Column("launch", lambda row: str(row[0].launch)))
+    shown = [name for name in rows[0][1] if any(seconds[name] >= 0.005 for _, seconds in rows)]
+    columns += [Column(name, partial(cell, name), gap=2) for name in shown]
+    console.print()
+    say(console, "where the time went, in seconds", "bold")
+    console.print(table(columns, rows), crop=False)
+    say(console, NOTE, "dim")
