@@ -52,6 +52,8 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
 
         return measure_inside(plan, observe)
     refuse_too_many([plan])
+    if plan.profile:
+        PROFILERS[plan.profile].command(plan.profile, Path(), "")
     found = discover(plan)
     plan = completed(plan, plan.ranks or _usual_ranks(plan, found), found.kind)
     paths = chosen_paths(plan, found.kind)
@@ -59,8 +61,6 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         path = paths[0]
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
     check_temporary_folder()
-    if plan.profile:
-        PROFILERS[plan.profile].command(plan.profile, Path(), "")
     if not plan.hosts:
         _check_between(plan, found.kind)
         _check_memory(plan, found)

@@ -19,15 +19,11 @@ class Profiler:
 
     title: str
     programs: Mapping[str, tuple[str, ...]]
-    folders: tuple[str, ...] = ()
-    """Where it is often installed without being on PATH."""
 
     def command(self, name: str, folder: Path, path: str) -> tuple[str, ...]:
         """The command line for each rank of a path. Raises WirespeedError where it is not installed."""
         for program, arguments in self.programs.items():
-            places = (program, *(f"{one}/{program}" for one in self.folders))
-            found = next(filter(None, map(shutil.which, places)), None)
-            if found:
+            if found := shutil.which(program):
                 file = f"rank{RANK}-{path}"
                 return found, *(one.replace("FOLDER", str(folder)).replace("FILE", file) for one in arguments)
         programs = " or ".join(self.programs)
@@ -47,7 +43,6 @@ PROFILERS = {
                 *("--force-overwrite=true", "--output=FOLDER/FILE"),
             )
         },
-        ("/usr/local/cuda/bin",),
     ),
     "rocprof": Profiler(
         "AMD ROCprofiler",
@@ -58,16 +53,13 @@ PROFILERS = {
             ),
             "rocprof": ("--roctx-trace", "--hip-trace", "-o", "FOLDER/FILE.csv"),
         },
-        ("/opt/rocm/bin",),
     ),
     "ncu": Profiler(
         "NVIDIA Nsight Compute",
         {"ncu": ("--nvtx", "--force-overwrite", "--export", "FOLDER/FILE")},
-        ("/usr/local/cuda/bin",),
     ),
     "vtune": Profiler(
         "Intel VTune",
         {"vtune": ("-collect", "hotspots", "-quiet", "-result-dir", "FOLDER/FILE", "--")},
-        ("/opt/intel/oneapi/vtune/latest/bin64",),
     ),
 }

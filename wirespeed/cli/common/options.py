@@ -113,11 +113,9 @@ launches = option(
 
 
 profiling = together(
-    option(
-        "--timeline", words.FILE, "Write what each rank did, and when, for ui.perfetto.dev or Chrome (.json)."
-    ),
+    option("--timeline", words.FILE, "Write what each rank did, and when, for Perfetto or Chrome (.json)."),
     flag("--timing", "Also print where the time of each path went."),
-    option("--profile", words.PROFILER, "Start each rank under a profiler: nsys, rocprof, ncu or vtune."),
+    option("--profile", words.PROFILER, "Start each rank under this profiler, with a file for each path."),
 )
 """For commands that measure once."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from wirespeed.errors import WirespeedError
+from wirespeed.host.profilers import PROFILERS
 from wirespeed.units import parse_rate, parse_share, parse_sizes
 
 
@@ -150,12 +151,6 @@ def _launcher(word: str) -> str:
     return str(choice("auto", "mpiexec", *known).parse(word))
 
 
-def _profiler(word: str) -> str:
-    from wirespeed.host.profilers import PROFILERS
-
-    return str(choice(*PROFILERS).parse(word))
-
-
 def _link(word: str) -> tuple[str, float]:
     """(wire, bytes per second)."""
     name, sign, rate = word.partition("=")
@@ -199,7 +194,7 @@ LAUNCHER = Word("NAME", _launcher)
 LINKS = several(Word("NAME=RATE", _link))
 MPI = Word("PATH", _file)
 PATHS = Word("NAME,...", _paths)
-PROFILER = Word("NAME", _profiler)
+PROFILER = choice(*PROFILERS)
 SECONDS = Word("SECONDS", _seconds)
 SHARE = Word("SHARE", parse_share)
 SIZES = Word("SIZES", _sizes)
