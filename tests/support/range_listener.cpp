@@ -1,6 +1,7 @@
-// A profiler's library that writes what it hears to the file HEARD.<process>: "> name" and "<" for ranges,
-// "= name" for a thread, "end" at the end of the process. NVTX finds it as NVTX_INJECTION64_PATH (by NVTX's
-// own documentation of its tables), roctx as librocprofiler-sdk-roctx.so.1.
+// A profiler's library that writes what it hears to the file HEARD.<process>: "> name" and "<" for
+// ranges,
+// "= name" for a thread, "end" at the end of the process. NVTX finds it as NVTX_INJECTION64_PATH
+// (by NVTX's own documentation of its tables), roctx as librocprofiler-sdk-roctx.so.1.
 #include <unistd.h>
 
 #include <cstdint>
@@ -13,7 +14,8 @@ namespace {
 FILE* heard() {
     static FILE* file = [] {
         const char* start = std::getenv("HEARD");
-        FILE* opened = std::fopen((std::string(start) + "." + std::to_string(getpid())).c_str(), "a");
+        FILE* opened =
+            std::fopen((std::string(start) + "." + std::to_string(getpid())).c_str(), "a");
         std::atexit([] { std::fputs("end\n", heard()); });
         return opened;
     }();

@@ -11,12 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from support.command import wirespeed
+from support.records import as_read, end, entry, head
 
 from wirespeed.rank.clock_offsets import Offset, ahead_at, offset
 from wirespeed.rank.ranges import Ranges
+from wirespeed.report.check.learn import learn
+from wirespeed.report.compare.matching import match
 from wirespeed.report.export.timeline import trace
+from wirespeed.report.facts.machine import title
 from wirespeed.report.facts.path_ranges import RangeLog, StepRanges
 from wirespeed.report.terminal.timing_table import print_timing, seconds_of
+from wirespeed.results.runs import collect
 
 MS = 1_000_000
 
@@ -160,6 +165,17 @@ def test_where_the_time_went_adds_up() -> None:
     assert ["path", "total", "sampling", "checking", "starting", "other"] in lines
     assert ["host", "10.00", "3.00", "1.00", "3.00", "3.00"] in lines
     assert ["aware", "2.00", "-", "-", "-", "-"] in lines
+
+
+def test_a_profiled_run_is_called_so_and_judges_nothing() -> None:
+    """Protects machines from figures that a profiler has slowed down."""
+    for profile, learnt in ((None, True), ("nsys", False)):
+        begin = head(["host"])
+        begin["plan"] |= {"profile": profile}
+        (run,) = collect(as_read([begin, entry("host", 8, 1e-6), end()]))
+        assert ("under nsys" in title(run)) != learnt and ("[[require]]" in learn([run], ["r"])) == learnt
+        (plain,) = collect(as_read([head(["host"]), entry("host", 8, 1e-6), end()]))
+        assert bool(match([plain], [run]).pairs) == learnt
 
 
 def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(tmp_path: Path) -> None:
