@@ -182,10 +182,12 @@ class _OpenPath:
         self._buffers.close()
         # Inside a launcher each rank reads its own options.
         evidence = context.comm.share(context.plan.evidence)
-        health = HostHealth(context) if evidence else None
+        with context.ranges("health"):
+            health = HostHealth(context) if evidence else None
         self._measure(sizes)
-        if health and (found := health.end(self._path.name)):
-            context.tell(found)
+        with context.ranges("health"):
+            if health and (found := health.end(self._path.name)):
+                context.tell(found)
         # Counting comes after all figures, so that none of them can suffer from it. What another pattern
         # moves at the same time would be counted as ours.
         if evidence and not self._path.work_alone and not context.comm.share(bool(context.plan.background)):
@@ -227,7 +229,9 @@ class _OpenPath:
                 return
             # Rank 0 of each host measures its memory, which takes long where others use it too.
             self._patient(sizes[0], MOVED)
-            self._context.tell({"kind": "wires", "path": self._path.name, "wires": counting.wires()})
+            with self._context.ranges("wires", "rates of wires"):
+                wires = counting.wires()
+            self._context.tell({"kind": "wires", "path": self._path.name, "wires": wires})
             needs = self._needs(sizes)
             for index, size in enumerate(sizes):
                 try:

@@ -18,6 +18,7 @@ COLUMNS = {
     "set-up": ("set-up",),
     "protocol": ("protocol", "trial"),
     "limits": ("limits",),
+    "health": ("health",),
     "connecting": ("connect",),
     "starting": ("start",),
 }
