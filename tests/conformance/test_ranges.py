@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support import leftovers
 from support.builds import compiler, once
-from support.command import Done, wirespeed
+from support.command import Done, disturbed, ranks_of, wirespeed
 from support.mpis import InstalledMpi
+
+from wirespeed.host.process import process_state
+from wirespeed.job import shm_cleanup
 
 SUPPORT = Path(__file__).parents[1] / "support"
 SHORT = ("--sizes", "8,4K", "--max-time", "0.02", "--device", "cpu")
@@ -225,3 +233,27 @@ def test_inside_a_launcher_the_profiler_goes_before_the_command(mpi: InstalledMp
         cwd=tmp_path,
     )
     assert done.code == 2 and "write the profiler before wirespeed" in done.err, done.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+def test_a_run_that_is_ended_leaves_no_profiler(
+    number: signal.Signals, mpi: InstalledMpi, profilers: dict[str, str], tmp_path: Path
+) -> None:
+    """Protects the machine from ranks that the front end's end does not reach through the profiler."""
+    done = disturbed(
+        *("pingpong", "--paths", "host", "--device", "cpu", "--profile", "nsys", "--mpi", str(mpi.mpiexec)),
+        *("--sizes", "8,16", "--max-time", "400", "--precision", "0.0001%"),
+        out=tmp_path / "r.jsonl",
+        when=lambda records: any(record["kind"] == "step" for record in records),
+        act=lambda process: process.send_signal(number),
+        environment=profilers,
+    )
+    assert done.code == (130 if number == signal.SIGINT else -9)
+    deadline = time.monotonic() + leftovers.PATIENCE
+    while any(process_state(pid) not in ("", "Z", "X") for pid in ranks_of(done.records)):
+        assert time.monotonic() < deadline, "a rank still runs"
+        time.sleep(0.05)
+    for folder in Path("/dev/shm").glob(f"wirespeed-{os.getuid()}-{done.of('run')[0]['run']}*"):
+        shm_cleanup.remove_listed(folder)
+        shutil.rmtree(folder)

@@ -52,7 +52,8 @@ listener = os.environ["LISTENER"]
 attached = {"NVTX_INJECTION64_PATH": listener, "HEARD": heard}
 if NAME == "rocprofv3":
     attached = {"ROCP_TOOL_LIBRARIES": "x", "LD_LIBRARY_PATH": str(Path(listener).parent), "HEARD": heard}
-done = subprocess.run(program, env={**os.environ, **attached})
+# A process manager may have given the rank a descriptor, which profilers pass on.
+done = subprocess.run(program, env={**os.environ, **attached}, close_fds=False)
 (file,) = report.parent.glob(f"{Path(heard).name}.*")
 report.write_text(json.dumps({"heard": file.read_text().splitlines(), "code": done.returncode}))
 file.unlink()
