@@ -18,6 +18,7 @@ from support.builds import compiler, once
 from support.command import Done, disturbed, ranks_of, wirespeed
 from support.mpis import InstalledMpi
 
+from wirespeed.frontend.job_step import SLOW_LAUNCHER
 from wirespeed.host.process import process_state
 from wirespeed.job import shm_cleanup
 
@@ -203,6 +204,14 @@ def test_every_rank_runs_under_the_profiler(
         first, *lines, last = report["heard"]
         assert (report["code"], first, last) == (0, f"= rank {rank}", "end")
         assert "rma-host/8 B/batch" in nested(lines)
+
+
+def test_a_profiler_has_time_to_write(profilers: dict[str, str], tmp_path: Path) -> None:
+    """Protects its files from the end of a job step, which comes soon where a rank has died."""
+    longer = SLOW_LAUNCHER + 1
+    done = profiled("nsys", tmp_path, {**profilers, "WRITES_FOR": str(longer)}, "--paths", "host")
+    assert done.code == 0 and len(done.entries) == 2, done.err
+    assert len(list((tmp_path / "r-nsys").glob("*.nsys-rep"))) == 2
 
 
 def test_each_launch_has_its_profiles(profilers: dict[str, str], tmp_path: Path) -> None:

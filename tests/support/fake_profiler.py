@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 NAME = Path(sys.argv[0]).name
@@ -54,6 +55,7 @@ if NAME == "rocprofv3":
     attached = {"ROCP_TOOL_LIBRARIES": "x", "LD_LIBRARY_PATH": str(Path(listener).parent), "HEARD": heard}
 # A process manager may have given the rank a descriptor, which profilers pass on.
 done = subprocess.run(program, env={**os.environ, **attached}, close_fds=False)
+time.sleep(float(os.environ.get("WRITES_FOR", "0")))
 (file,) = report.parent.glob(f"{Path(heard).name}.*")
 report.write_text(json.dumps({"heard": file.read_text().splitlines(), "code": done.returncode}))
 file.unlink()

@@ -33,8 +33,6 @@ GRACE = 1.5
 """Seconds for the other ranks to report once one has."""
 SLOW_LAUNCHER = 8.0
 """Seconds that a launcher may take to end a job one of whose ranks has died."""
-
-
 EXITING = 0.5
 """Seconds that a process may take from closing its files to its end."""
 
@@ -58,7 +56,7 @@ class JobStep:
         startup: float,
         ending: float = SLOW_LAUNCHER,
     ) -> None:
-        """`ending`: seconds that the processes may take once a rank has ended."""
+        """`ending`: seconds that the processes may take once the ranks have finished."""
         self._pages, self._startup, self._ending = pages, startup, ending
         self._seen = Events(ranks, os.uname().nodename)
         self.outcome = Outcome()
@@ -106,7 +104,7 @@ class JobStep:
             ended = self._process.poll() is not None
             yield from self._messages(0.0 if ended else 0.1)
             now = time.monotonic()
-            if first_death and now - first_death > self._ending:
+            if first_death and now - first_death > self._patience():
                 ended = True
             states = read_pages(self._pages)
             if ended:
@@ -149,7 +147,12 @@ class JobStep:
             return self._startup + 5.0
         if not states and self._stopped_launchers():
             return SLOW_LAUNCHER
-        return max([state.timeout for state in states], default=self._startup) + 5.0
+        limit = max([state.timeout for state in states], default=self._startup) + 5.0
+        return max(limit, self._patience())
+
+    def _patience(self) -> float:
+        """Seconds that the launcher may take to end a job one of whose ranks has ended."""
+        return self._ending if self._seen.finished else SLOW_LAUNCHER
 
     def _receive(self, wait: float) -> Iterator[Message]:
         ready = self._selector.select(wait)
