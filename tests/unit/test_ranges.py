@@ -165,6 +165,7 @@ def test_where_the_time_went_adds_up() -> None:
     assert ["path", "total", "sampling", "checking", "starting", "other"] in lines
     assert ["host", "10.00", "3.00", "1.00", "3.00", "3.00"] in lines
     assert ["aware", "2.00", "-", "-", "-", "-"] in lines
+    assert ["all", "12.00", "3.00", "1.00", "3.00", "5.00"] in lines
 
 
 def test_a_profiled_run_is_called_so_and_judges_nothing() -> None:
@@ -186,4 +187,6 @@ def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(tmp_p
     for name, says in (("nowhere/t.json", "there is no folder"), ("r.jsonl", "is a result file")):
         done = wirespeed("pingpong", "--paths", "host", "--timeline", tmp_path / name, cwd=tmp_path)
         assert done.code == 4 and done.err.count("\n") == 1 and says in done.err, done.err
+    done = wirespeed("pingpong", "--timeline", "n.jsonl", "--out", "n.jsonl", cwd=tmp_path)
+    assert done.code == 2 and "another file than that of --out" in done.err
     assert result.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["r.jsonl"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wirespeed.cli.common.streams import note
+from wirespeed.errors import WirespeedError
 from wirespeed.job.plan import Plan
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ class Traced:
 
         if plan.timeline is not None:
             refuse_unwritable(plan.timeline)
+            if plan.out and Path(plan.timeline).resolve() == Path(plan.out).resolve():
+                raise WirespeedError("--timeline: name another file than that of --out")
         return cls(plan, RangeLog())
 
     def take(self, event: Event) -> bool:

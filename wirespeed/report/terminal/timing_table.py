@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from rich.console import Console
@@ -29,6 +30,17 @@ NOTE = (
 )
 
 
+@dataclass(frozen=True)
+class _Row:
+    name: str
+    seconds: Mapping[str, float]
+    known: bool = True
+    """Has anything but the total been told?"""
+
+    def cell(self, name: str) -> str | None:
+        return f"{self.seconds[name]:.2f}" if self.known or name == "total" else None
+
+
 def seconds_of(step: StepRanges) -> dict[str, float]:
     """Seconds of each column, on rank 0; what no range has is `other`. Their sum is `total`."""
     first = next((message for message in step.ranks if message["rank"] == 0), None)
@@ -43,23 +55,21 @@ def seconds_of(step: StepRanges) -> dict[str, float]:
 
 
 def print_timing(console: Console, steps: Sequence[StepRanges]) -> None:
-    """One row per path; the columns are seconds."""
-    rows = [(step, seconds_of(step)) for step in steps]
-    if not rows:
+    """One row per path and launch, and one for their sums; the columns are seconds."""
+    if not steps:
         return
-
-    def cell(name: str, row: tuple[StepRanges, dict[str, float]]) -> str | None:
-        step, seconds = row
-        return f"{seconds[name]:.2f}" if step.ranks or name == "total" else None
-
     several = any(step.launch > 1 for step in steps)
-    columns: list[Column[tuple[StepRanges, dict[str, float]]]] = [
-        Column("path", lambda row: row[0].path, left=True)
+    rows = [
+        _Row(f"{one.path} #{one.launch}" if several else one.path, seconds_of(one), bool(one.ranks))
+        for one in steps
     ]
-    if several:
-        columns.append(Column("launch", lambda row: str(row[0].launch)))
-    shown = [name for name in rows[0][1] if any(seconds[name] >= 0.005 for _, seconds in rows)]
-    columns += [Column(name, partial(cell, name), gap=2) for name in shown]
+    sums = {name: sum(row.seconds[name] for row in rows) for name in rows[0].seconds}
+    if len(rows) > 1:
+        rows.append(_Row("all", sums))
+    # A column that would be 0.00 everywhere is left out.
+    shown = [name for name in sums if any(row.seconds[name] >= 0.005 for row in rows)]
+    columns = [Column[_Row]("path", lambda row: row.name, left=True)]
+    columns += [Column(name, partial(_Row.cell, name=name), gap=2) for name in shown]
     console.print()
     say(console, "where the time went, in seconds", "bold")
     console.print(table(columns, rows), crop=False)
