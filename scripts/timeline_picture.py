@@ -86,7 +86,8 @@ def _draw(
             depth = max(depth, len(open_) + 1)
             open_.append(_end(one))
             left, width = (one["ts"] - start) / unit, one["dur"] / unit
-            axes.barh(place, width, left=left, height=0.92, color=COLOURS.get(one["cat"], "#ccc"))
+            look = {"color": COLOURS.get(one["cat"], "#ccc"), "edgecolor": "white", "linewidth": 0.4}
+            axes.barh(place, width, left=left, height=0.92, **look)
             if width > len(one["name"]) * (end - start) / unit * 0.0095:
                 axes.text(left + width / 2, place, one["name"], ha="center", va="center", fontsize=7)
         ticks.append((base + (depth - 1) / 2, name))

@@ -47,6 +47,11 @@ class Ranges:
             return _NOTHING
         return _Range(self, kind, name or kind, facts)
 
+    @property
+    def heard(self) -> bool:
+        """Is a profiler attached?"""
+        return self._lib is not None
+
     def clock(self) -> int:
         """This rank's clock, in nanoseconds."""
         return time.monotonic_ns() + self.ahead
