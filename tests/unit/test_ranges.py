@@ -13,6 +13,8 @@ from rich.console import Console
 from support.command import wirespeed
 from support.records import as_read, end, entry, head
 
+from wirespeed.frontend.background_load import background_plan, parse
+from wirespeed.job.plan import Plan
 from wirespeed.rank.clock_offsets import Offset, ahead_at, offset
 from wirespeed.rank.ranges import Ranges
 from wirespeed.report.check.learn import learn
@@ -177,6 +179,13 @@ def test_a_profiled_run_is_called_so_and_judges_nothing() -> None:
         assert ("under nsys" in title(run)) != learnt and ("[[require]]" in learn([run], ["r"])) == learnt
         (plain,) = collect(as_read([head(["host"]), entry("host", 8, 1e-6), end()]))
         assert bool(match([plain], [run]).pairs) == learnt
+
+
+def test_what_runs_at_the_same_time_is_not_profiled() -> None:
+    """Protects the profiles of --with's measurement from those of its background."""
+    plan = Plan(profile="nsys", timeline="t.json", timing=True, background="stream:host:1M")
+    found = background_plan(parse("stream:host:1M"), plan, Path("b.jsonl"))
+    assert (found.profile, found.timeline, found.timing) == (None, None, False)
 
 
 def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(tmp_path: Path) -> None:

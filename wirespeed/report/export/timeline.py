@@ -86,6 +86,6 @@ def _clock(step: StepRanges, message: Message) -> Json:
     found |= {"ahead of rank 0 (s)": of["ahead"] / 1e9, "uncertainty (s)": of["uncertainty"] / 1e9}
     if message["shift"]:
         found["rank 0 against the front end"] = (
-            "by one message's arrival: all ranks of this path may be early by the time that it took"
+            "by one message's arrival: all ranks of this path may be late by the time that it took"
         )
     return found
