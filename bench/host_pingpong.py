@@ -70,7 +70,7 @@ def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> N
     watched.stage("start", 0, startup_limit(plan))
     device = open_device(opened, "host", (), 0, 0)
     world = Communicator(ExpectedJob(vendor, None, 2, library))
-    opened.check(opened.lib.ws_mpi_open(world.library.encode(), world.handle()))
+    world.open_mpi(opened)
     bare: Any = ctypes.CDLL(bare_path).bare_pingpong
     bare.restype = ctypes.c_double
     bare.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int]

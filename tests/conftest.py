@@ -23,6 +23,7 @@ _UNWANTED = (
         "HYDRA_",
         "I_MPI_",
         "JSM_",
+        "MASTER_ADDR",
         "MPI4PY_",
         "MPICH_",
         "MPIR_",

@@ -41,6 +41,20 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
         assert entry["checked"]["bytes"] == entry["checked"]["iterations"] * entry["bytes"]
 
 
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_every_byte_arrives_without_mpi(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the paths that stand in for MPI's: messages of no byte, of many chunks, and of odd sizes."""
+    for words in (("pingpong",), ("halo", "--ranks", "3", "--oversubscribe"), ("stream", "--window", "5")):
+        out = tmp_path / f"{words[0]}.jsonl"
+        sizes = ("--sizes", "0,1,4097,1M,5M" if words == ("pingpong",) else "0,4097,64K")
+        done = wirespeed(
+            *(*words, "--paths", "host-shared,host-tcp", *sizes, *FAST, "--mpi", mpi.mpiexec), out=out
+        )
+        assert done.code == 0, done.err + done.out
+        assert {entry["path"] for entry in done.entries} == {"host-shared", "host-tcp"}
+        assert all(entry["checked"]["iterations"] for entry in done.entries)
+
+
 @pytest.mark.parametrize(("mpi", "offset"), [("openmpi", "1"), ("impi", "3")], indirect=["mpi"])
 def test_unaligned_buffers(mpi: InstalledMpi, offset: str, tmp_path: Path) -> None:
     """Protects content and check where words do not lie on word boundaries, in host and in GPU memory."""

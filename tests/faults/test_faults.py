@@ -15,7 +15,6 @@ from support.strikes import LONG, PATIENCE, SLOW, after, strike
 
 
 # Each MPI, and each rank twice; tests/hosts has MPICH's rank 0.
-@pytest.mark.alone  # a launcher may kill the peer at a closed socket, before the first rank has ended
 @pytest.mark.parametrize(
     ("mpi", "rank"), [("openmpi", 0), ("mpich", 1), ("impi", 1), ("debian", 0)], indirect=["mpi"]
 )

@@ -34,7 +34,6 @@ def struck(
     return done
 
 
-@pytest.mark.alone  # a launcher may kill the peer at a closed socket, before the first rank has ended
 @pytest.mark.parametrize(
     ("path", "device", "rank"),
     [

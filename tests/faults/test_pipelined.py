@@ -53,7 +53,6 @@ def test_a_stopped_rank(mpi: InstalledMpi, way: str, tmp_path: Path) -> None:
     assert any("path_run.py" in line for line in stacks[0]["python"])
 
 
-@pytest.mark.alone  # a launcher may kill the peer at a closed socket, before the first rank has ended
 @pytest.mark.parametrize(
     ("mpi", "way"),
     [("openmpi", "by=mixed"), ("mpich", "by=streams")],

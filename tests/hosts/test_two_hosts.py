@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -13,7 +14,17 @@ from pathlib import Path
 
 import pytest
 from support import hosts
-from support.command import Done, Record, disturbed, ranks_of, whole_lines, wirespeed
+from support.command import (
+    PATIENCE,
+    WIRESPEED,
+    Done,
+    Record,
+    disturbed,
+    ranks_of,
+    read,
+    whole_lines,
+    wirespeed,
+)
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
 
@@ -75,6 +86,30 @@ def test_the_front_end_starts_a_rank_on_each(pair: Hosts, mpi: InstalledMpi, tmp
         environment=pair.environment,
     )
     is_sane(done, pair["n1"].sent_bytes() - before)
+
+
+def test_ranks_that_no_mpi_joins(pair: Hosts, tmp_path: Path) -> None:
+    """Protects torchrun on several hosts: a secret from a file, and TCP whose bytes the wire counts."""
+    secret, out = tmp_path / "secret", tmp_path / "r.jsonl"
+    secret.write_text("sixteen random characters")
+    secret.chmod(0o600)
+    before = pair["n1"].sent_bytes()
+    variables = {"WORLD_SIZE": "2", "MASTER_ADDR": pair["n1"].address, "WIRESPEED_SECRET_FILE": str(secret)}
+    ranks = [
+        subprocess.Popen(
+            [*pair[f"n{rank + 1}"].enter(WIRESPEED, "pingpong", *FAST, "--paths", "host-tcp", "--out", out)],
+            env={**os.environ, **pair.environment, **variables, "RANK": str(rank), "LOCAL_RANK": "0"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in (0, 1)
+    ]
+    first, _ = [Done(rank.wait(PATIENCE), *rank.communicate()) for rank in ranks]
+    first.records = read(out)
+    is_sane(first, pair["n1"].sent_bytes() - before)
+    (step,) = first.of("step")
+    assert step["details"]["address"] == pair["n1"].address
 
 
 # Debian's Open MPI 4, and MPICH's Hydra, which is also Intel's; Open MPI 5's is stopped further below.

@@ -30,9 +30,11 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {"size": "40x24", "steps": 8, "overlap": "yes"},
         {"size": "40x24", "steps": 8, "overlap": "no", "columns": 2, "edges": "fixed", "fp": "64"},
         {"size": "37x9", "steps": 8, "overlap": "yes", "columns": 2, "norm_every": 3},
+        {"size": "40x24", "steps": 8, "depth": "4", "edges": "fixed"},
     ),
     "lbm": (
         {"size": "20x12", "steps": 4},
+        {"size": "20x12", "steps": 4, "overlap": "no"},
         {"size": "20x12", "steps": 4, "columns": 2, "case": "rayleigh-taylor", "overlap": "no"},
     ),
     "halo": ({}, {"columns": 2, "periodic": True}),
@@ -58,7 +60,7 @@ def main() -> None:
     watched = Watchdog(opened, f"test-{os.getppid()}", launch.global_rank(), reports=-1, give_up=True)
     device = open_device(opened, kind, (), launch.global_rank(), launch.local_rank())
     world = Communicator(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
-    opened.check(opened.lib.ws_mpi_open(world.library.encode(), world.handle()))
+    world.open_mpi(opened)
     told: list[dict[str, Any]] = []
     for pattern in all_patterns().values():
         for options in variants(pattern, world.size):

@@ -131,7 +131,7 @@ class Rank:
         self.core = core()
         self.memory = memory.encode()
         check, lib = self.core.check, self.core.lib
-        check(lib.ws_mpi_open(self.world.library.encode(), self.world.handle()))
+        self.world.open_mpi(self.core)
         count = self.core.device_count(kind)
         self.device = self.core.open_device(kind, self.world.rank % count)
         page = check(lib.ws_page_open(b"", self.world.rank))

@@ -57,7 +57,7 @@ class Rank:
         lib = self.core.lib
         check = self.core.check
         self.device = self.core.open_device("emulated", self.world.rank % 2)
-        check(lib.ws_mpi_open(self.world.library.encode(), self.world.handle()))
+        self.world.open_mpi(self.core)
         page = check(lib.ws_page_open(b"", self.world.rank))
         control = self.world.control(self.core)
         self.transport = check(

@@ -53,7 +53,7 @@ def main() -> None:
     watched.stage("test", 0, 60.0)
     device = open_device(opened, kind, (), launch.global_rank(), launch.local_rank())
     world = Communicator(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
-    opened.check(lib.ws_mpi_open(world.library.encode(), world.handle()))
+    world.open_mpi(opened)
     transport = opened.check(
         lib.ws_transport_open(
             transport_name.encode(), options.encode(), world.control(opened), device, watched.page

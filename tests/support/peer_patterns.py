@@ -260,7 +260,7 @@ def main() -> None:
     library, ranks, transport, *options = sys.argv[1:]
     die_with_parent()
     world = Communicator(ExpectedJob(size=int(ranks), library=library))
-    core().check(core().lib.ws_mpi_open(world.library.encode(), world.handle()))
+    world.open_mpi(core())
     found: object
     if options == ["nobody"]:
         found = nobody_comes(world, transport)

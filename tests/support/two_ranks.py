@@ -24,7 +24,7 @@ class Rank:
         self.core = core()
         self.lib, self.ffi, self.check = self.core.lib, self.core.ffi, self.core.check
         self.world = Communicator(ExpectedJob(size=2, library=library))
-        self.check(self.lib.ws_mpi_open(self.world.library.encode(), self.world.handle()))
+        self.world.open_mpi(self.core)
         self.device = self.core.open_device("emulated", self.world.rank)
         self.page = self.check(self.lib.ws_page_open(b"", self.world.rank))
         self._control = self.world.control(self.core)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import struct
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -99,6 +103,27 @@ def test_every_bit_is_that_of_numpy(
                 assert norm(job, rank) == pytest.approx(norms[:4], rel=1e-6)
 
 
+@pytest.mark.parametrize("edges", ["periodic", "fixed"])
+@pytest.mark.parametrize(
+    ("depth", "fp", "ranks"), [("2", "32", 3), ("4", "32", 1), ("4", "64", 2), ("2", "64", 1)]
+)
+def test_several_steps_a_pass_change_no_bit(
+    device: tuple[Core, Any, str], depth: str, fp: str, ranks: int, edges: str
+) -> None:
+    """Protects --depth: strips and chunks overlap, and each of a pass's steps has its norm."""
+    height = 168 if ranks > 1 else 71
+    options: dict[str, Any] = {"edges": edges, "scaling": "strong", "depth": depth, "fp": fp}
+    start = noise(244, height, 5, f"f{int(fp) // 8}")
+    expected, norms = relaxed(start, 8 * int(depth), edges == "periodic")
+    for overlap, gated in (("yes", False), ("no", False), ("yes", True), ("no", True)):
+        with ranks_of(*device, PATTERN, ranks, size=f"244x{height}", overlap=overlap, **options) as job:
+            job.start(5)
+            job.iterate(2, gated)
+            assert np.array_equal(field(job), expected)
+            for rank in range(ranks):
+                assert norm(job, rank) == pytest.approx(norms[: 4 * int(depth)], rel=1e-6)
+
+
 @pytest.mark.parametrize(("fp", "every"), [("64", 1), ("32", 3), ("32", 2), ("64", 0)])
 def test_whole_tiles_and_rests_of_tiles(device: tuple[Core, Any, str], fp: str, every: int) -> None:
     """Protects blocks wider than a tile, odd widths, strips, and norms that are not taken in every step."""
@@ -113,6 +138,28 @@ def test_whole_tiles_and_rests_of_tiles(device: tuple[Core, Any, str], fp: str, 
         assert np.array_equal(field(job), expected)
         wanted = {slot: norms[step] for slot, step in PATTERN._compared_norms(job.shape).items()}
         assert norm(job, 3) == pytest.approx(list(wanted.values()), rel=1e-6)
+
+
+@pytest.mark.parametrize("threads", ["blocks=3,threads=64,seed=1", "blocks=5,threads=33,seed=7"])
+def test_no_bit_depends_on_the_grid_of_threads(threads: str) -> None:
+    """Protects GPUs: warps that pass numbers to each other, and threads that are no whole warps."""
+    command = [
+        str(Path(sys.executable).with_name("pytest")),
+        "-n",
+        "0",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        __file__,
+    ]
+    done = subprocess.run(
+        [*command, "-k", "emulated and (several_steps or whole_tiles)"],
+        env={**os.environ, "WIRESPEED_EMULATED": threads},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0 and " passed" in done.stdout, done.stdout[-3000:]
 
 
 def test_the_reference_is_what_one_rank_alone_computes(device: tuple[Core, Any, str]) -> None:
@@ -183,6 +230,10 @@ def test_the_solution_converges_at_second_order() -> None:
         (3, {"scaling": "strong", "size": "64x64"}, "3 ranks do not divide it into equal blocks"),
         (4, {"columns": 3}, "4 ranks do not fill rows of 3"),
         (65, {"size": "64x64"}, "add --norm-every 0"),
+        (2, {"size": "64x6", "depth": "4"}, "thinner than its two halos of 4"),
+        (2, {"size": "62x64", "depth": "2"}, "a multiple of 4"),
+        (4, {"size": "64x64", "depth": "2", "columns": 2}, "leave --columns out"),
+        (2, {"size": "64x64", "depth": "2", "norm_every": 3}, "--norm-every 1 or 0"),
     ],
 )
 def test_what_cannot_be_divided_is_refused(ranks: int, options: dict[str, Any], wrong: str) -> None:

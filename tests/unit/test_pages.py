@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import selectors
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -118,7 +120,7 @@ if len(ranks) == 2:
     (folder.parent / "reaped").touch()
     sys.exit(1)
 kept = Watchdog(opened, "x", len(ranks), 2, False)
-signal.signal(signal.SIGUSR1, lambda *_: os.close(0))
+signal.signal(signal.SIGUSR1, lambda *_: os.close(kept.held))
 while True:
     signal.pause()
 """
@@ -132,11 +134,52 @@ def test_the_first_to_close_its_files_died_first(first: int, tmp_path: Path) -> 
         if len(step._seen.watched) == 2 and not (tmp_path / "reap").exists():
             pids = {state.rank: state.pid for state in read_pages(tmp_path / "pages")}
             os.kill(pids[first], signal.SIGUSR1)
-            while Path(f"/proc/{pids[first]}/fd/0").is_symlink():
+            while holds_its_pipe(pids[first]):
                 time.sleep(0.001)
             end_in_order([pids[1 - first], pids[first]])
             reap(tmp_path, first)
     assert (step.outcome.what, step.outcome.rank) == ("death", first), step.outcome.text
+
+
+def holds_its_pipe(pid: int) -> bool:
+    return any(file.readlink().suffix == ".alive" for file in Path(f"/proc/{pid}/fd").iterdir())
+
+
+_MANY_FILES = """
+import os, signal, socket, sys
+from pathlib import Path
+from wirespeed.host.core import core
+from wirespeed.rank import watchdog
+
+watchdog.own_folder = Path
+heard = socket.socket(fileno=int(sys.argv[2])).dup()
+kept = watchdog.Watchdog(core(), sys.argv[1], 0, 2, False)
+later = heard.dup()
+for file in [os.memfd_create("large") for _ in range(4)]:
+    for _ in range(100):
+        os.write(file, bytes(1 << 20))
+print("ready", flush=True)
+signal.pause()
+"""
+
+
+def test_the_pipe_of_a_killed_rank_closes_before_its_sockets(tmp_path: Path) -> None:
+    """Protects the order of deaths: at a socket's end a launcher kills the peer."""
+    ours, theirs = socket.socketpair()
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    arguments = [sys.executable, "-I", "-c", _MANY_FILES, str(pages), str(theirs.fileno())]
+    with ours, subprocess.Popen(arguments, stdout=subprocess.PIPE, pass_fds=[theirs.fileno()]) as rank:
+        theirs.close()
+        assert rank.stdout and rank.stdout.readline() == b"ready\n"
+        pipe = os.open(pages / "0.alive", os.O_RDONLY | os.O_NONBLOCK)
+        with selectors.DefaultSelector() as selector:
+            selector.register(pipe, selectors.EVENT_READ)
+            selector.register(ours, selectors.EVENT_READ)
+            rank.kill()
+            closed = [key.fd for key, _ in selector.select(30)]
+        os.close(pipe)
+    assert closed[0] == pipe
 
 
 def told_late(tmp_path: Path) -> JobStep:

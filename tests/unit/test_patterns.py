@@ -45,13 +45,20 @@ def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
         },
         "ring": {"steps": draw(st.sampled_from([None, 2, 6, 10]))},
         "custom": {"file": file},
-        "jacobi": {
-            **plane(draw, ranks, divisors),
-            "edges": draw(st.sampled_from(["periodic", "fixed"])),
-            "norm_every": draw(st.integers(0, 9)),
-        },
+        "jacobi": jacobi(draw, ranks, divisors),
         "lbm": {**plane(draw, ranks, divisors), "case": draw(st.sampled_from(["heat", "rayleigh-taylor"]))},
     }.get(name, {})
+
+
+def jacobi(draw: Any, ranks: int, divisors: list[int]) -> dict[str, Any]:
+    """Several steps a pass go with some options alone."""
+    found = {
+        **plane(draw, ranks, divisors),
+        "edges": draw(st.sampled_from(["periodic", "fixed"])),
+        "norm_every": draw(st.integers(0, 9)),
+    }
+    deep = found["columns"] in (None, 1) and found["norm_every"] < 2 and draw(st.booleans())
+    return {**found, "depth": "2" if deep else "1"}
 
 
 def plane(draw: Any, ranks: int, divisors: list[int]) -> dict[str, Any]:

@@ -30,11 +30,13 @@ from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder, read_pages
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.launch import LaunchedRank
-from wirespeed.paths import TransferPath
+from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import find_pattern
 from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.socket_world import SocketWorld
 from wirespeed.rank.startup import ignore, introduced, open_device, open_ranges, set_environment
 from wirespeed.rank.watchdog import Watchdog
+from wirespeed.rank.world import World
 from wirespeed.results.recorder import Observer, Recorder
 
 _DAEMONS = dict.fromkeys(("prterun", "prted", "orterun", "orted", "mpirun"), "openmpi")
@@ -59,6 +61,10 @@ def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
 
 def expected_job(plan: Plan, place: LaunchedRank) -> tuple[ExpectedJob, dict[str, str]]:
     """The MPI that the launcher belongs to, and the environment its library needs."""
+    if not launch.joins_mpi(place):
+        if plan.mpi:
+            raise WirespeedError(f"--mpi {plan.mpi}: {place.launcher} joins ranks without MPI; leave it out")
+        return ExpectedJob(size=place.size), {}
     if plan.mpi:
         found: mpi.Mpi | None = mpi.choose(plan.mpi)
     elif given := os.environ.get("MPI4PY_LIBMPI"):
@@ -139,7 +145,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     opened = core()
     kind = devices.resolve(opened, plan.device)
     plan = completed(plan, place.size, kind)
-    paths = _in_order(plan, kind)
+    paths = _in_order(plan, kind, place)
     recorder: _Rank0 | None = None
     problem: WirespeedError | None = None
     if place.rank == 0:
@@ -158,7 +164,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         device = open_device(opened, kind, plan.between, place.rank, max(place.local_rank, 0))
         ranges = open_ranges(opened, plan, place.rank, began)
         with ranges("connect"):
-            comm = Communicator(expected)
+            comm = Communicator(expected) if launch.joins_mpi(place) else SocketWorld(place)
     except (WirespeedError, NativeError):
         watchdog.close()
         if recorder:
@@ -167,11 +173,11 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     watchdog.catch()
     watchdog.list_uses()
     interruption.catch()
-    if refused := comm.share(problem):
+    if refused := comm.share(problem and (str(problem), int(problem.code))):
         # Rank 0 alone knows of its file; the others would wait for it for ever.
         watchdog.close()
         comm.leave()
-        raise refused
+        raise WirespeedError(refused[0], ExitCode(refused[1]))
     ranks = introduced(opened, comm, device, kind)
     if recorder:
         recorder.begin(comm, place.launcher, ranks or [], variables)
@@ -181,7 +187,12 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         sizes = comm.share(recorder.sizes(path) if recorder else None)
         if recorder:
             recorder.start(step, path, len(paths))
-        runner.run(path.name, sizes)
+        try:
+            runner.run(path.name, sizes)
+        except WirespeedError as error:
+            if recorder:
+                recorder.lost(str(error))
+            raise
         if recorder:
             recorder.end_step()
     # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
@@ -203,9 +214,20 @@ def _end_at_once(recorder: _Rank0 | None, watchdog: Watchdog) -> None:
     os._exit(ExitCode.INTERRUPTED)
 
 
-def _in_order(plan: Plan, kind: str) -> list[TransferPath]:
+def _in_order(plan: Plan, kind: str, place: LaunchedRank) -> list[TransferPath]:
     """The plan's paths, those that may end the whole job last."""
     chosen = chosen_paths(plan, kind)
+    if not launch.joins_mpi(place):
+        named = [path for path in chosen if path.needs_mpi and plan.paths]
+        if not plan.paths and not find_pattern(plan.pattern).intra_rank:
+            chosen += [path for path in all_paths() if path.instead_of_mpi]
+        chosen = [path for path in chosen if not path.needs_mpi]
+        if named or not chosen:
+            raise WirespeedError(
+                f"{', '.join(path.name for path in named) or 'host'}: moves bytes by MPI, without which "
+                f"{place.launcher} joins ranks; start with mpiexec, or choose other --paths",
+                ExitCode.UNAVAILABLE,
+            )
     usable = [path for path in chosen if kind != "host" or not path.needs_device]
     if not usable:
         raise WirespeedError(f"{chosen[0].name}: no GPU on this machine", ExitCode.UNAVAILABLE)
@@ -224,9 +246,10 @@ class _Rank0:
         self._step: StepRecorder | None = None
         self._job: Message = {}
 
-    def begin(self, comm: Communicator, launcher: str, ranks: list[Any], variables: dict[str, str]) -> None:
-        library = comm.described() | {"source": "launcher"}
-        self._job = {"mpi": library, "launcher": launcher, "variables": variables, "ranks": ranks}
+    def begin(self, comm: World, launcher: str, ranks: list[Any], variables: dict[str, str]) -> None:
+        library = comm.described()
+        found_mpi = None if library is None else library | {"source": "launcher"}
+        self._job = {"mpi": found_mpi, "launcher": launcher, "variables": variables, "ranks": ranks}
         found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
         with self._lock:
             begin(self._recorder, found.values())
@@ -236,6 +259,14 @@ class _Rank0:
         with self._lock:
             self._over = True
             return self._recorder.end("complete")
+
+    def lost(self, text: str) -> None:
+        """A rank has gone, and with it the job."""
+        with self._lock:
+            if self._step:
+                self._step.fail(Outcome("death", text))
+            self._over = True
+            self._recorder.end("complete")
 
     def interrupted(self) -> None:
         """Ends the run's records for good. The user hears of it first: closing the file may take its time."""

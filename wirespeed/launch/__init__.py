@@ -45,6 +45,8 @@ class Launcher:
     """Names of the environment variables for rank, size and local rank."""
     starts_mpi: tuple[str, ...] = ()
     """Vendors whose ranks it starts; empty: it starts none, and is only recognised in a rank."""
+    joins_mpi: bool = True
+    """Whether an MPI joins the ranks that it starts."""
     order: int
     """Batch systems (1-49) are preferred to a plain mpiexec (50 and more)."""
     allocation: str = ""
@@ -96,6 +98,11 @@ def launched_rank(environment: Mapping[str, str] | None = None) -> LaunchedRank 
         if rank >= 0 and size > 0 and launcher.inside(given):
             return LaunchedRank(launcher.name, rank, size, local)
     return None
+
+
+def joins_mpi(place: LaunchedRank) -> bool:
+    """Whether an MPI joins ranks that were started so."""
+    return next(one.joins_mpi for one in all_launchers() if one.name == place.launcher)
 
 
 def local_rank(environment: Mapping[str, str] | None = None) -> int:

@@ -59,6 +59,17 @@ class TransferPath:
         return {self.memory, self.into or self.memory} != {"pageable"}
 
     @property
+    def needs_mpi(self) -> bool:
+        """Does an MPI move its bytes, all or some?"""
+        return self.transport in ("mpi", "rma", "staged", "oshmem")
+
+    @property
+    def instead_of_mpi(self) -> bool:
+        """Does it move bytes between host buffers where no MPI joins the ranks?"""
+        between = not (self.intra_rank or self.work_alone or self.needs_mpi)
+        return between and not self.needs_device
+
+    @property
     def mixed(self) -> bool:
         """Does it cross between host and device memory: is one of the two buffers on a device alone?"""
         return (self.memory == "device") != ((self.into or self.memory) == "device")

@@ -99,10 +99,24 @@ WS_INLINE double ws_jacobi_column(const WsJacobi<T>& b, u32 x, u32 y, u32 rows) 
 }
 
 #if !defined(__CUDACC_RTC__) && !defined(__HIPCC_RTC__)
+/// Adds the squared changes of a row to `sums`, whose lanes a compiler can vectorise.
+#define WS_JACOBI_SUMS 8
+template <class T>
+WS_INLINE void ws_jacobi_changes(const T* before, const T* after, u64 count, double* sums) {
+    const auto square = [&](u64 i) {
+        const T change = after[i] - before[i];
+        return (double)(change * change);
+    };
+    u64 i = 0;
+    for (; i + WS_JACOBI_SUMS <= count; i += WS_JACOBI_SUMS)
+        for (u32 lane = 0; lane < WS_JACOBI_SUMS; ++lane) sums[lane] += square(i + lane);
+    for (; i < count; ++i) sums[0] += square(i);
+}
+
 /// The same where one thread does the whole tile: row after row, so that the compiler vectorises.
 template <class T, bool norm>
 WS_INLINE double ws_jacobi_rows(const WsJacobi<T>& b, u64 x, u64 y, u64 width, u64 rows) {
-    double sums[8] = {};
+    double sums[WS_JACOBI_SUMS] = {};
     for (u64 row = y; row < y + rows; ++row) {
         const T* const at = b.from + row * b.pitch;
         const T* const south = row ? at - b.pitch : b.south;
@@ -122,16 +136,7 @@ WS_INLINE double ws_jacobi_rows(const WsJacobi<T>& b, u64 x, u64 y, u64 width, u
         if (first && b.west_out) b.west_out[row] = to[0];
         if (last && b.east_out) b.east_out[row] = to[end - 1];
         if (!norm) continue;
-        u64 i = x;
-        for (; i + 8 <= end; i += 8)
-            for (u32 lane = 0; lane < 8; ++lane) {
-                const T change = to[i + lane] - at[i + lane];
-                sums[lane] += (double)(change * change);
-            }
-        for (; i < end; ++i) {
-            const T change = to[i] - at[i];
-            sums[0] += (double)(change * change);
-        }
+        ws_jacobi_changes(at + x, to + x, width, sums);
     }
     double sum = 0;
     for (const double each : sums) sum += each;
@@ -250,7 +255,7 @@ WS_INLINE void ws_jacobi_step(WsGate* gate, u64 part, const WsJacobi<T>& b, WsNo
     const u32 early = part == 1 ? 0 : edges, blocks = (u32)ws_blocks();
     if (part != 2 && ws_block() == (early < blocks ? early : blocks - 1)) {
         if (gather) ws_norm_gather(gather, mine);
-        if (of_ranks) ws_norm_combine(of_ranks, ranks, norm);
+        if (of_ranks) ws_norm_combine(of_ranks, ranks, 1, norm);
     }
     if (leave)
         ws_norm_leave(ws_jacobi_tiles<T, true>(gate, part, b, edges, tiles), leave, part == 2);
@@ -297,32 +302,37 @@ WS_INLINE double ws_jacobi_noise(u64 place, u64 seed) {
     return 1 + (double)((word ^ (word >> 31)) >> 41) / 8388608.0;
 }
 
-/// Fills a block whose point (0, 0) is (x0, y0) of a plane of width x height points, with its halo.
-/// Beyond a side of the plane it goes on periodically, or lie the values that stay (fixed). What
-/// comes from another rank (cut) is filled with what is no number.
+/// Fills a block whose point (0, 0) is (x0, y0) of a plane of width x height points, with its halo,
+/// `deep` rows below and above. Beyond a side of the plane it goes on periodically, or lie the
+/// values that stay (fixed). What comes from another rank (cut) is filled with what is no number.
 template <class T>
 WS_INLINE void ws_jacobi_fill(T* to, u64 nx, u64 ny, u64 pitch, u64 cut, T* west, T* east,
                               T* west_out, T* east_out, u64 x0, u64 y0, u64 width, u64 height,
-                              u64 fixed, u64 seed) {
+                              u64 fixed, u64 deep, u64 seed) {
     const T infinite = (T)1e38 * (T)1e38 * (T)1e308, nothing = infinite - infinite;
-    ws_for_each((nx + 2) * (ny + 2), [=](u64 i) {
+    const u64 rows = ny + 2 * deep;
+    ws_for_each((nx + 2) * rows, [=](u64 i) {
         const u64 row = i / (nx + 2), column = i - row * (nx + 2);
         // One more than the place in the plane, which may be -1.
-        u64 x = x0 + column, y = y0 + row;
+        u64 x = x0 + column, y = y0 + row + 1 - deep;
         if (!fixed) {
             x = (x + width - 1) % width + 1;
-            y = (y + height - 1) % height + 1;
+            y = (y + deep * height - 1) % height + 1;
         }
         T value = (T)ws_jacobi_noise(y * (width + 2) + x, seed);
+        const bool below = row < deep, above = row >= ny + deep;
+        const bool within = column > 0 && column <= nx;
         if ((column == 0 && cut & WS_JACOBI_WEST) || (column > nx && cut & WS_JACOBI_EAST) ||
-            (row == 0 && cut & WS_JACOBI_SOUTH) || (row > ny && cut & WS_JACOBI_NORTH))
+            (within && below && cut & WS_JACOBI_SOUTH) ||
+            (within && above && cut & WS_JACOBI_NORTH))
             value = nothing;
-        const bool inside = row > 0 && row <= ny;
-        if (column > 0 && column <= nx) to[row * pitch + column - 1 - pitch] = value;
-        if (inside && column == 0 && west) west[row - 1] = value;
-        if (inside && column == nx + 1 && east) east[row - 1] = value;
-        if (inside && column == 1 && west_out) west_out[row - 1] = value;
-        if (inside && column == nx && east_out) east_out[row - 1] = value;
+        // Columns beside the block begin and end a row inside the halo.
+        const bool beside = row > 0 && row < rows - 1;
+        if (within) to[row * pitch + column - 1 - deep * pitch] = value;
+        if (beside && column == 0 && west) west[row - 1] = value;
+        if (beside && column == nx + 1 && east) east[row - 1] = value;
+        if (beside && column == 1 && west_out) west_out[row - 1] = value;
+        if (beside && column == nx && east_out) east_out[row - 1] = value;
     });
 }
 
@@ -332,9 +342,10 @@ WS_INLINE void ws_jacobi_fill(T* to, u64 nx, u64 ny, u64 pitch, u64 cut, T* west
     }                                                                                          \
     WS_REGISTER(change)                                                                        \
     WS_KERNEL fill(T* to, u64 nx, u64 ny, u64 pitch, u64 cut, T* west, T* east, T* west_out,   \
-                   T* east_out, u64 x0, u64 y0, u64 width, u64 height, u64 fixed, u64 seed) {  \
+                   T* east_out, u64 x0, u64 y0, u64 width, u64 height, u64 fixed, u64 deep,    \
+                   u64 seed) {                                                                 \
         ws_jacobi_fill(to, nx, ny, pitch, cut, west, east, west_out, east_out, x0, y0, width,  \
-                       height, fixed, seed);                                                   \
+                       height, fixed, deep, seed);                                             \
     }                                                                                          \
     WS_REGISTER(fill)
 WS_JACOBI_SET_UP(float, ws_jacobi_change_f32, ws_jacobi_fill_f32)

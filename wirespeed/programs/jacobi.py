@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from wirespeed.patterns.base import Option, Place, Shape, Step, Transfer, Work
+from wirespeed.patterns.base import Figure, Option, Place, Shape, Step, Transfer, Work
 from wirespeed.programs.base import (
     MOST_RANKS_OF_A_NORM,
     NORM_STEPS_LATER,
@@ -31,7 +31,11 @@ from wirespeed.programs.jacobi_blocks import (
     sides_of,
     step_work,
 )
-from wirespeed.programs.plane import EAST, NORTH, OPPOSITE, SOUTH, WEST
+from wirespeed.programs.jacobi_deep import DEPTHS, deep_work, refusal
+from wirespeed.programs.plane import EAST, NORTH, OPPOSITE, SOUTH, WEST, Plane
+
+PARTS = to_lines(16 + 16 * MOST_BLOCKS)
+"""Bytes of what blocks of threads leave of one norm."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +45,21 @@ class Layout:
     block: Block
     ranks: int
 
+    @property
+    def depth(self) -> int:
+        """Steps of a pass over the field, each with a norm of its own."""
+        return self.block.depth
+
     def parts(self, twin: int) -> int:
-        """What blocks of threads leave of a step's norm."""
-        return self.block.end + twin * to_lines(16 + 16 * MOST_BLOCKS)
+        """What blocks of threads leave of a pass's norms."""
+        return self.block.end + twin * self.depth * PARTS
 
     def slot(self, slot: int, rank: int) -> int:
-        """A rank's part of a norm."""
-        return self.parts(2) + slot * to_lines(8 * self.ranks) + 8 * rank
+        """A rank's part of the norms of a pass."""
+        return self.parts(2) + slot * to_lines(8 * self.depth * self.ranks) + 8 * self.depth * rank
 
     def total(self, slot: int) -> int:
-        return self.slot(4, 0) + 8 * slot
+        return self.slot(4, 0) + 8 * self.depth * slot
 
     @property
     def end(self) -> int:
@@ -73,6 +82,8 @@ class Jacobi(ProgramPattern):
 
     --ranks 1 measures the computation alone, without communication, which efficiency refers to.
 
+    --depth 2 or 4 computes so many steps in one pass over memory, with halos as many rows deep.
+
     \b
     Examples:
       wirespeed jacobi --ranks 1,2
@@ -89,6 +100,9 @@ class Jacobi(ProgramPattern):
             choices=("periodic", "fixed"),
         ),
         Option("norm-every", "Steps from one norm to the next; 0: no norm.", 1, least=0, most=100),
+        Option(
+            "depth", "Steps of a pass over memory; halos are as deep.", "1", choices=tuple(map(str, DEPTHS))
+        ),
     )
 
     def refuse(self, shape: Shape) -> str | None:
@@ -98,6 +112,17 @@ class Jacobi(ProgramPattern):
                 "add --norm-every 0 to measure without it"
             )
         return super().refuse(shape)
+
+    def plane(self, shape: Shape) -> Plane | str:
+        depth = _depth(shape)
+        if depth == 1:
+            return super().plane(shape)
+        if int(shape.options.get("columns") or 1) > 1:
+            return f"--depth {depth}: halos so deep are of rows alone; leave --columns out"
+        found = super().plane(replace(shape, options={**shape.options, "columns": 1}))
+        if isinstance(found, str):
+            return found
+        return refusal(depth, found.nx, found.ny, self._every(shape)) or found
 
     def fixed_sizes(self, shape: Shape) -> tuple[int, ...]:
         plane = self.plane(shape)
@@ -109,24 +134,30 @@ class Jacobi(ProgramPattern):
             grid=(plane.width, plane.height),
             block=(plane.nx, plane.ny),
             ranks=(plane.columns, plane.rows),
-            steps_per_iteration=self._period(shape),
-            bytes_per_site=2 * _real(shape),
+            steps_per_iteration=self._period(shape) * _depth(shape),
+            bytes_per_site=2 * _real(shape) // _depth(shape),
             # Five of the step; three of the norm: difference, square, sum.
             flops_per_site=5 + 3 * (every == 1),
         )
+
+    def figure(self, shape: Shape, size: int) -> Figure:
+        figure, depth = super().figure(shape, size), _depth(shape)
+        if depth == 1:
+            return figure
+        return replace(figure, definition=f"{figure.definition} in {depth} steps")
 
     @staticmethod
     def _every(shape: Shape) -> int:
         return int(shape.options.get("norm_every", 1))
 
     def _period(self, shape: Shape) -> int:
-        """Steps of an iteration: fields take turns, and so do the norm's slots, after four steps or more."""
+        """Passes of an iteration: fields take turns, and so do the norm's slots, after four steps or more."""
         every = self._every(shape)
         return next(n for n in range(4, 4 + 2 * every + 1) if n % 2 == 0 and n % max(every, 1) == 0)
 
     def _layout(self, shape: Shape) -> Layout:
         plane = self.divided(shape)
-        return Layout(Block(plane.nx, plane.ny, _real(shape)), shape.ranks)
+        return Layout(Block(plane.nx, plane.ny, _real(shape), _depth(shape)), shape.ranks)
 
     def room(self, shape: Shape) -> int:
         return self._layout(shape).end
@@ -152,12 +183,13 @@ class Jacobi(ProgramPattern):
     def _halos(self, rank: int, shape: Shape, twin: int) -> tuple[list[Transfer], list[Transfer]]:
         """What is sent and received of a field."""
         block = self._layout(shape).block
-        row, column = block.nx * block.real, block.ny * block.real
+        column, deep = block.ny * block.real, block.depth
+        row = (deep - 1) * block.pitch + block.nx * block.real
         own = {
             WEST: (column, block.column_out(twin, WEST), block.column_in(twin, WEST)),
             EAST: (column, block.column_out(twin, EAST), block.column_in(twin, EAST)),
-            SOUTH: (row, block.row(twin, 0), block.row(twin, -1)),
-            NORTH: (row, block.row(twin, block.ny - 1), block.row(twin, block.ny)),
+            SOUTH: (row, block.row(twin, 0), block.row(twin, -deep)),
+            NORTH: (row, block.row(twin, block.ny - deep), block.row(twin, block.ny)),
         }
         around = self.divided(shape).neighbours(rank)
         sends = [
@@ -182,12 +214,12 @@ class Jacobi(ProgramPattern):
         if slot is None:
             return [], []
         at, others = self._layout(shape).slot, [peer for peer in range(shape.ranks) if peer != rank]
-        mine = at(slot, rank)
-        sends = [Transfer(peer, 8, mine, mine) for peer in others]
-        return sends, [Transfer(peer, 8, at(slot, peer), at(slot, peer)) for peer in others]
+        mine, size = at(slot, rank), 8 * _depth(shape)
+        sends = [Transfer(peer, size, mine, mine) for peer in others]
+        return sends, [Transfer(peer, size, at(slot, peer), at(slot, peer)) for peer in others]
 
     def _step(self, rank: int, shape: Shape, number: int, part: int) -> Work:
-        """The launch that computes a part of the step from field number % 2 to the other one."""
+        """The launch that computes a part of the pass from field number % 2 to the other one."""
         layout, plane = self._layout(shape), self.divided(shape)
         twin = number % 2
         cut = sides_of(plane.neighbours(rank))
@@ -198,6 +230,8 @@ class Jacobi(ProgramPattern):
             norm[1:3] = Place(layout.parts(1 - twin)), Place(layout.slot(taken, rank))
         if (sent := self._slot_of(shape, number - NORM_STEPS_LATER[2])) is not None:
             norm[3:] = Place(layout.slot(sent, 0)), shape.ranks, Place(layout.total(sent))
+        if layout.depth > 1:
+            return deep_work(layout.block, twin, part, cut, plane.periodic, (*norm, PARTS))
         return step_work(layout.block, twin, part, cut, plane.periodic, tuple(norm), Place)
 
     def start(self, rank: int, shape: Shape, seed: int) -> list[Work]:
@@ -210,7 +244,7 @@ class Jacobi(ProgramPattern):
         return 2
 
     def _checked_steps(self, shape: Shape) -> int:
-        return self.checked_iterations(shape) * self._period(shape)
+        return self.checked_iterations(shape) * self._period(shape) * _depth(shape)
 
     def _around(self, rank: int, shape: Shape) -> tuple[Block, int, int]:
         """The reference's block, and where it begins in the plane: what can reach this rank's points."""
@@ -230,38 +264,39 @@ class Jacobi(ProgramPattern):
         return block.row(twin, y - south) + (x - west) * block.real
 
     def scratch_room(self, rank: int, shape: Shape) -> int:
-        return max(self._around(rank, shape)[0].end + 8 * self._period(shape), self.copied(rank, shape).bytes)
+        norms = 8 * self._period(shape) * _depth(shape)
+        return max(self._around(rank, shape)[0].end + norms, self.copied(rank, shape).bytes)
 
     def reference(self, rank: int, shape: Shape, seed: int) -> list[Work]:
         plane = self.divided(shape)
         block, west, south = self._around(rank, shape)
         begin = (west % plane.width, south % plane.height) if plane.periodic else (west, south)
         work = [fill_work(block, twin, 0, plane, begin, seed, Scratch) for twin in (0, 1)]
-        compared = self._compared_norms(shape)
+        compared = {step: place for place, step in self._compared_norms(shape).items()}
         kernel = f"ws_jacobi_change_f{8 * block.real}"
         for number in range(self._checked_steps(shape)):
             work.append(step_work(block, number % 2, ALL, 0, False, (0,) * 6, Scratch))
-            if number in compared.values():
+            if number in compared:
                 fields = [Scratch(self._within(rank, shape, (number + k) % 2)) for k in (0, 1)]
-                slot = next(slot for slot, step in compared.items() if step == number)
-                to = Scratch(block.end + 8 * slot)
+                to = Scratch(block.end + 8 * compared[number])
                 pitch = block.pitch // block.real
                 work.append(Work(kernel, (*fields, plane.nx, plane.ny, pitch, to), 1, THREADS))
         return work
 
     def _compared_norms(self, shape: Shape) -> dict[int, int]:
-        """The step whose norm each slot has after the checked iterations."""
-        found = {}
-        for number in range(self._checked_steps(shape) - NORM_STEPS_LATER[2]):
+        """The step whose norm each place has after the checked iterations; a slot has a place a step."""
+        found, depth = {}, _depth(shape)
+        for number in range(self._checked_steps(shape) // depth - NORM_STEPS_LATER[2]):
             if (slot := self._slot_of(shape, number)) is not None:
-                found[slot] = number
+                for step in range(depth):
+                    found[slot * depth + step] = number * depth + step
         return found
 
     def norms(self, rank: int, shape: Shape) -> list[NormCheck]:
         layout, block = self._layout(shape), self._around(rank, shape)[0]
         return [
-            NormCheck(Place(layout.total(slot)), Scratch(block.end + 8 * slot))
-            for slot in self._compared_norms(shape)
+            NormCheck(Place(layout.total(0) + 8 * place), Scratch(block.end + 8 * place))
+            for place in self._compared_norms(shape)
         ]
 
     def comparisons(self, rank: int, shape: Shape) -> list[Comparison]:
@@ -295,6 +330,11 @@ class Jacobi(ProgramPattern):
 def _real(shape: Shape) -> int:
     """Bytes of a number."""
     return int(shape.options.get("fp", "32")) // 8
+
+
+def _depth(shape: Shape) -> int:
+    """Steps of a pass."""
+    return int(shape.options.get("depth", "1"))
 
 
 PATTERN = Jacobi()

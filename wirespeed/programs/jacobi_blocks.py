@@ -27,6 +27,8 @@ class Block:
     ny: int
     real: int
     """Of one number."""
+    depth: int = 1
+    """Halo rows below and above."""
 
     @property
     def pitch(self) -> int:
@@ -35,15 +37,15 @@ class Block:
 
     @property
     def field(self) -> int:
-        """A field with its two halo rows."""
-        return (self.ny + 2) * self.pitch
+        """A field with its halo rows."""
+        return (self.ny + 2 * self.depth) * self.pitch
 
     def row(self, twin: int, y: int) -> int:
-        """A row's first point; y: -1 and ny are the halo."""
-        return twin * self.field + (y + 1) * self.pitch
+        """A row's first point; the halo is from -depth on, and from ny on."""
+        return twin * self.field + (y + self.depth) * self.pitch
 
     def column_in(self, twin: int, side: int) -> int:
-        """What lies beyond the WEST or EAST side."""
+        """What lies beyond the WEST or EAST side, from row 1 - depth on."""
         return self._column(twin, side)
 
     def column_out(self, twin: int, side: int) -> int:
@@ -51,7 +53,8 @@ class Block:
         return self._column(twin, 2 + side)
 
     def _column(self, twin: int, number: int) -> int:
-        return 2 * self.field + (4 * twin + number) * to_lines(self.ny * self.real)
+        rows = self.ny + 2 * (self.depth - 1)
+        return 2 * self.field + (4 * twin + number) * to_lines(rows * self.real)
 
     @property
     def end(self) -> int:
@@ -136,6 +139,7 @@ def fill_work(
         plane.width,
         plane.height,
         int(not plane.periodic),
+        block.depth,
         seed,
     )
     return Work(f"ws_jacobi_fill_f{8 * block.real}", arguments, 1024, THREADS)

@@ -276,8 +276,9 @@ WS_INLINE void ws_lbm_sites(const WsLbmBlock& block, const WsLbmFluid& fluid, co
     });
 }
 
-/// One step of a block. part: 0 all of it, 1 what needs no halo, 2 the rest, the edges. With a gate
-/// (null: none) the edges come first, each when the halo is there.
+/// One step of a block. part: 0 all of it, 1 what needs no halo, 2 the rest, the edges, 3 all of
+/// it, and all of it waits for the halo. With a gate (null: none) the edges come first, each when
+/// the halo is there.
 WS_BOUNDED_KERNEL(WS_LBM_THREADS, WS_LBM_BLOCKS)
 ws_lbm_step(WsGate* gate, u64 part, const double* from, double* to, u64 nx, u64 ny, u64 pitch,
             u64 plane, u64 first, u64 sides, double omega, double kick_x, double kick_y,
@@ -291,9 +292,13 @@ ws_lbm_step(WsGate* gate, u64 part, const double* from, double* to, u64 nx, u64 
     const u32 start = part == 1 ? edges : 0, end = part == 2 ? edges : all;
     for (u64 number = start + ws_block(); number < end; number += ws_blocks()) {
         const WsLbmTile tile = ws_lbm_tile(block, (u32)number);
-        if (number < edges) ws_gate_wait(gate);
+        if (number < edges)
+            ws_gate_wait(gate);
+        else if (part == 3)
+            ws_gate_wait_whole(gate);
         ws_lbm_sites(block, fluid, from, to, tile);
         if (number < edges) ws_gate_edge_done(gate, edges);
     }
+    if (part == 3) ws_gate_end(gate);
 }
 WS_REGISTER(ws_lbm_step)

@@ -43,7 +43,7 @@ TAU = 0.6
 """Relaxation time in steps."""
 PERIOD = 2
 """Steps of an iteration: two fields take turns."""
-ALL, INNER, EDGES = range(3)
+ALL, INNER, EDGES, ALL_WAIT = range(4)
 """Parts of a step, as the kernel counts them."""
 REAL = 8
 WAVE = 64
@@ -142,11 +142,11 @@ class Lbm(ProgramPattern):
     def _steps(self, rank: int, shape: Shape, twin: int) -> list[Step]:
         """One time step, from field `twin` to the other one: columns first, then rows with their halos."""
         plane, overlap = self.divided(shape), shape.options.get("overlap", "yes") == "yes"
-        work = {part: (self._step(rank, shape, twin, part),) for part in (ALL, INNER, EDGES)}
+        work = {part: (self._step(rank, shape, twin, part),) for part in (ALL, INNER, EDGES, ALL_WAIT)}
         last = Step(after=work[EDGES if overlap else ALL], meanwhile=work[INNER] if overlap else ())
         if plane.columns == 1:
             sends, receives = self._rows(rank, shape, twin)
-            return [replace(last, sends=sends, receives=receives, gated=work[ALL] if overlap else ())]
+            return [replace(last, sends=sends, receives=receives, gated=work[ALL if overlap else ALL_WAIT])]
         columns, unpack = self._columns(rank, shape, twin), (self._unpack(shape, twin),)
         last = replace(last, after=(*last.after, self._pack(shape, 1 - twin)))
         if plane.rows == 1:

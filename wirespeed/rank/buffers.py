@@ -9,8 +9,8 @@ from typing import Any
 
 from wirespeed.host.core import Core
 from wirespeed.host.memory import room_for_buffers
-from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.context import RankContext, Unusable
+from wirespeed.rank.world import World
 from wirespeed.units import format_size
 
 SMALL = (1 << 20, 1 << 26)
@@ -85,7 +85,7 @@ class Buffers:
         )
 
 
-def buffer_room(core: Core, comm: Communicator, device: Any) -> int | None:
+def buffer_room(core: Core, comm: World, device: Any) -> int | None:
     """Bytes for each of a rank's two buffers, the least of all ranks; None if nobody knows."""
     room = room_for_buffers(comm.neighbours(), int(core.identity(device).get("bytes") or 0))
     unknown = 1 << 62

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from wirespeed.host.process import clock_name
-from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.ranges import Ranges
+from wirespeed.rank.world import World
 
 EXCHANGES = 20
 Exchange = tuple[int, int, int]
@@ -46,7 +46,7 @@ def ahead_at(theirs: int, first: Offset, last: Offset) -> int:
 class ClockOffsets:
     """Compares the clocks of all ranks; its construction and compare() are collective."""
 
-    def __init__(self, comm: Communicator, ranges: Ranges) -> None:
+    def __init__(self, comm: World, ranges: Ranges) -> None:
         self._comm, self._ranges = comm, ranges
         clocks = comm.everyone(f"{clock_name()} {ranges.ahead or ''}".strip())
         self.shared = clocks[0]
@@ -58,10 +58,14 @@ class ClockOffsets:
     def compare(self) -> None:
         """Compares once more; the ranges between two comparisons are placed by both."""
         for leader in sorted(set(self._leaders) - {0}):
-            if self._comm.rank in (0, leader):
-                found = self._comm.clock_exchanges(leader, EXCHANGES, self._ranges.clock)
-                if found:
-                    self._found.setdefault(leader, []).append(offset(found))
+            found = [self._exchange(leader) for _ in range(EXCHANGES)]
+            self._found.setdefault(leader, []).append(offset(found))
+
+    def _exchange(self, leader: int) -> Exchange:
+        """The leader reads its clock after rank 0 has read its own, and before it does so again."""
+        sent = self._comm.share(self._ranges.clock())
+        theirs = self._comm.share(self._ranges.clock(), root=leader)
+        return sent, theirs, self._ranges.clock()
 
     def place(self, rank: int, rows: list[list[Any]]) -> dict[str, Any]:
         """On rank 0: moves that rank's ranges onto rank 0's clock; what is known of its own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from wirespeed.errors import ExitCode, WirespeedError
@@ -15,13 +15,14 @@ from wirespeed.job.messages import Message
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.launch import foreign_to, global_rank
 from wirespeed.launch.srun import may_end_in_init, other_kind
+from wirespeed.rank.world import World
 
 
 def _wrong(text: str) -> WirespeedError:
     return WirespeedError(text, ExitCode.WRONG_WORLD)
 
 
-class Communicator:
+class Communicator(World):
     """MPI_COMM_WORLD, and the same as the core sees it."""
 
     def __init__(self, expected: ExpectedJob) -> None:
@@ -80,40 +81,28 @@ class Communicator:
             )
 
     def described(self) -> Message:
-        """The MPI that was loaded, for the record."""
         string = self.string.splitlines()[0]
         return {"vendor": self.vendor, "version": self.version, "string": string, "library": self.library}
 
     def gather(self, value: Any) -> list[Any] | None:
-        """Every rank's value, on rank 0."""
         return self.comm.gather(value, root=0)
 
     def share(self, value: Any, root: int = 0) -> Any:
-        """That rank's value, on every rank."""
         return self.comm.bcast(value, root=root)
 
     def maximum(self, value: float) -> float:
-        """The largest of all ranks' values, on every rank."""
         return float(self.comm.allreduce(value, op=self._mpi.MAX))
 
     def minimum(self, value: int) -> int:
-        """The smallest of all ranks' values, on every rank."""
         return int(self.comm.allreduce(value, op=self._mpi.MIN))
 
-    def first(self, value: Any) -> tuple[int, Any] | None:
-        """The lowest rank that has a value, and that value; None where nobody has one. On every rank."""
-        rank = self.minimum(self.size if value is None else self.rank)
-        return None if rank == self.size else (rank, self.share(value, root=rank))
-
     def neighbours(self) -> int:
-        """Ranks on this host."""
         near = self.comm.Split_type(self._mpi.COMM_TYPE_SHARED)
         count: int = near.size
         near.Free()
         return count
 
     def of_ranks(self, ranks: Sequence[int]) -> SubCommunicator:
-        """A world of these ranks alone, which all of them (and nobody else) ask for."""
         if isinstance(ranks, range):
             group = self.comm.group.Range_incl([(ranks[0], ranks[-1], ranks.step)])
         else:
@@ -126,54 +115,19 @@ class Communicator:
     def barrier(self) -> None:
         self.comm.Barrier()
 
-    def clock_exchanges(self, other: int, count: int, clock: Callable[[], int]) -> list[tuple[int, int, int]]:
-        """(this clock, the other rank's, this clock again) of each exchange, on rank 0; two ranks call it."""
-        found, stamp = [], array("q", [0])
-        message = [stamp, self._mpi.INT64_T]
-        for _ in range(count):
-            if self.rank == 0:
-                sent = clock()
-                self.comm.Send(message, dest=other)
-                self.comm.Recv(message, source=other)
-                found.append((sent, stamp[0], clock()))
-            else:
-                self.comm.Recv(message, source=0)
-                stamp[0] = clock()
-                self.comm.Send(message, dest=0)
-        return found
-
     def leave(self) -> None:
         """Ends MPI, together. Nothing may be left to do: Hydra kills the ranks that are slower to exit."""
         self.comm.Barrier()
         self._mpi.Finalize()
 
-    def handle(self) -> int:
-        """The raw handle of the communicator that is timed."""
-        return int(self.timed.handle)
+    def open_mpi(self, core: Core) -> None:
+        core.check(core.lib.ws_mpi_open(self.library.encode(), int(self.timed.handle)))
 
-    def control(self, core: Core) -> Any:
-        """The core's struct ws_control over this world, with the callbacks kept alive beside it."""
-        ffi, comm = core.ffi, self.comm
+    def everyones_bytes(self, mine: memoryview, all_: memoryview) -> None:
+        self.comm.Allgather(mine, all_)
 
-        @core.callback("int(void *, const void *, void *, uint64_t)")
-        def allgather(_user: Any, mine: Any, all_: Any, each: int) -> int:
-            comm.Allgather(ffi.buffer(mine, each), ffi.buffer(all_, each * comm.size))
-            return 0
-
-        @core.callback("int(void *, void *, uint64_t, int)")
-        def broadcast(_user: Any, data: Any, size: int, root: int) -> int:
-            comm.Bcast(ffi.buffer(data, size), root)
-            return 0
-
-        @core.callback("int(void *)")
-        def barrier(_user: Any) -> int:
-            comm.Barrier()
-            return 0
-
-        callbacks = {"allgather": allgather, "broadcast": broadcast, "barrier": barrier}
-        struct = ffi.new("ws_control *", {"rank": self.rank, "size": self.size, **callbacks})
-        self._alive = (allgather, broadcast, barrier, struct)
-        return struct
+    def share_bytes(self, data: memoryview, root: int) -> None:
+        self.comm.Bcast(data, root)
 
 
 class SubCommunicator:
@@ -183,7 +137,6 @@ class SubCommunicator:
         self._mpi, self._comm = mpi, comm
 
     def largest(self, values: array[float]) -> array[float]:
-        """Value by value the largest of all ranks, on the first of them."""
         most = array("d", bytes(8 * len(values)))
         self._comm.Reduce([values, self._mpi.DOUBLE], [most, self._mpi.DOUBLE], op=self._mpi.MAX, root=0)
         return most

@@ -10,8 +10,8 @@ from wirespeed.host.core import Core, NativeError
 from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Pattern, Shape
-from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.ranges import Ranges
+from wirespeed.rank.world import World
 
 Tell = Callable[[Message], None]
 
@@ -31,7 +31,7 @@ class RankContext:
     """What stays the same for all sizes and paths of a rank."""
 
     core: Core
-    comm: Communicator
+    comm: World
     device: Any
     plan: Plan
     pattern: Pattern

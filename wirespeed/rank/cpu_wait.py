@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.world import World
 
 
 class CpuWait:
@@ -29,7 +29,7 @@ class CpuWait:
         self._waited += _waited() - waited
         self._preempted += _preempted() - preempted
 
-    def worst(self, comm: Communicator) -> dict[str, Any]:
+    def worst(self, comm: World) -> dict[str, Any]:
         """Collective. Share, number and preemptions of the rank that waited most, on every rank."""
         # The kernel's clock and ours are read at slightly different moments.
         share = -1.0 if math.isnan(self._waited) else min(self._waited / max(self._wall, 1e-9), 1.0)

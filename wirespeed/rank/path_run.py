@@ -18,7 +18,6 @@ from wirespeed.patterns import Shape, find_pattern
 from wirespeed.programs import ProgramPattern
 from wirespeed.rank.buffers import Buffers, buffer_room
 from wirespeed.rank.clock_offsets import ClockOffsets
-from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.context import RankContext, Tell, Unusable
 from wirespeed.rank.env_check import without_effect
 from wirespeed.rank.host_health import HostHealth
@@ -28,6 +27,7 @@ from wirespeed.rank.ranges import LEAST_RANGES, MOST_RANGES, Ranges
 from wirespeed.rank.size_run import SizeRun
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.wire_counting import WireCounting
+from wirespeed.rank.world import World
 from wirespeed.units import format_size
 
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
@@ -43,7 +43,7 @@ class PathRunner:
     def __init__(
         self,
         core: Core,
-        comm: Communicator,
+        comm: World,
         device: Any,
         watchdog: Watchdog,
         plan: Plan,

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from wirespeed.host.core import Core
 from wirespeed.patterns import Step, Sums
-from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.program import Program
+from wirespeed.rank.world import World
 
 _MASK = (1 << 64) - 1
 POISON = 0x80
@@ -80,7 +80,7 @@ class PayloadMismatch(Exception):
 class PayloadCheck:
     """Runs untimed iterations of programs and checks every byte that arrives."""
 
-    def __init__(self, core: Core, comm: Communicator, device: Any, memory: str, into: str = "") -> None:
+    def __init__(self, core: Core, comm: World, device: Any, memory: str, into: str = "") -> None:
         """`memory`: where the send buffer lies; `into`: where the receive buffer does, if elsewhere."""
         self._core, self._comm, self._device = core, comm, device
         self._from, self._into = memory.encode(), (into or memory).encode()

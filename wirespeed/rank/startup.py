@@ -16,8 +16,8 @@ from wirespeed.host.profilers import RANK
 from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import StepSpec
-from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.ranges import Ranges
+from wirespeed.rank.world import World
 
 _RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
@@ -62,9 +62,9 @@ def open_ranges(opened: Core, plan: Plan, rank: int, began: float) -> Ranges:
     return ranges
 
 
-def introduced(opened: Core, comm: Communicator, device: Any, kind: str) -> list[Any] | None:
+def introduced(opened: Core, comm: World, device: Any, kind: str) -> list[Any] | None:
     """Collective. Hands the timed communicator to the core; who and where each rank is, on rank 0."""
-    opened.check(opened.lib.ws_mpi_open(comm.library.encode(), comm.handle()))
+    comm.open_mpi(opened)
     own = {"rank": comm.rank, "host": os.uname().nodename, "pid": os.getpid()}
     own |= {"cpus": own_cpus(), "cpu_quota": cpu_quota()}
     return comm.gather(own | {"device": None if kind == "host" else opened.identity(device)})

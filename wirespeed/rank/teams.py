@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from wirespeed.patterns import Pattern, Shape, Team
-from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.world import World
 from wirespeed.statistics.samples import Samples
 
 
 class TeamSamples:
     """The samples of this rank's team in one phase of a pattern. All methods are collective."""
 
-    def __init__(self, comm: Communicator, pattern: Pattern, shape: Shape, phase: int) -> None:
+    def __init__(self, comm: World, pattern: Pattern, shape: Shape, phase: int) -> None:
         self._comm = comm
         self.team: Team | None = pattern.team(comm.rank, shape, phase)
         reduced = pattern.slowest_counts and self.team is not None and len(self.team.ranks) > 1

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import faulthandler
+import fcntl
 import os
+import resource
 from contextlib import suppress
 
 from wirespeed.host.core import Core
 from wirespeed.job import shm_cleanup
 from wirespeed.job.status_page import alive_file, own_folder
+
+USUAL_FILES = 1024
+"""Descriptors that the kernel's table of a usual process has room for."""
 
 
 class Watchdog:
@@ -24,6 +29,8 @@ class Watchdog:
         self.file = folder / f"{rank}.page"
         self._stack, self._uses = folder / f"{rank}.python", folder / f"{rank}{shm_cleanup.SUFFIX}"
         self._used = ""
+        self.held = -1
+        """Descriptor of the pipe that only this rank's end closes; -1: none."""
         self._alive = alive_file(folder, rank)
         if read_here and not give_up:
             self._hold_open()
@@ -38,16 +45,17 @@ class Watchdog:
         faulthandler.register(opened.lib.ws_stack_signal(), file=self._python, all_threads=False, chain=True)
 
     def _hold_open(self) -> None:
-        """Takes standard input's place, which nobody reads, for a pipe that the front end listens to.
+        """Opens a pipe that the front end listens to, with the highest descriptor that is usual.
 
-        A process closes its files in their order when it ends: this one before the sockets by which
-        launchers and peers hear of the end.
+        When a process ends, Linux releases the files with high descriptors first (task_work_run() begins with
+        the last): so this one closes before the sockets by which launchers and peers hear of the end.
         """
         # Without it the order of two deaths is less sure, and nothing else is lost.
         with suppress(OSError):
             os.mkfifo(self._alive, 0o600)
-            end = os.open(self._alive, os.O_RDWR)
-            os.dup2(end, 0)
+            end = os.open(self._alive, os.O_RDWR | os.O_CLOEXEC)
+            allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            self.held = fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, min(allowed, USUAL_FILES) - 1)
             os.close(end)
 
     def catch(self) -> None:

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/reached.hpp"
+#include "transports/align.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/local/flags.hpp"
 #include "transports/local/overwrite_hazard.hpp"

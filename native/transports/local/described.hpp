@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "transports/mpi/align.hpp"
-#include "transports/transport.hpp"
+#include "transports/align.hpp"
 
 namespace wirespeed {
 
@@ -15,7 +14,7 @@ class DescribedProgram final : public Program {
     /// `description`: JSON members. The ranks start together, by a barrier of their world.
     DescribedProgram(Context& context, std::unique_ptr<Action> iteration, std::string description)
         : device_(context.device),
-          iterations_(context.page, only(std::move(iteration)), mpi::align(context.page)),
+          iterations_(context.page, only(std::move(iteration)), align(context)),
           description_(std::move(description)) {}
 
     void run(const Schedule& schedule, std::span<double> seconds) override {

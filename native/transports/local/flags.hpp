@@ -34,19 +34,4 @@ class Flags {
     std::vector<Segment> segments_;  ///< by reader
 };
 
-/// Lets the ranks start together, by the traffic of the set-up.
-class ControlAlign final : public Action {
-  public:
-    explicit ControlAlign(Context& context)
-        : context_(context), call_(context.page.name("barrier before a batch")) {}
-    void run() override {
-        context_.page.enter(call_);
-        context_.control.barrier();
-    }
-
-  private:
-    Context& context_;
-    CallId call_;
-};
-
 }  // namespace wirespeed

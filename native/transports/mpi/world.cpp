@@ -40,8 +40,10 @@ void open_world(const std::string& path, std::uint64_t communicator) {
                                             communicator);
 }
 
+bool is_open() { return slot() != nullptr; }
+
 AnyWorld& world() {
-    if (!slot()) throw Error("no MPI world: this process was not started by an MPI launcher");
+    if (!is_open()) throw Error("no MPI joined these ranks; start them with mpiexec");
     return *slot();
 }
 

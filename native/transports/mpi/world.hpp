@@ -22,6 +22,8 @@ using AnyWorld = std::variant<World<OpenMpi>, World<Mpich>>;
 
 /// Takes the library at `path` and the communicator's raw handle. Throws Error.
 void open_world(const std::string& path, std::uint64_t communicator);
+/// Did an MPI join the ranks?
+bool is_open();
 /// The world opened; throws Error when no MPI was.
 AnyWorld& world();
 const char* world_abi();

@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "transports/align.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/pipelined/message_mover.hpp"
 #include "transports/pipelined/ring_mover.hpp"
@@ -102,10 +103,7 @@ struct Choice {
 
 class PipelinedTransport final : public Transport {
   public:
-    explicit PipelinedTransport(Context& context)
-        : Transport(context), options_(context), carrier_(open_transport("mpi", context)) {}
-
-    void close() override { carrier_->close(); }
+    explicit PipelinedTransport(Context& context) : Transport(context), options_(context) {}
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         prepare(steps);
@@ -162,7 +160,7 @@ class PipelinedTransport final : public Transport {
             iteration.push_back(made_step(step, buffers, by, choice.shift));
         }
         auto iterations =
-            std::make_unique<HostProgram>(context_.page, std::move(iteration), carrier().align());
+            std::make_unique<HostProgram>(context_.page, std::move(iteration), align(context_));
         return std::make_unique<PipelinedProgram>(lanes_, std::move(iterations),
                                                   chunk_of(world.largest, choice.shift), slowest);
     }
@@ -305,10 +303,7 @@ class PipelinedTransport final : public Transport {
         return slowest;
     }
 
-    HostTransport& carrier() { return dynamic_cast<HostTransport&>(*carrier_); }
-
     Options options_;
-    std::unique_ptr<Transport> carrier_;  ///< for its barrier
     std::vector<bool> here_;
     std::shared_ptr<Lanes> lanes_;
 };

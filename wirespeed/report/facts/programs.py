@@ -10,7 +10,7 @@ from wirespeed.units import format_seconds
 
 WAYS = (("staged", "staged"), ("aware", "device pointers given to MPI"), ("gpu", "by the GPUs themselves"))
 """The three ways between GPUs that GPUDirect is about, by path."""
-ALIKE = ("size", "scaling", "fp", "edges", "norm_every")
+ALIKE = ("size", "scaling", "fp", "edges", "norm_every", "depth")
 """Options that make two runs the same program, whatever divides it."""
 
 

@@ -1,0 +1,93 @@
+"""Ranks that no MPI joins, started as torchrun starts them: with its variables, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from support.command import PATIENCE, Done, read, whole_lines
+
+QUICK = ("--max-time", "0.02", "--device", "emulated")
+
+
+def started(ranks: int, *words: str, out: Path, **variables: str) -> list[subprocess.Popen[str]]:
+    """What torchrun does: a process a rank, which finds the others by variables."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    common = {
+        "WORLD_SIZE": str(ranks),
+        "LOCAL_WORLD_SIZE": str(ranks),
+        "MASTER_ADDR": os.uname().nodename,
+        "MASTER_PORT": "29500",
+        "WIRESPEED_PORT": str(port),
+        "WIRESPEED_EMULATED": f"count={ranks}",
+        **variables,
+    }
+    command = [sys.executable, "-I", "-m", "wirespeed", *words, "--out", str(out)]
+    return [
+        subprocess.Popen(
+            command,
+            env={**os.environ, **common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(ranks)
+    ]
+
+
+def ended(processes: list[subprocess.Popen[str]], out: Path) -> list[Done]:
+    """Each rank's code and words; the file's records are rank 0's."""
+    told = [process.communicate(timeout=PATIENCE) for process in processes]
+    found = [Done(one.returncode, *said) for one, said in zip(processes, told, strict=True)]
+    found[0].records = read(out)
+    for one in found:
+        one.no_stack_trace()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("ranks", "words"),
+    [
+        (2, ("pingpong", "--sizes", "8,64K")),
+        (4, ("pairs", "--sizes", "1K", "--paths", "gpu,ipc-write")),
+        (2, ("lbm", "--size", "64x24", "--steps", "4", "--picture", "field.png")),
+    ],
+)
+def test_paths_that_need_no_mpi(ranks: int, words: tuple[str, ...], tmp_path: Path) -> None:
+    """Protects users of torchrun: the same figures, evidence, checks and pictures."""
+    words = tuple(str(tmp_path / word) if word.endswith(".png") else word for word in words)
+    first, *others = ended(started(ranks, *words, *QUICK, out=tmp_path / "r.jsonl"), tmp_path / "r.jsonl")
+    assert first.code == 0 and not any(one.out for one in others), first.err
+    assert {entry["path"] for entry in first.entries} >= {"gpu", "ipc-write"}
+    assert all(entry["wrong"] == 0 for entry in first.entries if "wrong" in entry)
+    (step, *_) = first.of("step")
+    assert step["launcher"] == "torchrun" and step["mpi"] is None and len(step["ranks"]) == ranks
+    assert ("--picture" in words) == (tmp_path / "field.png").exists()
+
+
+def test_a_path_that_needs_mpi_is_one_line(tmp_path: Path) -> None:
+    """Protects from an error of a library that never was loaded."""
+    first, _ = ended(started(2, "pingpong", "--paths", "aware", *QUICK, out=tmp_path / "r"), tmp_path / "r")
+    assert first.code == 3 and first.err.count("\n") == 1
+    assert "aware: moves bytes by MPI, without which torchrun joins ranks" in first.err
+
+
+def test_a_rank_that_dies_costs_nothing_before_it(tmp_path: Path) -> None:
+    """Protects what was measured: rank 0 says which rank has gone, and ends."""
+    out = tmp_path / "r.jsonl"
+    words = ("pingpong", "--paths", "gpu,ipc-write", "--sizes", "8,4M", "--loops", "1000000")
+    processes = started(2, *words, "--timeout", "5", "--device", "emulated", out=out)
+    while not any(record["kind"] == "step" for record in whole_lines(out)):
+        assert processes[0].poll() is None
+        time.sleep(0.05)
+    processes[1].send_signal(signal.SIGKILL)
+    first, _ = ended(processes, out)
+    assert first.code != 0
+    assert "rank 1" in first.err and first.failures

@@ -1,0 +1,223 @@
+"""Ranks that no MPI joins: each a thread here, with sockets between them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from array import array
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.launch import LaunchedRank, joins_mpi, launched_rank
+from wirespeed.rank import rendezvous
+from wirespeed.rank.socket_world import SocketWorld
+
+Environment = dict[str, str]
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Environment:
+    """As torchrun sets it, with a port that is free."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    secret = tmp_path / "secret"
+    secret.write_text("sixteen random characters")
+    secret.chmod(0o600)
+    return {
+        "MASTER_ADDR": "127.0.0.1",
+        "WIRESPEED_PORT": str(port),
+        "WIRESPEED_SECRET_FILE": str(secret),
+        "WIRESPEED_RENDEZVOUS_TIMEOUT": "30",
+    }
+
+
+def ranks(
+    size: int, environment: Environment, does: Callable[[SocketWorld], Any], of: int | None = None
+) -> list[Any]:
+    """What each rank does in its world; an error as it was raised. `of`: ranks that are expected."""
+
+    def one(rank: int) -> Any:
+        try:
+            world = SocketWorld(LaunchedRank("torchrun", rank, of or size, rank), environment)
+            with closing(world):
+                return does(world)
+        except WirespeedError as error:
+            return error
+
+    with ThreadPoolExecutor(size) as threads:
+        return list(threads.map(one, range(size)))
+
+
+def everything(world: SocketWorld) -> list[Any]:
+    """A call of each kind."""
+    mine = world.rank
+    bytes_, shared = bytearray(4 * world.size), bytearray([mine] * 3)
+    world.everyones_bytes(memoryview(bytes([mine] * 4)), memoryview(bytes_))
+    world.share_bytes(memoryview(shared), 2)
+    world.barrier()
+    found: list[Any] = [
+        world.gather((mine, "of")),
+        world.share({"from": mine}, root=1),
+        world.everyone(mine),
+        world.maximum(mine / 2),
+        world.minimum(mine + 5),
+        world.first(None if mine < 2 else f"rank {mine}"),
+        world.first(None),
+        world.neighbours(),
+        bytes(bytes_),
+        bytes(shared),
+    ]
+    # Two halves at once, each of which only its own ranks ask for; and again.
+    half = range(2) if mine < 2 else range(2, world.size)
+    for _ in range(3):
+        inner = world.of_ranks(half)
+        found.append(inner.largest(array("d", [mine, -mine])).tolist() if mine == half[0] else None)
+        if mine != half[0]:
+            inner.largest(array("d", [mine, -mine]))
+        inner.free()
+    world.leave()
+    return found
+
+
+def test_every_call_is_what_it_says(environment: Environment) -> None:
+    """Protects all paths without MPI: their set-up is these calls."""
+    all_ = ranks(5, environment, everything)
+    assert all_[0][0] == [(rank, "of") for rank in range(5)] and not any(one[0] for one in all_[1:])
+    for rank, found in enumerate(all_):
+        assert found[1:10] == [
+            {"from": 1},
+            [0, 1, 2, 3, 4],
+            2.0,
+            5,
+            (2, "rank 2"),
+            None,
+            5,
+            bytes(each for each in range(5) for _ in range(4)),
+            bytes([2, 2, 2]),
+        ]
+        assert found[10:] == [{0: [1.0, 0.0], 2: [4.0, -2.0]}.get(rank)] * 3
+
+
+def test_a_rank_that_does_not_come_is_named(environment: Environment) -> None:
+    """Protects from a job that waits for ever, and says for whom it waited."""
+    (error,) = ranks(1, {**environment, "WIRESPEED_RENDEZVOUS_TIMEOUT": "1"}, everything, of=3)
+    assert isinstance(error, WirespeedError) and error.code == ExitCode.WRONG_WORLD
+    assert str(error).startswith("ranks 1, 2 of 3 did not come to 127.0.0.1, port ")
+
+
+def test_another_secret_is_refused(environment: Environment, tmp_path: Path) -> None:
+    """Protects a job from other users of the network, and its user from a wait without a reason."""
+    other = tmp_path / "other"
+    other.write_text("not the characters of the job")
+    other.chmod(0o600)
+    worlds = [
+        {**environment, "WIRESPEED_RENDEZVOUS_TIMEOUT": "2"},
+        environment | {"WIRESPEED_SECRET_FILE": str(other)},
+    ]
+
+    def one(rank: int) -> str:
+        with pytest.raises(WirespeedError) as raised:
+            SocketWorld(LaunchedRank("torchrun", rank, 2, rank), worlds[rank])
+        return str(raised.value)
+
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(one, range(2))
+    assert "rank 1 of 2 did not come" in first and "1 had another secret" in first
+    assert "has another secret: WIRESPEED_SECRET_FILE must hold the same text on every host" in second
+
+
+def test_who_says_nothing_keeps_nobody_waiting(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects a job from a port scanner: its ranks come in meanwhile."""
+    monkeypatch.setattr(rendezvous, "_ANSWER", 1)
+    port = int(environment["WIRESPEED_PORT"])
+
+    def stranger() -> socket.socket:
+        while True:
+            try:
+                return socket.create_connection(("127.0.0.1", port))
+            except OSError:
+                time.sleep(0.01)
+
+    with ThreadPoolExecutor(2) as threads:
+        scanner = threads.submit(stranger)
+        first = threads.submit(SocketWorld, LaunchedRank("torchrun", 0, 2, 0), environment)
+        with scanner.result():
+            SocketWorld(LaunchedRank("torchrun", 1, 2, 1), environment).close()
+        first.result().close()
+
+
+def test_a_rank_that_ends_is_named(environment: Environment) -> None:
+    """Protects from a stack trace where a peer's process has died."""
+
+    def goes(world: SocketWorld) -> None:
+        if world.rank == 0:
+            world.barrier()
+
+    error, _ = ranks(2, environment, goes)
+    assert str(error) == "rank 1 has gone: its connection is closed"
+    assert error.code == ExitCode.FAILED_ENTRY
+
+
+@pytest.mark.parametrize(
+    ("changes", "mode", "text", "says"),
+    [
+        ({}, 0o644, "sixteen random characters", "others may read it; run 'chmod 600 "),
+        ({}, 0o600, "short", "write 16 random characters or more into it"),
+        ({"WIRESPEED_SECRET_FILE": "/nowhere"}, 0o600, "", "/nowhere: No such file or directory"),
+        ({"WIRESPEED_PORT": "99999"}, 0o600, "sixteen random characters", "write a number from 1 to 65535"),
+    ],
+)
+def test_what_a_user_can_get_wrong(
+    environment: Environment, changes: Environment, mode: int, text: str, says: str
+) -> None:
+    """Protects the secret, and users from guessing."""
+    file = Path(environment["WIRESPEED_SECRET_FILE"])
+    file.write_text(text)
+    file.chmod(mode)
+    (error,) = ranks(1, environment | changes, everything)
+    assert says in str(error) and "\n" not in str(error)
+
+
+def test_several_hosts_need_a_secret(environment: Environment) -> None:
+    """Protects the network's other users' machines: without a secret nothing but loopback is listened on."""
+    del environment["WIRESPEED_SECRET_FILE"]
+    (error,) = ranks(1, environment | {"MASTER_ADDR": "node17", "LOCAL_WORLD_SIZE": "1"}, everything, of=2)
+    assert "ranks on several hosts need a secret" in str(error)
+
+
+def test_ranks_of_one_host_make_their_secret(
+    environment: Environment, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """Protects a first try, which needs no preparation; nobody else can read the file."""
+    monkeypatch.setattr(rendezvous, "gettempdir", lambda: str(tmp_path))
+    del environment["WIRESPEED_SECRET_FILE"]
+    environment |= {"MASTER_ADDR": os.uname().nodename, "LOCAL_WORLD_SIZE": "3"}
+    assert ranks(3, environment, SocketWorld.neighbours) == [3, 3, 3]
+    (file,) = tmp_path.glob("*.secret")
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_port_that_is_taken(environment: Environment) -> None:
+    """Protects two jobs of one host from each other."""
+    with socket.create_server(("127.0.0.1", int(environment["WIRESPEED_PORT"]))):
+        (error,) = ranks(1, environment, everything, of=2)
+    assert "set WIRESPEED_PORT to a free one, the same on every rank" in str(error)
+
+
+def test_whose_ranks_they_are() -> None:
+    """Protects MPI's ranks that run inside a pod or under torchrun: they are the MPI's."""
+    pod = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "first"}
+    place = launched_rank(pod)
+    assert place == LaunchedRank("torchrun", 1, 2, -1) and not joins_mpi(place)
+    assert launched_rank({"RANK": "1", "WORLD_SIZE": "2"}) is None
+    hydra = launched_rank(pod | {"PMI_RANK": "0", "PMI_SIZE": "2", "MPI_LOCALRANKID": "0"})
+    assert hydra and joins_mpi(hydra)

@@ -1,0 +1,112 @@
+"""What a rank needs of the other ranks besides the bytes that are measured: set-up, agreement, the end.
+
+MPI gives it (communicator.py), or sockets do where no MPI started the ranks (socket_world.py).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from wirespeed.host.core import Core
+from wirespeed.job.messages import Message
+
+
+class Subworld(Protocol):
+    """Some of the ranks."""
+
+    def largest(self, values: array[float]) -> array[float]:
+        """Value by value the largest of all ranks, on the first of them."""
+
+    def free(self) -> None:
+        """Its end."""
+
+
+class World(ABC):
+    """All ranks. Every method is collective unless it says otherwise."""
+
+    rank: int
+    size: int
+
+    @abstractmethod
+    def gather(self, value: Any) -> list[Any] | None:
+        """Every rank's value, on rank 0."""
+
+    @abstractmethod
+    def share(self, value: Any, root: int = 0) -> Any:
+        """That rank's value, on every rank."""
+
+    @abstractmethod
+    def everyone(self, value: Any) -> list[Any]:
+        """Every rank's value, on every rank."""
+
+    @abstractmethod
+    def barrier(self) -> None: ...
+
+    @abstractmethod
+    def neighbours(self) -> int:
+        """Ranks on this host."""
+
+    @abstractmethod
+    def of_ranks(self, ranks: Sequence[int]) -> Subworld:
+        """A world of these ranks alone, which all of them (and nobody else) ask for."""
+
+    @abstractmethod
+    def described(self) -> Message | None:
+        """The MPI that was loaded, for the record; None: there is none."""
+
+    @abstractmethod
+    def open_mpi(self, core: Core) -> None:
+        """Hands the communicator that is timed to the core, where there is an MPI. Not collective."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """The end, together. Nothing may be left to do."""
+
+    def maximum(self, value: float) -> float:
+        """The largest of all ranks' values, on every rank."""
+        return max(map(float, self.everyone(value)))
+
+    def minimum(self, value: int) -> int:
+        """The smallest of all ranks' values, on every rank."""
+        return min(map(int, self.everyone(value)))
+
+    def first(self, value: Any) -> tuple[int, Any] | None:
+        """The lowest rank that has a value, and that value; None where nobody has one. On every rank."""
+        rank = self.minimum(self.size if value is None else self.rank)
+        return None if rank == self.size else (rank, self.share(value, root=rank))
+
+    @abstractmethod
+    def everyones_bytes(self, mine: memoryview, all_: memoryview) -> None:
+        """Puts every rank's bytes, as many of each, one after the other."""
+
+    @abstractmethod
+    def share_bytes(self, data: memoryview, root: int) -> None:
+        """Puts that rank's bytes in place of all others'."""
+
+    def control(self, core: Core) -> Any:
+        """The core's struct ws_control over this world, with the callbacks kept alive beside it. Not
+        collective."""
+        ffi = core.ffi
+
+        @core.callback("int(void *, const void *, void *, uint64_t)")
+        def allgather(_user: Any, mine: Any, all_: Any, each: int) -> int:
+            self.everyones_bytes(ffi.buffer(mine, each), ffi.buffer(all_, each * self.size))
+            return 0
+
+        @core.callback("int(void *, void *, uint64_t, int)")
+        def broadcast(_user: Any, data: Any, size: int, root: int) -> int:
+            self.share_bytes(ffi.buffer(data, size), root)
+            return 0
+
+        @core.callback("int(void *)")
+        def barrier(_user: Any) -> int:
+            self.barrier()
+            return 0
+
+        callbacks = {"allgather": allgather, "broadcast": broadcast, "barrier": barrier}
+        struct = ffi.new("ws_control *", {"rank": self.rank, "size": self.size, **callbacks})
+        self._alive = (allgather, broadcast, barrier, struct)
+        return struct
