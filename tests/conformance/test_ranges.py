@@ -163,6 +163,8 @@ def test_inside_a_launcher_rank_0_writes_the_timeline(mpi: InstalledMpi, tmp_pat
         names = in_timeline(timeline, rank)
         assert names[:2] == ["start", "connect"] and "host/8 B/batch" in names
         assert "rma-host/4 KiB/check" in names
+    ranges = [one for one in json.loads(timeline.read_text())["traceEvents"] if one["ph"] == "X"]
+    assert min(one["ts"] for one in ranges) == 0
 
 
 @pytest.fixture

@@ -160,6 +160,11 @@ def test_where_the_time_went_adds_up() -> None:
     found = seconds_of(step)
     assert (found["total"], found["sampling"], found["checking"], found["starting"]) == (10, 3, 1, 3)
     assert found["total"] == sum(value for name, value in found.items() if name != "total")
+    # Inside a launcher, ranks have started before their first job step.
+    step.begin = 5 * second
+    inside = seconds_of(step)
+    assert (inside["total"], inside["starting"], inside["other"]) == (8, 1, 3)
+    step.begin = second
     console = Console(file=io.StringIO(), width=100)
     print_timing(console, [step, StepRanges("aware", 1, 11 * second, 13 * second)])
     assert isinstance(console.file, io.StringIO)

@@ -25,8 +25,8 @@ def write_timeline(file: str, log: RangeLog) -> None:
 
 
 def trace(steps: Sequence[StepRanges]) -> Json:
-    """The whole file; its times are microseconds since the first job step began."""
-    zero = min((step.begin for step in steps), default=0)
+    """The whole file; its times are microseconds since the first range began."""
+    zero = min((step.first for step in steps), default=0)
     told = [message for step in steps for message in step.ranks]
     hosts = list(dict.fromkeys(message["host"] for message in told))
     events = [*_names(hosts, told)]
@@ -45,7 +45,7 @@ def trace(steps: Sequence[StepRanges]) -> Json:
         "displayTimeUnit": "ms",
         "otherData": {
             "program": f"wirespeed {__version__}",
-            "clock": "microseconds since the first job step began, on the front end's monotonic clock",
+            "clock": "microseconds since the first range began, on the front end's monotonic clock",
             "clocks": [_clock(step, message) for step in steps for message in step.ranks],
             "dropped ranges": sum(message["dropped"] for message in told),
         },

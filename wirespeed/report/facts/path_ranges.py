@@ -18,6 +18,12 @@ class StepRanges:
     ranks: list[Message] = field(default_factory=list)
     """As rank/path_run.py tells them; none of a path that ended before it could."""
 
+    @property
+    def first(self) -> int:
+        """When it began; inside a launcher, ranks start before their first job step."""
+        begins = [row[2] + message["shift"] for message in self.ranks for row in message["rows"]]
+        return min(self.begin, *map(int, begins)) if begins else self.begin
+
 
 class RangeLog:
     """Takes the events of one run, or of several."""

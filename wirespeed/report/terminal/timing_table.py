@@ -50,7 +50,7 @@ def seconds_of(step: StepRanges) -> dict[str, float]:
         began = min(row[2] for row in first["rows"]) + first["shift"]
         # A rank that has measured another path before was not started for this one.
         found["starting"] += max(began - step.begin, 0) / 1e9 if "start" in totals else 0.0
-    total = (step.end - step.begin) / 1e9
+    total = (step.end - step.first) / 1e9
     return {"total": total, **found, "other": total - sum(found.values())}
 
 
