@@ -3,6 +3,7 @@
 
 #include "api.hpp"
 #include "core/json.hpp"
+#include "devices/allocator/decorator.hpp"
 #include "devices/work.hpp"
 
 using namespace wirespeed;
@@ -35,6 +36,17 @@ std::string text_of(const Identity& it) {
            ", \"driver\": " + quoted(it.driver) + ", \"bytes\": " + std::to_string(it.bytes) + "}";
 }
 
+std::string text_of(const PointerFacts& it) {
+    const auto word = [](const std::string& text) { return text.empty() ? "null" : quoted(text); };
+    const auto flag = [](std::optional<bool> yes) {
+        return !yes ? "null" : *yes ? "true" : "false";
+    };
+    return "{\"memory\": " + word(it.memory) + ", \"context\": " + word(it.context) +
+           ", \"device\": " + (it.device ? std::to_string(*it.device) : "null") +
+           ", \"ipc\": " + flag(it.ipc) + ", \"rdma\": " + flag(it.rdma) +
+           ", \"library\": " + word(it.library) + "}";
+}
+
 }  // namespace
 
 int ws_device_count(const char* kind) {
@@ -43,9 +55,14 @@ int ws_device_count(const char* kind) {
 const char* ws_device_identity_of(const char* kind, int index) {
     return kept_text([&] { return text_of(kind_with(kind, index).identity(index)); });
 }
-ws_device* ws_device_open(const char* kind, int index) {
-    return guarded<ws_device*>(nullptr,
-                               [&] { return new ws_device{kind_with(kind, index).open(index)}; });
+ws_device* ws_device_open(const char* kind, int index, const char* allocator, int own_context) {
+    return guarded<ws_device*>(nullptr, [&] {
+        return new ws_device{
+            open_with_allocator(kind_with(kind, index), index, allocator, own_context != 0)};
+    });
+}
+const char* ws_device_pointer(ws_device* device, const void* address) {
+    return kept_text([&] { return text_of(device->device->facts(address)); });
 }
 void ws_device_close(ws_device* device) { delete device; }
 const char* ws_device_identity(ws_device* device) {

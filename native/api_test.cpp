@@ -17,7 +17,7 @@ using namespace wirespeed::api;
 void* ws_device_allocate(ws_device* device, const char* memory, uint64_t bytes) {
     return guarded<void*>(nullptr, [&] {
         device->device->enter();
-        return device->device->allocate(memory_from(memory), bytes);
+        return device->device->allocate_buffer(memory_from(memory), bytes);
     });
 }
 void ws_device_release(ws_device* device, const char* memory, void* address) {

@@ -69,13 +69,20 @@ typedef struct ws_device ws_device;
 /* How many devices of a kind ("host", "emulated", "cuda", "hip") there are; -1: none can be used,
  * ws_error() says why. */
 int ws_device_count(const char* kind);
-/* Takes what the device is used with (CUDA's primary context) until it is closed. */
-ws_device* ws_device_open(const char* kind, int index);
+/* Takes what the device is used with (CUDA's primary context) until it is closed. allocator: who
+ * hands out the memory of buffers, "driver", "pool", "vmm", "openmp", "openmp:map", "openacc" or
+ * "openacc:map"; own_context: it does so before any context is current, and the device is used by
+ * the one that it leaves. */
+ws_device* ws_device_open(const char* kind, int index, const char* allocator, int own_context);
 void ws_device_close(ws_device* device);
 /* JSON: {"kind", "index", "name", "id", "pci", "architecture", "driver", "bytes"}; the second one
  * opens nothing. */
 const char* ws_device_identity(ws_device* device);
 const char* ws_device_identity_of(const char* kind, int index);
+/* JSON: what the driver says of an address: {"memory": "device", "host", "managed" or
+ * "unregistered", "context": "primary", "own" or "none", "device", "ipc", "rdma", "library"}, null
+ * where it says nothing. */
+const char* ws_device_pointer(ws_device* device, const void* address);
 /* memory: "pageable", "pinned", "device", "managed" or "managed-host", here and below. */
 int ws_device_fill(ws_device* device, const char* memory, void* to, uint64_t bytes, uint64_t seed,
                    int tag);

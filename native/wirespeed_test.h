@@ -11,7 +11,7 @@ extern "C" {
 
 /* ---- devices ------------------------------------------------------------------------------------
  */
-/* The address is the caller's until ws_device_release. */
+/* As buffers are allocated. The address is the caller's until ws_device_release. */
 void* ws_device_allocate(ws_device* device, const char* memory, uint64_t bytes);
 void ws_device_release(ws_device* device, const char* memory, void* address);
 /* Fills a handle with which another process can open the allocation; that process closes the

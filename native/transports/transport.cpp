@@ -72,7 +72,8 @@ std::size_t Context::number(const std::string& name, std::size_t otherwise, std:
 Buffers Transport::allocate(Memory kind, std::size_t bytes) {
     const std::string elsewhere = context_.option("into", "");
     const Memory into = elsewhere.empty() ? kind : memory_from(elsewhere);
-    Allocation send(context_.device, kind, bytes), receive(context_.device, into, bytes);
+    auto send = Allocation::buffer(context_.device, kind, bytes);
+    auto receive = Allocation::buffer(context_.device, into, bytes);
     Buffers buffers;
     buffers.kind = kind;
     buffers.into = into;

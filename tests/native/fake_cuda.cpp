@@ -1,13 +1,7 @@
 // libcuda.so.1 over host memory. The arguments are those of the real functions.
 #include <cstdio>
 
-#include "fake_gpu.hpp"
-
-namespace {
-
-int device_of(void* context) { return static_cast<int>(fake::number(context)) - 1; }
-
-}  // namespace
+#include "fake_cuda_memory.hpp"
 
 // clang-format off
 FAKE(cuInit, (unsigned), return fake::success;)
@@ -26,16 +20,14 @@ FAKE(cuDeviceGetUuid_v2, (unsigned char* uuid, int device),
      for (int i = 0; i < 16; ++i) uuid[i] = static_cast<unsigned char>(16 * device + i);
      return fake::success;)
 FAKE(cuDeviceTotalMem_v2, (std::size_t* bytes, int), *bytes = fake::memory; return fake::success;)
-FAKE(cuDeviceGetAttribute, (int* value, int attribute, int), *value = attribute == 75 ? 9 : attribute == 16 ? 4 : 0;
+FAKE(cuDeviceGetAttribute, (int* value, int attribute, int), *value = attribute == 75 ? 9 : attribute == 16 ? 4 : attribute == 10 ? 32 : 0;
      return fake::success;)
 FAKE(cuDevicePrimaryCtxRetain, (void** context, int device),
-     *context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(device + 1));
+     *context = fake::context_of(device + 1);
      return fake::retain(device);)
 FAKE(cuDevicePrimaryCtxRelease_v2, (int device), return fake::release(device);)
-FAKE(cuCtxSetCurrent, (void* context),
-     if (!fake::contexts.count(device_of(context))) return fake::invalid_context;
-     fake::current = device_of(context); return fake::success;)
-FAKE(cuCtxEnablePeerAccess, (void* context, unsigned), return fake::enable_peer(device_of(context));)
+FAKE(cuCtxEnablePeerAccess, (void* context, unsigned),
+     return fake::enable_peer(fake::device_of(fake::number_of(context)));)
 
 FAKE(cuMemGetInfo_v2, (std::size_t* free, std::size_t* total), *free = *total = fake::memory;
      return fake::success;)
@@ -60,7 +52,7 @@ FAKE(cuMemcpy, (void* to, const void* from, std::size_t bytes), return fake::cop
 FAKE(cuMemcpyAsync, (void* to, const void* from, std::size_t bytes, void* stream),
      return fake::copy_async(to, from, bytes, stream);)
 FAKE(cuStreamCreate, (void** stream, unsigned flags), *stream = new fake::Stream;
-     return flags == 1 ? fake::success : fake::invalid_value;)
+     return flags <= 1 ? fake::success : fake::invalid_value;)
 FAKE(cuStreamSynchronize, (void* stream), return fake::wait(stream);)
 FAKE(cuStreamQuery, (void* stream), return fake::query(stream);)
 FAKE(cuStreamWriteValue32_v2, (void* stream, void* to, std::uint32_t value, unsigned),

@@ -45,6 +45,17 @@ def test_oshmem(cxx: str, native: Path, oshmem_include: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("name", ["openmp", "openacc"])
+def test_offloading(cxx: str, native: Path, tmp_path: Path, name: str) -> None:
+    """Protects calls of libgomp from arguments that it does not take, by the compiler's own header."""
+    header = {"openmp": "omp.h", "openacc": "openacc.h"}[name]
+    (tmp_path / "header.cpp").write_text(f"#include <{header}>\n")
+    if compile_only(cxx, tmp_path / "header.cpp").returncode:
+        pytest.skip(f"{cxx} has no {header} (apt install g++)")
+    done = compile_only(cxx, DECLARATIONS / f"{name}.cpp", "-I", str(native))
+    assert done.returncode == 0, done.stderr
+
+
 def test_hip(cxx: str, native: Path, hip_include: Path) -> None:
     flags = ["-I", str(native), "-I", str(hip_include), "-D__HIP_PLATFORM_AMD__"]
     done = compile_only(cxx, DECLARATIONS / "hip.cpp", *flags)

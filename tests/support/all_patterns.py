@@ -58,7 +58,7 @@ def main() -> None:
     die_with_parent()
     opened = core()
     watched = Watchdog(opened, f"test-{os.getppid()}", launch.global_rank(), reports=-1, give_up=True)
-    device = open_device(opened, kind, (), launch.global_rank(), launch.local_rank())
+    device = open_device(opened, kind, Plan(), launch.global_rank(), launch.local_rank())
     world = Communicator(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
     world.open_mpi(opened)
     told: list[dict[str, Any]] = []

@@ -39,7 +39,9 @@ def kernels(builds: Path) -> tuple[Path, ...]:
 
 def _build(name: str, sources: tuple[Path, ...], folder: Path) -> None:
     folder.mkdir(exist_ok=True)
-    flags = ["-std=c++20", "-O2", "-shared", "-fPIC", "-I", str(NATIVE)]
+    # Other libraries open it by the vendor's name, which is known once we have opened the file.
+    soname = {"libcuda.so": "-Wl,-soname,libcuda.so.1"}.get(name, f"-Wl,-soname,{name}")
+    flags = ["-std=c++20", "-O2", "-shared", "-fPIC", soname, "-I", str(NATIVE)]
     command = [compiler(), *flags, "-o", str(folder / name), *map(str, sources), "-ldl", "-lrt"]
     subprocess.run(command, check=True, capture_output=True, text=True)
 

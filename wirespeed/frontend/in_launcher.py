@@ -144,6 +144,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     began = time.monotonic()
     opened = core()
     kind = devices.resolve(opened, plan.device)
+    devices.check_allocator(kind, plan.allocator, plan.context)
     plan = completed(plan, place.size, kind)
     paths = _in_order(plan, kind, place)
     recorder: _Rank0 | None = None
@@ -161,7 +162,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     watchdog.stage("start", 0, startup_limit(plan))
     interruption = Interruption(partial(_end_at_once, recorder, watchdog))
     try:
-        device = open_device(opened, kind, plan.between, place.rank, max(place.local_rank, 0))
+        device = open_device(opened, kind, plan, place.rank, max(place.local_rank, 0))
         ranges = open_ranges(opened, plan, place.rank, began)
         with ranges("connect"):
             comm = Communicator(expected) if launch.joins_mpi(place) else SocketWorld(place)
@@ -244,12 +245,12 @@ class _Rank0:
         self._lock = threading.RLock()
         """Kept for good once a signal ends the run: nothing may follow its last record."""
         self._step: StepRecorder | None = None
-        self._job: Message = {}
+        self._job: Message = {"allocator": plan.allocator}
 
     def begin(self, comm: World, launcher: str, ranks: list[Any], variables: dict[str, str]) -> None:
         library = comm.described()
         found_mpi = None if library is None else library | {"source": "launcher"}
-        self._job = {"mpi": found_mpi, "launcher": launcher, "variables": variables, "ranks": ranks}
+        self._job |= {"mpi": found_mpi, "launcher": launcher, "variables": variables, "ranks": ranks}
         found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
         with self._lock:
             begin(self._recorder, found.values())

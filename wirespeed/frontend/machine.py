@@ -69,6 +69,7 @@ def look(plan: Plan) -> Machine:
     """Looks at the machine. Raises WirespeedError for a device or an MPI asked for that is not there."""
     opened = core()
     kind = devices.resolve(opened, plan.device)
+    devices.check_allocator(kind, plan.allocator, plan.context)
     why = {} if plan.device != "auto" else {k: w for k in devices.GPU_KINDS if (w := _why_not(opened, k))}
     mpis = [mpi.choose(plan.mpi)] if plan.mpi else mpi.all_mpis()
     identities = [] if kind == "host" else devices.every_identity(opened, kind)

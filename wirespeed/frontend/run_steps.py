@@ -127,7 +127,12 @@ class StepRecorder:
         return None
 
     def _described(self, message: Message) -> Message:
-        return {**self.job, "launch": self.launch, "details": message["details"]}
+        return {
+            **self.job,
+            "launch": self.launch,
+            "details": message["details"],
+            "pointers": message["pointers"],
+        }
 
     def fail(self, outcome: Outcome, remedy: str | None = None) -> None:
         """Records what gave no figure, under this step if the path was measured at all."""

@@ -184,7 +184,10 @@ class Run:
     def _available(self, paths: list[TransferPath]) -> list[TransferPath]:
         """The paths that can be tried here; why the others cannot goes into the file."""
         pattern = find_pattern(self._plan.pattern)
-        reasons = [(path, self._found.availability(path) or unsuited(path, pattern)) for path in paths]
+        reasons = [
+            (path, self._found.availability(path) or unsuited(path, pattern, self._plan.allocator))
+            for path in paths
+        ]
         for path, why in reasons:
             if why:
                 self._recorder.fail(path, Outcome("unavailable", why), None)
@@ -212,6 +215,9 @@ class Run:
                 outcome.text = f"{library.title}: {outcome.text}"
             else:
                 remedy = gpu_aware_mpi.aware_remedy(library)
+                if self._plan.context == "own":
+                    first = gpu_aware_mpi.OWN_CONTEXT_REMEDY
+                    remedy = f"call {first} before the first allocation, as without --context own"
                 outcome = _no_device_pointers(library, outcome)
             if following:
                 remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
@@ -244,7 +250,12 @@ class Run:
             variables = mpi.one_host_environment(library) | variables
         if path.gpu_aware_mpi:
             variables |= gpu_aware_mpi.aware_environment(library)
-        job_said = {"mpi": {"source": library.source}, "launcher": launcher.name, "variables": variables}
+        job_said = {
+            "mpi": {"source": library.source},
+            "launcher": launcher.name,
+            "variables": variables,
+            "allocator": self._plan.allocator,
+        }
         step = StepRecorder(self._steps, path, self._recorder, self._observe, job_said, number)
         self._steps += 1
         spec = StepSpec(

@@ -101,11 +101,16 @@ class Core:
         """Number of devices of a kind. Raises NativeError that says why none can be used."""
         return int(self.check(self.lib.ws_device_count(kind.encode())))
 
-    def open_device(self, kind: str, index: int) -> Any:
-        return self.check(self.lib.ws_device_open(kind.encode(), index))
+    def open_device(self, kind: str, index: int, allocator: str = "driver", own_context: bool = False) -> Any:
+        """A device whose buffers the allocator hands out, which the caller closes. Raises NativeError."""
+        return self.check(self.lib.ws_device_open(kind.encode(), index, allocator.encode(), own_context))
 
     def identity(self, device: Any) -> dict[str, Any]:
         return self.described(self.lib.ws_device_identity(device))
+
+    def pointer(self, device: Any, address: Any) -> dict[str, Any]:
+        """What the driver says of an address: memory, context, device, ipc, rdma; and who handed it out."""
+        return self.described(self.lib.ws_device_pointer(device, address))
 
     def identity_of(self, kind: str, index: int) -> dict[str, Any]:
         """A device's identity without opening it, which would take memory of a GPU, or all of its use."""

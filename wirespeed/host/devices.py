@@ -27,6 +27,27 @@ def resolve(core: Core, wanted: str) -> str:
     return next((kind for kind in GPU_KINDS if count(core, kind) > 0), "host")
 
 
+def check_allocator(kind: str, allocator: str, context: str) -> None:
+    """Raises WirespeedError for an allocator that devices of this kind cannot have."""
+    if allocator != "driver" and kind == "host":
+        raise WirespeedError(
+            f"--allocator {allocator}: it hands out memory of GPUs, and there is none here; leave it out",
+            ExitCode.UNAVAILABLE,
+        )
+    if context != "own":
+        return
+    if not allocator.startswith(("openmp", "openacc")):
+        raise WirespeedError(
+            f"--context own: the allocator '{allocator}' needs a context before it allocates; write "
+            "--allocator openmp or --allocator openacc"
+        )
+    if kind != "cuda":
+        raise WirespeedError(
+            f"--context own: {kind} devices have no contexts; it works with --device cuda",
+            ExitCode.UNAVAILABLE,
+        )
+
+
 def count(core: Core, kind: str) -> int:
     """How many there are; 0 when none can be used, whatever the reason."""
     try:

@@ -40,8 +40,10 @@ def select(words: Sequence[str], gpus: bool = True, intra_rank: bool = False) ->
     return list(dict.fromkeys(found))
 
 
-def unsuited(path: TransferPath, pattern: Pattern) -> str | None:
-    """Why this path cannot carry this pattern, in one line; None if it can."""
+def unsuited(path: TransferPath, pattern: Pattern, allocator: str = "driver") -> str | None:
+    """Why this path cannot carry this pattern in such memory, in one line; None if it can."""
+    if path.own_memory and allocator != "driver":
+        return f"its library hands out its memory itself; leave out --allocator {allocator}"
     if path.into and pattern.in_place:
         return f"it needs two buffers, and {pattern.name} works in one"
     return None

@@ -13,6 +13,8 @@ from wirespeed.statistics.stopping import Stopping
 from wirespeed.units import parse_sizes
 
 DEFAULT_SIZES = "1:1G"
+ALLOCATORS = ("driver", "pool", "vmm", "openmp", "openmp:map", "openacc", "openacc:map")
+CONTEXTS = ("primary", "own")
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,10 @@ class Plan:
     """How many times every path is measured, with new processes each time."""
     device: str = "auto"
     """auto, cpu, cuda, hip or emulated."""
+    allocator: str = "driver"
+    """Who hands out device memory: one of ALLOCATORS."""
+    context: str = "primary"
+    """primary; own: the allocator's first memory is older than any context."""
     between: tuple[int, ...] = ()
     """Processor of each rank: GPU numbers, or CPU cores with device cpu; empty: rank i, GPU i mod n."""
     ranks: int = 2

@@ -36,6 +36,8 @@ class TransferPath:
     """The path works only where all ranks are on one host."""
     library: str = ""
     """The vendor's library that moves the bytes, as wirespeed/host/libraries.py names it."""
+    own_memory: bool = False
+    """The library hands out the buffers itself."""
     gpu_aware_mpi: bool = False
     """The path gives device pointers to MPI, which may kill the process: tried first, measured last."""
     trial: bool = False
@@ -68,6 +70,11 @@ class TransferPath:
         """Does it move bytes between host buffers where no MPI joins the ranks?"""
         between = not (self.intra_rank or self.work_alone or self.needs_mpi)
         return between and not self.needs_device
+
+    @property
+    def on_device(self) -> bool:
+        """Does one of the two buffers lie in device memory?"""
+        return "device" in (self.memory, self.into)
 
     @property
     def mixed(self) -> bool:

@@ -154,6 +154,8 @@ class Pattern(ABC):
     """Every sample begins with a barrier of all ranks."""
     slowest_counts = False
     """A team's time is that of its slowest rank, not of its first one."""
+    counts_copies = False
+    """Its table also says how often each path copies between a GPU and its host."""
     in_place = False
     """Each rank sends from and receives into the same buffer."""
     intra_rank = False

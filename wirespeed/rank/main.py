@@ -45,7 +45,8 @@ def main(word: str) -> NoReturn:
         _serve(spec, rank, started)
     except WirespeedError as error:
         code = error.code
-        messages.send({"kind": "error", "rank": rank, "text": str(error), "code": int(code)})
+        lack = code == ExitCode.UNAVAILABLE
+        messages.send({"kind": "error", "rank": rank, "text": str(error), "code": int(code), "lack": lack})
     except Exception as error:
         code = ExitCode.FAILED_ENTRY
         if isinstance(error, NativeError):
@@ -75,7 +76,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     here = spec.host == os.uname().nodename
     watchdog = Watchdog(opened, spec.run, rank, reports=1, give_up=False, read_here=here)
     watchdog.stage("start", 0, startup_limit(spec.plan))
-    device = open_device(opened, spec.device, spec.plan.between, rank, launch.local_rank())
+    device = open_device(opened, spec.device, spec.plan, rank, launch.local_rank())
     ranges = open_ranges(opened, spec.plan, rank, started)
     with ranges("connect"):
         comm = Communicator(spec.expected)

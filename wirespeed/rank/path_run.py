@@ -102,7 +102,7 @@ class PathRunner:
         path = find_path(name)
         # Some transports join the ranks once more, and that takes its time.
         self._watchdog.stage(name, 0, self._plan.timeout or startup_limit(self._plan))
-        why = unsuited(path, self._context.pattern)
+        why = unsuited(path, self._context.pattern, self._plan.allocator)
         if why := why or next(filter(None, self._comm.everyone(without_effect(path))), None):
             self._context.failed("unavailable", why)
             return
@@ -177,7 +177,7 @@ class _OpenPath:
         if self._path.tried_first and not self._try(TRIAL_SIZES if fixed is None else fixed):
             return
         details = core.described(core.lib.ws_transport_describe(self._transport))
-        context.tell({"kind": "accepted", "details": details})
+        context.tell({"kind": "accepted", "details": details, "pointers": self._pointers(sizes[0])})
         # A library may set up more for buffers that it has seen in a trial.
         self._buffers.close()
         # Inside a launcher each rank reads its own options.
@@ -193,6 +193,24 @@ class _OpenPath:
         if evidence and not self._path.work_alone and not context.comm.share(bool(context.plan.background)):
             with context.ranges("counting"):
                 self._count(sizes)
+
+    def _pointers(self, size: int) -> list[Message]:
+        """What the driver says of each rank's device memory, on rank 0; empty for memory of the host."""
+        if not self._path.on_device:
+            return []
+        context = self._context
+        need = self._buffers.needed(size)
+        try:
+            held = self._buffers.hold(need, [need], partial(self._patient, size))
+        except Unusable:
+            # The figures will say why.
+            return []
+        lib = context.core.lib
+        of = lib.ws_buffers_send if self._path.memory == "device" else lib.ws_buffers_receive
+        found = context.comm.gather(
+            {"rank": context.comm.rank, **context.core.pointer(context.device, of(held))}
+        )
+        return found or []
 
     def _try(self, sizes: Sequence[int]) -> bool:
         """Does the path move bytes at all? Its first failure is the whole path's."""

@@ -10,7 +10,7 @@ from typing import Any
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host import devices
 from wirespeed.host.cgroup import cpu_quota
-from wirespeed.host.core import Core
+from wirespeed.host.core import Core, NativeError
 from wirespeed.host.process import allowed_cpus, own_cpus
 from wirespeed.host.profilers import RANK
 from wirespeed.job.messages import Message
@@ -43,15 +43,26 @@ def start_profiler(spec: StepSpec, rank: int) -> None:
         raise WirespeedError(f"--profile {spec.plan.profile}: {why}", ExitCode.UNAVAILABLE) from None
 
 
-def open_device(opened: Core, kind: str, between: tuple[int, ...], rank: int, local: int) -> Any:
-    """This rank's device, or the host. A CPU named by --between is where the process is pinned."""
+def open_device(opened: Core, kind: str, plan: Plan, rank: int, local: int) -> Any:
+    """This rank's device, or the host. A CPU named by --between is where the process is pinned.
+
+    Raises WirespeedError where the plan's allocator cannot be had.
+    """
+    between = plan.between
     if kind == "host" and between:
         try:
             os.sched_setaffinity(0, {between[rank % len(between)]})
         except OSError:
             allowed_cpus(between)
     index = devices.pick(kind, devices.count(opened, kind), rank, local, between)
-    return opened.open_device(kind, index)
+    try:
+        return opened.open_device(kind, index, plan.allocator, plan.context == "own")
+    except NativeError as error:
+        if not error.lack:
+            raise
+        asked = f"--allocator {plan.allocator}"
+        text = str(error) if str(error).startswith("--") else f"{asked}: {error}"
+        raise WirespeedError(text, ExitCode.UNAVAILABLE) from None
 
 
 def open_ranges(opened: Core, plan: Plan, rank: int, began: float) -> Ranges:

@@ -32,7 +32,7 @@ __all__ = ["CONDITIONS", "NO_STEP", "Entry", "Evidence", "Failure", "Record", "R
 
 CONDITIONS = (
     *("pattern", "options", "background", "stopping", "device", "between"),
-    *("ranks", "mpi", "launcher", "hosts", "test", "profile"),
+    *("ranks", "mpi", "launcher", "hosts", "test", "allocator", "context", "profile"),
 )
 AS_FAST = 1.25
 NO_STEP = StepRecord(run="", step=0, path="")
@@ -84,7 +84,10 @@ class Run:
     def given_options(self) -> list[str]:
         """Those in words: 'group 4', 'both ways'."""
         words = ((name.replace("_", " "), value) for name, value in self.changed_options.items())
-        return [word if value is True else f"{word} {value}" for word, value in words]
+        plan = self.head.plan
+        memory = [f"allocator {plan.allocator}"] * (plan.allocator != "driver")
+        memory += ["in a context of its own"] * (plan.context == "own")
+        return [*(word if value is True else f"{word} {value}" for word, value in words), *memory]
 
     @property
     def background(self) -> str | None:

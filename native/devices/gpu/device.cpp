@@ -26,6 +26,14 @@ class GpuDevice final : public Device {
 
     void* allocate(Memory kind, std::size_t bytes) override;
     void release(Memory kind, void* address) noexcept override;
+    std::unique_ptr<Allocator> allocator(std::string_view name) override {
+        enter();
+        return driver_->allocator(name);
+    }
+    PointerFacts facts(const void* address) override {
+        enter();
+        return driver_->facts(address);
+    }
 
     void copy(void* to, const void* from, std::size_t bytes) override;
     std::unique_ptr<Stream> stream() override;

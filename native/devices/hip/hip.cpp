@@ -118,7 +118,8 @@ class HipDriver final : public gpu::VendorDriver<Hip> {
 
 const AddDevices add{{"hip", [] { return gpu::count<Hip>(runtime()); },
                       [](int index) { return HipDriver(index).identity(); },
-                      [](int index) -> std::unique_ptr<Device> {
+                      [](int index, DeviceContext context) -> std::unique_ptr<Device> {
+                          refuse_current(context, "hip");
                           return gpu::make_device(std::make_unique<HipDriver>(index));
                       }}};
 

@@ -39,8 +39,8 @@ Buffers PeerBuffers::allocate(Memory kind, std::size_t bytes) {
     opened.handles = exchange(context_.control, [&] {
         if (kind != Memory::device)
             throw Error("memory of another process can be opened where it is a GPU's only");
-        send = Allocation(context_.device, kind, bytes);
-        receive = Allocation(context_.device, kind, bytes);
+        send = Allocation::buffer(context_.device, kind, bytes);
+        receive = Allocation::buffer(context_.device, kind, bytes);
         return Handles{context_.device.share(send.address()),
                        context_.device.share(receive.address())};
     });

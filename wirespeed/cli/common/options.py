@@ -75,6 +75,13 @@ _sampling = together(
     option("--max-time", words.SECONDS, "Time limit per size; figures that hit it are marked.", "0.15"),
     option("--loops", words.count(1), "Measure exactly N iterations per size, whatever the precision."),
     option("--warmup", words.count(), "Untimed iterations first. Default: 5, or fewer if 5 take over 0.2 s."),
+    option("--allocator", words.ALLOCATOR, "Who hands out GPU memory; docs/openmp-openacc.md.", "driver"),
+    option(
+        "--context",
+        words.CONTEXT,
+        "own: memory is allocated before any CUDA context is current, which some MPIs do not take.",
+        "primary",
+    ),
     option("--between", words.CORES, "Processor of each rank: GPU numbers, or CPU cores with --device cpu."),
     option("--hosts", words.HOSTS, "Place the ranks on these hosts, in turn."),
     option("--out", words.FILE, "Result file. Default: ./wirespeed-<time>.jsonl."),

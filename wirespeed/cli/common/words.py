@@ -11,6 +11,7 @@ import click
 
 from wirespeed.errors import WirespeedError
 from wirespeed.host.profilers import PROFILERS
+from wirespeed.job.plan import ALLOCATORS, CONTEXTS
 from wirespeed.units import parse_rate, parse_share, parse_sizes
 
 
@@ -186,6 +187,8 @@ def _test(word: str) -> tuple[str, str]:
 
 
 CORES = several(count(most=999_999), "I,J")
+ALLOCATOR = choice(*ALLOCATORS)
+CONTEXT = choice(*CONTEXTS)
 DEVICE = choice("auto", "cpu", "cuda", "hip", "emulated")
 FILE = Word("FILE", _file)
 GRID = Word("WxH", _grid)
