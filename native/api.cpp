@@ -9,6 +9,8 @@
 #include <string>
 
 #include "api.hpp"
+#include "core/json.hpp"
+#include "libraries/ranges.hpp"
 #include "measure/clock.hpp"
 #include "measure/watchdog.hpp"
 #include "transports/mpi/world.hpp"
@@ -72,6 +74,17 @@ int ws_error_is_lack(void) { return last_is_lack; }
 double ws_clock_cost(void) { return clock_cost(); }
 double ws_clock_resolution(void) { return clock_resolution(); }
 void ws_library_path(const char* name, const char* path) { Library::set_path(name, path); }
+
+const char* ws_ranges_open(const char* thread) {
+    return kept_text([&] {
+        std::string listed;
+        for (const auto& one : open_ranges()) listed += (listed.empty() ? "" : ", ") + quoted(one);
+        name_thread(thread);
+        return "[" + listed + "]";
+    });
+}
+void ws_range_push(const char* name) { push_range(name); }
+void ws_range_pop(void) { pop_range(); }
 
 ws_page* ws_page_open(const char* file, int rank) {
     return guarded<ws_page*>(nullptr, [&] { return new ws_page(file, rank); });

@@ -42,6 +42,15 @@ void ws_kernel_compiler(const char* const* command);
  * in this process. It holds as a string does. */
 const void* ws_kernel_code(const char* unit, const char* architecture, uint64_t* bytes);
 
+/* ---- named ranges, for a profiler that is attached ----------------------------------------------
+ */
+/* Looks for profilers, once, and tells them the calling thread's name. JSON: those that hear
+ * ranges, of "nvtx" and "roctx". */
+const char* ws_ranges_open(const char* thread);
+/* Ranges of the calling thread; they nest. */
+void ws_range_push(const char* name);
+void ws_range_pop(void);
+
 /* ---- status page, watchdog, crashes -------------------------------------------------------------
  */
 typedef struct ws_page ws_page;

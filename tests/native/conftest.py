@@ -97,6 +97,15 @@ def cupti_include() -> Path:
 
 
 @pytest.fixture(scope="session")
+def nvtx_include() -> Path:
+    """The folder of nvtx3/nvToolsExt.h."""
+    found = _in_site_packages("nvidia/*/include/nvtx3/nvToolsExt.h")
+    if not found:
+        pytest.skip("no nvtx3/nvToolsExt.h (pip install nvidia-nvtx)")
+    return found.parents[1]
+
+
+@pytest.fixture(scope="session")
 def oshmem_include() -> Path:
     """The folder of Open MPI's shmem.h."""
     found = sorted(Path("/usr/lib").glob("*-linux-gnu/openmpi/include/shmem.h"))

@@ -28,6 +28,12 @@ def test_cupti(cxx: str, native: Path, cuda_include: list[Path], cupti_include: 
     assert done.returncode == 0, done.stderr
 
 
+def test_nvtx(cxx: str, native: Path, nvtx_include: Path) -> None:
+    """Protects profilers from tables that are not NVTX's, into which they store their functions."""
+    done = compile_only(cxx, DECLARATIONS / "nvtx.cpp", "-I", str(native), "-I", str(nvtx_include))
+    assert done.returncode == 0, done.stderr
+
+
 def test_nvshmem(cxx: str, native: Path, cuda_include: list[Path], nvshmem_include: Path) -> None:
     folders = [flag for folder in (native, *cuda_include, nvshmem_include) for flag in ("-I", str(folder))]
     done = compile_only(cxx, DECLARATIONS / "nvshmem.cpp", *folders)

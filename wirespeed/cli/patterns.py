@@ -18,6 +18,7 @@ from wirespeed.cli.common.options import (
     measuring,
     option,
     plan_of,
+    profiling,
     reporting,
     together,
     unlisted,
@@ -59,7 +60,8 @@ def command_of(pattern: Pattern) -> click.Command:
         own.append(option("--picture", words.FILE, PICTURE))
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
     measured = measuring(pattern.sizes or DEFAULT_SIZES)
-    options = together(*own, measured, launches, background, reporting(pattern.published), where)
+    shown = together(reporting(pattern.published), profiling)
+    options = together(*own, measured, launches, background, shown, where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
     made = click.command(pattern.name, help=text)(options(command))
     return unlisted(made, "sizes") if pattern.own_sizes else made

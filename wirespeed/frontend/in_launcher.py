@@ -20,7 +20,15 @@ from typing import Any
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend.interruption import Interruption, say
-from wirespeed.frontend.run_steps import NO_GPUS, StepRecorder, begin, chosen_paths, completed, step_start
+from wirespeed.frontend.run_steps import (
+    NO_GPUS,
+    StepRecorder,
+    begin,
+    chosen_paths,
+    completed,
+    step_end,
+    step_start,
+)
 from wirespeed.host import devices, mpi
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.process import ancestors
@@ -35,7 +43,14 @@ from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import find_pattern
 from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.socket_world import SocketWorld
-from wirespeed.rank.startup import ignore, introduced, open_device, set_environment, show_own_slice
+from wirespeed.rank.startup import (
+    ignore,
+    introduced,
+    open_device,
+    open_ranges,
+    set_environment,
+    show_own_slice,
+)
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.world import World
 from wirespeed.results.recorder import Observer, Recorder
@@ -136,10 +151,16 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
             "start the job several times, each with its own --out, and keep the files in a folder: "
             "'wirespeed compare' takes each as a launch"
         )
+    if plan.profile:
+        raise WirespeedError(
+            f"--profile {plan.profile} starts ranks, and a launcher has started these: leave it out, and "
+            "write the profiler before wirespeed"
+        )
     if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks is None:
         raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
     expected, variables = expected_job(plan, place)
     set_environment(variables)
+    began = time.monotonic()
     opened = core()
     plan = replace(plan, device=devices.with_slices(plan.device, os.environ))
     show_own_slice(plan, place.rank, max(place.local_rank, 0))
@@ -165,7 +186,9 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     interruption = Interruption(partial(_end_at_once, recorder, watchdog))
     try:
         device = open_device(opened, kind, plan, place.rank, max(place.local_rank, 0))
-        comm = Communicator(expected) if launch.joins_mpi(place) else SocketWorld(place)
+        ranges = open_ranges(opened, plan, place.rank, began)
+        with ranges("connect"):
+            comm = Communicator(expected) if launch.joins_mpi(place) else SocketWorld(place)
     except (WirespeedError, NativeError):
         watchdog.close()
         if recorder:
@@ -182,7 +205,8 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     ranks = introduced(opened, comm, device, kind)
     if recorder:
         recorder.begin(comm, place.launcher, ranks or [], variables)
-    runner = PathRunner(opened, comm, device, watchdog, plan, recorder.take if recorder else ignore)
+    tell = recorder.take if recorder else ignore
+    runner = PathRunner(opened, comm, device, watchdog, plan, tell, ranges)
     for step, path in enumerate(paths):
         sizes = comm.share(recorder.sizes(path) if recorder else None)
         if recorder:
@@ -193,6 +217,8 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
             if recorder:
                 recorder.lost(str(error))
             raise
+        if recorder:
+            recorder.end_step()
     # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
     watchdog.stage("end", 0, 0.0)
     atexit.register(comm.leave)
@@ -282,6 +308,9 @@ class _Rank0:
     def start(self, number: int, path: TransferPath, total: int) -> None:
         self._step = StepRecorder(number, path, self._recorder, self._observe, self._job)
         self._observe(step_start(path, number, total))
+
+    def end_step(self) -> None:
+        self._observe(step_end())
 
     def take(self, message: Message) -> None:
         with self._lock:

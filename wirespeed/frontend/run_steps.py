@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from wirespeed.errors import WirespeedError
 from wirespeed.frontend.shared_cpus import sharing
 from wirespeed.host.core import core
 from wirespeed.host.devices import GPU_KINDS
-from wirespeed.host.process import span
+from wirespeed.host.process import clock_name, span
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import select
@@ -75,7 +76,12 @@ def begin(recorder: Recorder, devices: Iterable[Message]) -> None:
 def step_start(path: TransferPath, done: int, total: int, launch: int = 1, launches: int = 1) -> Message:
     """What observers are told as a path begins."""
     steps = {"steps_done": done, "steps_total": total, "launch": launch, "launches": launches}
-    return {"kind": "step-start", "path": path.name, **steps}
+    return {"kind": "step-start", "path": path.name, "at": time.monotonic_ns(), **steps}
+
+
+def step_end() -> Message:
+    """What observers are told once a path's job step is over."""
+    return {"kind": "step-end", "at": time.monotonic_ns()}
 
 
 @dataclass
@@ -113,6 +119,11 @@ class StepRecorder:
                 if message["fatal"]:
                     return outcome
                 self.fail(outcome)
+            case "ranges":
+                # The front end reads rank 0's clock, unless that one is on another host.
+                same = message["shared"] == clock_name()
+                shift = 0 if same else time.monotonic_ns() - message["now"]
+                self.observe({**message, "shift": shift})
             case "progress" | "note" | "picture":
                 self.observe(message)
         return None

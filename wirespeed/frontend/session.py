@@ -14,14 +14,24 @@ from types import FrameType
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend import machine
-from wirespeed.frontend.job_step import JobStep
+from wirespeed.frontend.job_step import SLOW_LAUNCHER, JobStep
 from wirespeed.frontend.machine import Machine
+from wirespeed.frontend.profiles import PROFILER_SECONDS, Profiles
 from wirespeed.frontend.rank_limit import refuse_too_many
-from wirespeed.frontend.run_steps import NO_GPUS, StepRecorder, begin, chosen_paths, completed, step_start
+from wirespeed.frontend.run_steps import (
+    NO_GPUS,
+    StepRecorder,
+    begin,
+    chosen_paths,
+    completed,
+    step_end,
+    step_start,
+)
 from wirespeed.host import devices, gpu_aware_mpi, mpi
 from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.memory import room_for_buffers
 from wirespeed.host.process import allowed_cpus, cores
+from wirespeed.host.profilers import PROFILERS
 from wirespeed.host.temporary import check_temporary_folder
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import unsuited
@@ -50,6 +60,8 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         return measure_inside(plan, observe)
     refuse_too_many([plan])
     plan = dataclasses.replace(plan, device=devices.with_slices(plan.device, os.environ))
+    if plan.profile:
+        PROFILERS[plan.profile].command(plan.profile, Path(), "")
     found = discover(plan)
     plan = completed(plan, plan.ranks or _usual_ranks(plan, found), found.kind)
     paths = chosen_paths(plan, found.kind)
@@ -131,6 +143,7 @@ class Run:
         launch.check_installed(launch.choose(plan.launcher, self._mpi))
         self._recorder = Recorder(plan, observe)
         self._steps = 0
+        self._profiles = Profiles(plan.profile, self._recorder.file) if plan.profile else None
         self._works: dict[str, mpi.Mpi] = {}
         """The MPI under which each path has moved bytes."""
         if self._recorder.resumed:
@@ -153,14 +166,19 @@ class Run:
             while turns:
                 number, path = turns.pop(0)
                 self._observe(step_start(path, done, done + 1 + len(turns), number, launches))
-                if not self._one_path(path, number):
-                    turns = [turn for turn in turns if turn[1] != path]
+                try:
+                    if not self._one_path(path, number):
+                        turns = [turn for turn in turns if turn[1] != path]
+                finally:
+                    self._observe(step_end())
                 done += 1
             status = "complete"
         except KeyboardInterrupt:
             pass
         finally:
             code = self._recorder.end(status)
+        if self._profiles:
+            self._observe({"kind": "note", "text": self._profiles.said()})
         return code
 
     def _same_as_before(self) -> None:
@@ -265,6 +283,8 @@ class Run:
             device=self._found.kind,
             sizes=sizes,
             variables=variables,
+            profiler=self._profiles.command(path.name) if self._profiles else (),
+            profiles=str(self._profiles.folder) if self._profiles else "",
         )
         entry = Path(__file__).parents[1] / "rank"
         job = launch.Job(
@@ -279,6 +299,7 @@ class Run:
             own_folder(spec.run),
             self._plan.ranks,
             max(startup_limit(self._plan), stuck_after(self._plan, max(sizes))),
+            PROFILER_SECONDS if self._profiles else SLOW_LAUNCHER,
         )
         wrong: Outcome | None = None
         for message in watched.messages():

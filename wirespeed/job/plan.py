@@ -54,6 +54,12 @@ class Plan:
     """Result file; None: ./wirespeed-<time>.jsonl."""
     picture: str | None = None
     """File to draw a program's field into."""
+    timeline: str | None = None
+    """File for the ranks' ranges on one clock."""
+    timing: bool = False
+    """Say where the time of each path went."""
+    profile: str | None = None
+    """Profiler to start each rank under: nsys, rocprof, ncu or vtune."""
     resume: bool = False
     timeout: float | None = None
     """Seconds without progress that count as a hang; None: scaled to the message size."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,20 +17,23 @@ from wirespeed.paths import TransferPath, find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.programs import ProgramPattern
 from wirespeed.rank.buffers import Buffers, buffer_room
+from wirespeed.rank.clock_offsets import ClockOffsets
 from wirespeed.rank.context import RankContext, Tell, Unusable
 from wirespeed.rank.env_check import without_effect
 from wirespeed.rank.host_health import HostHealth
 from wirespeed.rank.memory_bandwidth import MOVED
 from wirespeed.rank.payload_check import PayloadMismatch
+from wirespeed.rank.ranges import LEAST_RANGES, MOST_RANGES, Ranges
 from wirespeed.rank.size_run import SizeRun
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.wire_counting import WireCounting
 from wirespeed.rank.world import World
+from wirespeed.units import format_size
 
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
 
-OWN_TEST_KEYS = ("fault", "offset", "instead")
+OWN_TEST_KEYS = ("clock", "fault", "offset", "instead")
 """Of `--test`; all others are options of the transport, for tests and sweeps."""
 
 
@@ -37,9 +41,17 @@ class PathRunner:
     """Measures paths on one rank; all ranks call run() with the same arguments, in the same order."""
 
     def __init__(
-        self, core: Core, comm: World, device: Any, watchdog: Watchdog, plan: Plan, tell: Tell
+        self,
+        core: Core,
+        comm: World,
+        device: Any,
+        watchdog: Watchdog,
+        plan: Plan,
+        tell: Tell,
+        ranges: Ranges | None = None,
     ) -> None:
         self._core, self._comm, self._watchdog, self._plan = core, comm, watchdog, plan
+        self._ranges = ranges = ranges or Ranges()
         self._device = device
         self._control = comm.control(core)
         test = dict(plan.test)
@@ -60,6 +72,7 @@ class PathRunner:
             open_transport=self._opened,
             offset=int(test.get("offset", "0")),
             fault=test.get("fault"),
+            ranges=ranges,
         )
 
     def run(self, name: str, sizes: Sequence[int]) -> None:
@@ -67,6 +80,25 @@ class PathRunner:
 
         A path that may not work at all is tried first; "accepted" is told once it has moved bytes.
         """
+        self._ranges.room = max(MOST_RANGES // self._comm.size, LEAST_RANGES)
+        # Inside a launcher each rank reads its own options.
+        kept = self._comm.share(self._ranges.kept)
+        clocks = ClockOffsets(self._comm, self._ranges) if kept else None
+        with self._ranges("path", name):
+            self._run(name, sizes)
+        if clocks:
+            self._tell_ranges(name, clocks)
+
+    def _tell_ranges(self, name: str, clocks: ClockOffsets) -> None:
+        """Collective. Rank 0 tells every rank's ranges, in a message for each."""
+        clocks.compare()
+        mine = {"host": os.uname().nodename, "pid": os.getpid(), **self._ranges.take()}
+        for rank, found in enumerate(self._comm.gather(mine) or ()):
+            found |= {"kind": "ranges", "path": name, "rank": rank}
+            found["clock"] = clocks.place(rank, found["rows"])
+            self._context.tell({**found, "shared": clocks.shared, "now": self._ranges.clock()})
+
+    def _run(self, name: str, sizes: Sequence[int]) -> None:
         path = find_path(name)
         # Some transports join the ranks once more, and that takes its time.
         self._watchdog.stage(name, 0, self._plan.timeout or startup_limit(self._plan))
@@ -75,10 +107,11 @@ class PathRunner:
             self._context.failed("unavailable", why)
             return
         try:
-            self._load_kernels(path)
-            transport = self._context.collectively(
-                partial(self._open_transport, path), self._core.lib.ws_transport_abandon
-            )
+            with self._ranges("set-up"):
+                self._load_kernels(path)
+                transport = self._context.collectively(
+                    partial(self._open_transport, path), self._core.lib.ws_transport_abandon
+                )
         except Unusable as error:
             self._context.failed(error.what, str(error))
             return
@@ -148,14 +181,17 @@ class _OpenPath:
         self._buffers.close()
         # Inside a launcher each rank reads its own options.
         evidence = context.comm.share(context.plan.evidence)
-        health = HostHealth(context) if evidence else None
+        with context.ranges("health"):
+            health = HostHealth(context) if evidence else None
         self._measure(sizes)
-        if health and (found := health.end(self._path.name)):
-            context.tell(found)
+        with context.ranges("health"):
+            if health and (found := health.end(self._path.name)):
+                context.tell(found)
         # Counting comes after all figures, so that none of them can suffer from it. What another pattern
         # moves at the same time would be counted as ours.
         if evidence and not self._path.work_alone and not context.comm.share(bool(context.plan.background)):
-            self._count(sizes)
+            with context.ranges("counting"):
+                self._count(sizes)
 
     def _pointers(self, size: int) -> list[Message]:
         """What the driver says of each rank's device memory, on rank 0; empty for memory of the host."""
@@ -180,7 +216,8 @@ class _OpenPath:
         needs = self._needs(sizes)
         for index, size in enumerate(sizes):
             try:
-                self._size_run(sizes, needs, index).trial()
+                with self._context.ranges("trial"):
+                    self._size_run(sizes, needs, index).trial()
             except (Unusable, PayloadMismatch) as error:
                 self._failure(error, size, fatal=True)
                 return False
@@ -192,11 +229,12 @@ class _OpenPath:
         for index, size in enumerate(sizes):
             try:
                 self._context.tell(self._position(sizes, index))
-                one = self._size_run(sizes, needs, index)
-                one.measure()
-                if draws and not self.drawn:
-                    one.draw()
-                    self.drawn = True
+                with self._context.ranges("size", format_size(size), bytes=size):
+                    one = self._size_run(sizes, needs, index)
+                    one.measure()
+                    if draws and not self.drawn:
+                        one.draw()
+                        self.drawn = True
             except (Unusable, PayloadMismatch) as error:
                 self._failure(error, size)
 
@@ -208,11 +246,14 @@ class _OpenPath:
                 return
             # Rank 0 of each host measures its memory, which takes long where others use it too.
             self._patient(sizes[0], MOVED)
-            self._context.tell({"kind": "wires", "path": self._path.name, "wires": counting.wires()})
+            with self._context.ranges("wires", "rates of wires"):
+                wires = counting.wires()
+            self._context.tell({"kind": "wires", "path": self._path.name, "wires": wires})
             needs = self._needs(sizes)
             for index, size in enumerate(sizes):
                 try:
-                    self._size_run(sizes, needs, index).count(counting)
+                    with self._context.ranges("counted size", format_size(size), bytes=size):
+                        self._size_run(sizes, needs, index).count(counting)
                 except Unusable:
                     continue
                 except PayloadMismatch as error:
@@ -229,7 +270,8 @@ class _OpenPath:
         size = sizes[index]
         patience = stuck_after(self._context.plan, max(size, needs[index]))
         self._watchdog.stage(self._path.name, size, patience)
-        held = self._buffers.hold(needs[index], needs, partial(self._patient, size))
+        with self._context.ranges("set-up", "buffers"):
+            held = self._buffers.hold(needs[index], needs, partial(self._patient, size))
         self._watchdog.stage(self._path.name, size, patience)
         position = self._position(sizes, index)
         return SizeRun(self._context, self._path, self._transport, held, size, position)

@@ -48,7 +48,8 @@ class Program:
         self.sums: Sums | None = sums and replace(sums, offset=sums.offset + context.offset)
         """What an iteration must make of the buffer's doubles; None: it moves bytes unchanged."""
         by_core = not isinstance(pattern, ProgramPattern)
-        self._handle = self._compile(self.steps, context.fault if by_core else None)
+        with context.ranges("protocol"):
+            self._handle = self._compile(self.steps, context.fault if by_core else None)
 
     def close(self) -> None:
         self._core.lib.ws_program_close(self._handle)

@@ -83,7 +83,8 @@ class SizeRun:
             finally:
                 team.close()
         if isinstance(pattern := context.pattern, ProgramPattern):
-            found = limits(context, pattern, self._transport, self._buffers, self._size)
+            with context.ranges("limits"):
+                found = limits(context, pattern, self._transport, self._buffers, self._size)
             if pattern.sampling(context.comm.rank, context.shape):
                 with self._views(pattern) as views:
                     found["constant"] = views.constant()

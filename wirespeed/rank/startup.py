@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from wirespeed.errors import ExitCode, WirespeedError
@@ -11,8 +12,11 @@ from wirespeed.host import devices, mps
 from wirespeed.host.cgroup import cpu_quota
 from wirespeed.host.core import Core, NativeError
 from wirespeed.host.process import allowed_cpus, own_cpus
+from wirespeed.host.profilers import RANK
 from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
+from wirespeed.job.step_spec import StepSpec
+from wirespeed.rank.ranges import Ranges
 from wirespeed.rank.world import World
 
 _RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
@@ -33,6 +37,18 @@ def show_own_slice(plan: Plan, rank: int, local: int) -> None:
         names = devices.names_in(plan.device)
         own = names[devices.turn(len(names), rank, local, plan.between, plan.ranks_per_gpu)]
         os.environ["CUDA_VISIBLE_DEVICES"] = own
+
+
+def start_profiler(spec: StepSpec, rank: int) -> None:
+    """Becomes the profiler, which starts this rank anew. Raises WirespeedError where that fails."""
+    command = [word.replace(RANK, str(rank)) for word in spec.profiler]
+    os.environ["WIRESPEED_PROFILED"] = "1"
+    try:
+        Path(spec.profiles).mkdir(parents=True, exist_ok=True)
+        os.execv(command[0], [*command, sys.executable, *sys.orig_argv[1:]])
+    except OSError as error:
+        why = f"{command[0]} does not start on {os.uname().nodename}: {error.strerror}"
+        raise WirespeedError(f"--profile {spec.plan.profile}: {why}", ExitCode.UNAVAILABLE) from None
 
 
 def open_device(opened: Core, kind: str, plan: Plan, rank: int, local: int) -> Any:
@@ -69,6 +85,14 @@ def _opened(opened: Core, kind: str, index: int, plan: Plan) -> Any:
         asked = f"--allocator {plan.allocator}"
         text = str(error) if str(error).startswith("--") else f"{asked}: {error}"
         raise WirespeedError(text, ExitCode.UNAVAILABLE) from None
+
+
+def open_ranges(opened: Core, plan: Plan, rank: int, began: float) -> Ranges:
+    """This rank's ranges. `began`: time.monotonic() when the process began its work."""
+    ahead = float(dict(plan.test).get("clock", "0")) if rank % 2 else 0.0
+    ranges = Ranges(opened, rank, plan.timing or plan.timeline is not None, ahead)
+    ranges.add("start", round((began + ahead) * 1e9), ranges.clock())
+    return ranges
 
 
 def introduced(opened: Core, comm: World, device: Any, kind: str) -> list[Any] | None:

@@ -158,10 +158,11 @@ class WireCounting:
         start, idled = self._read(), time.monotonic()
         watched = self._watch_copies(True)
         self._comm.barrier()
-        started = time.monotonic()
-        program.run(iterations)
-        self._comm.barrier()
-        took = time.monotonic() - started
+        with self._context.ranges("counted", iterations=iterations):
+            started = time.monotonic()
+            program.run(iterations)
+            self._comm.barrier()
+            took = time.monotonic() - started
         copies = self._copies() if watched else None
         end, ended = self._read(), time.monotonic()
         share = (ended - idled) / max(idled - began, 1e-9)

@@ -32,7 +32,7 @@ __all__ = ["CONDITIONS", "NO_STEP", "Entry", "Evidence", "Failure", "Record", "R
 
 CONDITIONS = (
     *("pattern", "options", "background", "stopping", "device", "between"),
-    *("ranks_per_gpu", "ranks", "mpi", "launcher", "hosts", "test", "allocator", "context"),
+    *("ranks_per_gpu", "ranks", "mpi", "launcher", "hosts", "test", "allocator", "context", "profile"),
 )
 AS_FAST = 1.25
 NO_STEP = StepRecord(run="", step=0, path="")
@@ -93,6 +93,13 @@ class Run:
     def background(self) -> str | None:
         """The pattern that ran at the same time."""
         return self.head.plan.background
+
+    @property
+    def slowed(self) -> str:
+        """What slowed its figures on purpose: 'while running stream:host:16M', 'under nsys'; '': nothing."""
+        profile = self.head.plan.profile
+        words = (self.background and f"while running {self.background}", profile and f"under {profile}")
+        return ", ".join(filter(None, words))
 
     @property
     def conditions(self) -> tuple[Any, ...]:

@@ -15,6 +15,8 @@ from wirespeed.job.plan import DEFAULT_SIZES, Plan
 from wirespeed.statistics.stopping import Stopping
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from wirespeed.results.runs import Run
 
 Decorated = Callable[..., Any]
@@ -126,6 +128,14 @@ launches = option(
 """For commands that measure once."""
 
 
+profiling = together(
+    option("--timeline", words.FILE, "Write what each rank did, and when, for Perfetto or Chrome (.json)."),
+    flag("--timing", "Also print where the time of each path went."),
+    option("--profile", words.PROFILER, "Start each rank under this profiler, with a file for each path."),
+)
+"""For commands that measure once."""
+
+
 def reporting(published: bool = True) -> Decorator:
     """How a result is printed: Reporting. `published`: as published ping-pongs, too."""
     text = "How to print the result."
@@ -184,6 +194,12 @@ class Reporting:
         from wirespeed.report.systems.published_curves import load_system
 
         load_system(self.against)
+
+    def console(self) -> Console:
+        """Where people read what goes with the result: beside a table, and not within what programs read."""
+        from wirespeed.report.terminal.run_summary import make_console
+
+        return make_console(sys.stdout if self.format == "table" else sys.stderr)
 
     def print(self, runs: Sequence[Run]) -> None:
         """The runs, on stdout."""

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from wirespeed.errors import WirespeedError
+from wirespeed.host.profilers import PROFILERS
 from wirespeed.job.plan import ALLOCATORS, CONTEXTS
 from wirespeed.units import parse_rate, parse_share, parse_sizes
 
@@ -177,7 +178,19 @@ def _link(word: str) -> tuple[str, float]:
 
 
 TEST_KEYS = (
-    *("blocks", "by", "call", "chunk", "copy", "enqueue", "fault", "instead", "iterations", "largest-count"),
+    *(
+        "blocks",
+        "by",
+        "call",
+        "chunk",
+        "clock",
+        "copy",
+        "enqueue",
+        "fault",
+        "instead",
+        "iterations",
+        "largest-count",
+    ),
     *("offset", "protocol", "shared", "signal", "slots", "streams", "threads", "transfers-before"),
 )
 
@@ -201,6 +214,7 @@ LAUNCHER = Word("NAME", _launcher)
 LINKS = several(Word("NAME=RATE", _link))
 MPI = Word("PATH", _file)
 PATHS = Word("NAME,...", _paths)
+PROFILER = choice(*PROFILERS)
 SECONDS = Word("SECONDS", _seconds)
 SHARE = Word("SHARE", parse_share)
 SIZES = Word("SIZES", _sizes)

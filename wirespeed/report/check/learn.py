@@ -31,7 +31,7 @@ DIGITS = 3
 
 def learn(runs: Sequence[Run], names: Sequence[str]) -> str:
     """The text of the file; what it asks for, the runs that it comes from reach."""
-    measured = [run for run in runs if run.entries and not run.background]
+    measured = [run for run in runs if run.entries and not run.slowed]
     return "".join(f"{line}\n" for line in [*_head(measured, names), *_entries(measured)])
 
 
