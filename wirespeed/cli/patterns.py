@@ -119,8 +119,9 @@ def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:
     own = {one.key: given[one.key] for one in pattern.options}
     common = {name: value for name, value in given.items() if name not in {*own, "ranks"}}
     worlds = given.get("ranks") or [pattern.ranks or 0]
+    whole = {one.key for one in pattern.options if one.in_one_table}
     lists = [
-        [(key, value) for value in (values if isinstance(values, tuple) else [values])]
+        [(key, value) for value in (values if isinstance(values, tuple) and key not in whole else [values])]
         for key, values in own.items()
     ]
     found = list(product(worlds, product(*lists)))

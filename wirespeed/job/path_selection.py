@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from wirespeed.errors import WirespeedError
 from wirespeed.paths import TransferPath, all_paths, find_path
-from wirespeed.patterns import Pattern
+from wirespeed.patterns import Pattern, Shape
+from wirespeed.patterns.collectives.operation import ALL as EVERY_ALGORITHM
+from wirespeed.patterns.collectives.operation import BEST, LIBRARY, CollectivePattern
 
 ALL = "all"
 
@@ -40,10 +42,30 @@ def select(words: Sequence[str], gpus: bool = True, intra_rank: bool = False) ->
     return list(dict.fromkeys(found))
 
 
+def by_algorithms(
+    paths: Iterable[TransferPath], pattern: CollectivePattern, shape: Shape
+) -> list[TransferPath]:
+    """Each path with the library's own operation, where it has one, and by each algorithm asked for."""
+    asked = shape.options.get("algorithm") or (LIBRARY, BEST)
+    names = asked.split(",") if isinstance(asked, str) else list(asked)
+    if EVERY_ALGORITHM in names:
+        names = [LIBRARY, *pattern.algorithms(shape.ranks)]
+    found = []
+    for path in paths:
+        for name in names:
+            if name != LIBRARY:
+                found.append(path.by(name))
+            elif pattern.name in path.collectives or len(names) == 1:
+                found.append(path)
+    return found
+
+
 def unsuited(path: TransferPath, pattern: Pattern) -> str | None:
     """Why this path cannot carry this pattern, in one line; None if it can."""
     if path.into and pattern.in_place:
         return f"it needs two buffers, and {pattern.name} works in one"
+    if isinstance(pattern, CollectivePattern) and not path.algorithm and pattern.name not in path.collectives:
+        return f"its library has no {pattern.name}; --algorithm best measures ours over its messages"
     return None
 
 
