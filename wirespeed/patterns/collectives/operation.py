@@ -53,9 +53,9 @@ class CollectivePattern(Pattern):
         self.options = tuple(self._options())
         self.own_sizes = name == "barrier"
         self.help = f"""
-    {self._what()} Each path is measured by its library's own operation where it has one (the column
-    "host" is MPI's), and by ours over the same path's messages ("host:best": ring, recursive doubling or
-    direct exchange, whichever is fastest at each size). Every element on every rank is checked.
+    {self._what()} A path named alone, such as "host", is the operation of its own library, where that has
+    one. "host:best" is ours over the same path's messages: ring, recursive doubling or direct exchange,
+    whichever is fastest at each size. Every element on every rank is checked.
 
     \b
     Examples:
@@ -112,8 +112,8 @@ class CollectivePattern(Pattern):
         job = self.job(0, shape, 0)
         if self._sums(job) and self.content(shape).most < 1:
             return (
-                f"{job.type} holds sums of at most {EXACT[job.type] // 2} ranks exactly, and others could not "
-                "be checked: measure fp32"
+                f"{job.type} holds sums of at most {EXACT[job.type] // 2} ranks exactly, and others could "
+                "not be checked: measure fp32"
             )
         return None
 
@@ -174,9 +174,12 @@ class CollectivePattern(Pattern):
         common = gcd(many, of)
         text = f"{job.type} {job.reduction}" if self.name in REDUCING else job.type
         factor = f"{many // common}/{of // common} x " if many != of else ""
+        follow = (
+            "; operations follow each other, as in a loop" if self.name in ("broadcast", "reduce") else ""
+        )
         definition = (
             f"operation: {self.name} of {text} on {ranks} ranks, {'in' if job.in_place else 'out of'} place, "
-            f"the slowest rank's time; GB/s: bus bandwidth, {factor}size / time; algbw: size / time"
+            f"the slowest rank's time; GB/s: bus bandwidth, {factor}size / time; algbw: size / time{follow}"
         )
         return Figure(1, bytes_ * many // of, definition, (Derived("algbw", bytes_),))
 
