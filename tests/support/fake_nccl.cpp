@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "emulated_memory.hpp"
+#include "kernels/elements.h"
 
 namespace {
 
@@ -215,24 +216,18 @@ std::size_t size_of(int type) {
     return sizes[type];
 }
 
-/// The stand-in adds whole numbers of these types alone.
-template <class Number> void combine(char* to, const char* other, std::size_t count, int op) {
-    for (std::size_t i = 0; i < count; ++i) {
-        Number a, b;
-        std::memcpy(&a, to + i * sizeof a, sizeof a);
-        std::memcpy(&b, other + i * sizeof b, sizeof b);
-        a = op == 0 ? static_cast<Number>(a + b) : op == 2 ? std::max(a, b) : std::min(a, b);
-        std::memcpy(to + i * sizeof a, &a, sizeof a);
-    }
-}
-
 void reduce_into(char* to, const char* other, std::size_t count, int type, int op) {
-    if (type == 7)
-        combine<float>(to, other, count, op);
-    else if (type == 8)
-        combine<double>(to, other, count, op);
-    else
-        combine<int>(to, other, count, op);
+    // ncclFloat32, ncclFloat16, ncclBfloat16, ncclFloat64, ncclInt32; ncclSum, ncclMax, ncclMin.
+    constexpr int types[] = {7, 6, 9, 8, 2}, operations[] = {0, 2, 3};
+    const auto kind = static_cast<u64>(std::find(types, types + 5, type) - types);
+    const auto how = static_cast<u64>(std::find(operations, operations + 3, op) - operations);
+    ws_with_type(kind, [&](auto element) {
+        using Element = decltype(element);
+        auto* const out = reinterpret_cast<Element*>(to);
+        auto* const in = reinterpret_cast<const Element*>(other);
+        for (std::size_t i = 0; i < count; ++i)
+            ws_round(ws_combined(ws_number(out[i]), ws_number(in[i]), how), out[i]);
+    });
 }
 
 /// All ranks get what all give, by messages; `then` makes the result of it.

@@ -34,6 +34,7 @@ COLLECTIVES = ("allgather", "allreduce", "alltoall", "barrier", "broadcast", "re
         ("one_buffer", ("exchange", "pingpong")),
         ("published", ("pingpong",)),
         ("by_host", ("groups",)),
+        ("collective", tuple(name for name in COLLECTIVES if name != "barrier")),
     ],
 )
 def test_traits(trait: str, those: tuple[str, ...]) -> None:

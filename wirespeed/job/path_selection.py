@@ -46,8 +46,7 @@ def by_algorithms(
     paths: Iterable[TransferPath], pattern: CollectivePattern, shape: Shape
 ) -> list[TransferPath]:
     """Each path with the library's own operation, where it has one, and by each algorithm asked for."""
-    asked = shape.options.get("algorithm") or (LIBRARY, BEST)
-    names = asked.split(",") if isinstance(asked, str) else list(asked)
+    names = str(shape.options.get("algorithm") or f"{LIBRARY},{BEST}").split(",")
     if EVERY_ALGORITHM in names:
         names = [LIBRARY, *pattern.algorithms(shape.ranks)]
     found = []

@@ -187,6 +187,8 @@ class Pattern(ABC):
     """(pattern, paths) measured after it, into the same file."""
     published = False
     """Published curves, and the ping-pong tutorial's lines, are figures of this pattern."""
+    collective = False
+    """An operation of all ranks that moves data, which libraries have calls for."""
     by_host = False
     """The pattern assumes that ranks are placed host by host; a report says where they are not."""
     view = "sizes"

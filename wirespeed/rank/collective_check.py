@@ -59,7 +59,8 @@ class CollectiveCheck:
             self.bytes += one.count * job.element
             count += found
             if found:
-                wrong.append(f"the first is element {first} of {one.count} at byte {one.offset}")
+                held = self._memory.read(Place(one.offset), job.element, first * job.element)
+                wrong.append(f"the first is element {first} of {one.count}, with the bytes {held.hex()}")
         self.iterations += 1
         self._raise_if(count, wrong)
         return seconds

@@ -156,9 +156,8 @@ class _OpenPath:
     def run(self, sizes: Sequence[int]) -> None:
         context, core = self._context, self._context.core
         fixed = context.pattern.fixed_sizes(context.shape)
-        if (self._path.tried_first or self._by_library) and not self._try(
-            TRIAL_SIZES if fixed is None else fixed
-        ):
+        tried = TRIAL_SIZES if self._path.tried_first else TRIAL_SIZES[:1] if self._by_library else ()
+        if tried and not self._try(tried if fixed is None else fixed):
             return
         details = core.described(core.lib.ws_transport_describe(self._transport))
         context.tell({"kind": "accepted", "details": details})
@@ -177,7 +176,7 @@ class _OpenPath:
 
     @property
     def _by_library(self) -> bool:
-        """Is it a library's own operation, which may be lacking where its messages are not?"""
+        """Is it a library's own operation, which may lack what its messages do not need: a type to reduce?"""
         return self._context.shape.options.get("by") == LIBRARY
 
     def _try(self, sizes: Sequence[int]) -> bool:

@@ -45,6 +45,10 @@ class Program:
             if context.fault and isinstance(pattern, ProgramPattern):
                 steps = with_fault(steps, context.fault, pattern.aside(context.shape))
         self.steps = [_shifted(step, context.offset) for step in steps]
+        self.traffic: Sequence[Step] = self.steps
+        """Steps that move the bytes; for a library's collective operation those that move the least."""
+        if isinstance(pattern, CollectivePattern) and any(step.collective for step in steps):
+            self.traffic = pattern.least_traffic(rank, context.shape, size)
         sums = pattern.sums(rank, context.shape, size)
         self.sums: Sums | None = sums and replace(sums, offset=sums.offset + context.offset)
         """What an iteration must make of the buffer's doubles; None: it moves bytes unchanged."""

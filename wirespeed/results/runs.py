@@ -77,7 +77,11 @@ class Run:
     @property
     def changed_options(self) -> dict[str, Any]:
         """The pattern's options that are not what they are by default."""
-        usual = {one.key: one.default for one in self.pattern.options} if self.pattern else {}
+        known = {one.key: one for one in self.pattern.options} if self.pattern else {}
+        # What is in one table is told by the paths' names.
+        usual = {
+            key: self.options.get(key) if one.in_one_table else one.default for key, one in known.items()
+        }
         return {name: value for name, value in self.options.items() if value != usual.get(name)}
 
     @property

@@ -108,8 +108,9 @@ void OpList::enqueue() {
     if (collective_) return enqueue_collective();
     Stream& stream = communicator_.stream();
     for (const Group& group : groups_) {
-        // Libraries see no order in a stream that is not the vendor's.
-        if (!stream.native() && !group.after.empty()) stream.wait();
+        // Libraries see no order in a stream that is not the vendor's: neither earlier work nor its
+        // own.
+        if (!stream.native()) stream.wait();
         const bool beside = !group.meanwhile.empty();
         if (beside) beside_->begun->record();
         if (group.end > group.begin) transfer(group);

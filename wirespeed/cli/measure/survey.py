@@ -32,7 +32,7 @@ MEMORY_PER_BYTE = 12
 @click.command(help=__doc__)
 @measuring(SIZES)
 @launches
-@reporting()
+@reporting(collective=False)
 @where
 def command(style: str, against: str | None, explain: bool, **given: Any) -> ExitCode:
     """Measures and prints."""

@@ -52,6 +52,7 @@ class CollectivePattern(Pattern):
         self.name, self.summary, self._moved, self._factor = name, summary, moved, factor
         self.options = tuple(self._options())
         self.own_sizes = name == "barrier"
+        self.collective = not self.own_sizes
         self.help = f"""
     {self._what()} A path named alone, such as "host", is the operation of its own library, where that has
     one. "host:best" is ours over the same path's messages: ring, recursive doubling or direct exchange,
@@ -140,6 +141,11 @@ class CollectivePattern(Pattern):
             by = self.algorithms(shape.ranks)[0]
         found: list[Step] = getattr(ALGORITHMS[by], self.name)(job)
         return found
+
+    def least_traffic(self, rank: int, shape: Shape, size: int) -> list[Step]:
+        """Steps that move as many bytes as any algorithm must, which a library's are compared with."""
+        ring_: list[Step] = getattr(ring, self.name)(self.job(rank, shape, size))
+        return ring_
 
     @staticmethod
     def _collective(job: Job) -> Collective:
