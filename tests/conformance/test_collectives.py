@@ -23,7 +23,7 @@ def told_by(
     mpi: InstalledMpi, ranks: int, device: str, paths: str, tmp: Path, *fault: str, **more: Any
 ) -> Any:
     """What rank 0 was told of all operations: odd counts, none at all, and more than one message's worth."""
-    more["libraries"] = {"COLLECTIVES": "1"} | (more.get("libraries") or {})
+    more["libraries"] = {"COLLECTIVES": "5" if device == "host" else "3"} | (more.get("libraries") or {})
     return played(mpi, ranks, device, paths, tmp, *fault, **({"sizes": "0,1000,70000"} | more))
 
 
@@ -113,3 +113,14 @@ def test_counts_beyond_mpi_s_are_cut(tmp_path: Path) -> None:
         assert done.entries[0]["checked"]["wrong"] == 0
     done = wirespeed("allgather", *words, "--test", "largest-count=100", out=tmp_path / "allgather.jsonl")
     assert "MPI_Allgather takes at most 100 elements for each rank, not 512" in done.failures[0]["text"]
+
+
+def test_an_mpi_that_crashes_in_a_reduction_of_device_pointers(tmp_path: Path) -> None:
+    """Protects all other entries: the crash is one line, and ours has its figures."""
+    words = ("--ranks", "2", "--device", "emulated", "--paths", "aware,staged", "--algorithm", "library,ring")
+    done = wirespeed("allreduce", *words, "--sizes", "4K", "--loops", "2", out=tmp_path / "r.jsonl")
+    assert done.code == 0, done.err + done.out
+    done.no_stack_trace()
+    assert [entry["path"] for entry in done.entries] == ["staged:ring"]
+    assert {failure["path"] for failure in done.failures} == {"aware", "aware:ring"}
+    assert "on a device pointer" in done.failures[0]["text"]

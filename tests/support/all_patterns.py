@@ -1,7 +1,7 @@
 """What each rank executes: every pattern that it can run, over the paths named, every byte checked.
 
 mpiexec -n 4 python all_patterns.py DEVICE SIZES PATH,... [LIE]. Rank 0 prints what was told, as JSON. With
-COLLECTIVES in the environment: every collective operation, and no other pattern.
+COLLECTIVES=N in the environment: every collective operation in N variants, and no other pattern.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def variants(pattern: Pattern, ranks: int) -> list[dict[str, Any]]:
     given = os.environ.get("CUSTOM_FILE")
     found: tuple[dict[str, Any], ...] = VARIANTS.get(pattern.name, ({},))
     if isinstance(pattern, CollectivePattern):
-        found = COLLECTIVE_VARIANTS if pattern.name != "barrier" else ({},)
+        count = int(os.environ["COLLECTIVES"])
+        found = COLLECTIVE_VARIANTS[:count] if pattern.name != "barrier" else ({},)
     if any(option.metavar == "FILE" for option in pattern.options):
         found = ({"file": given},) if given else ()
     defaults = {option.key: option.default for option in pattern.options}

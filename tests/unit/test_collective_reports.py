@@ -11,7 +11,7 @@ from support.records import as_read, end, entry, head, shown
 
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.job.path_selection import by_algorithms, unsuited
+from wirespeed.job.path_selection import by_algorithms, select, unsuited
 from wirespeed.limits import ceiling
 from wirespeed.paths import find_path
 from wirespeed.patterns import Shape, find_pattern
@@ -103,6 +103,11 @@ def test_entries_of_a_path() -> None:
     assert names("all", "host") == ["host", "host:ring", "host:doubling", "host:direct"]
     assert names("library", "staged") == ["staged"]
     assert "--algorithm best" in str(unsuited(find_path("staged"), allreduce))
+    (named,) = select(["host:ring"])
+    assert by_algorithms([named], allreduce, Shape(4)) == [named]
+    assert "is an algorithm of collective operations" in str(unsuited(named, find_pattern("pingpong")))
+    with pytest.raises(WirespeedError, match="there are: ring, doubling, direct, best"):
+        select(["host:tree"])
     assert unsuited(find_path("staged:ring"), allreduce) is None and find_path("staged:ring").staged
 
 

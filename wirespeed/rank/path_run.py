@@ -31,6 +31,9 @@ from wirespeed.rank.wire_counting import WireCounting
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
 
+LEAST_COUNTED = 64 << 10
+"""Bytes of a collective operation: of smaller ones, what starts their kernels hides what they move."""
+
 OWN_TEST_KEYS = ("fault", "offset", "instead")
 """Of `--test`; all others are options of the transport, for tests and sweeps."""
 
@@ -213,6 +216,8 @@ class _OpenPath:
             # Rank 0 of each host measures its memory, which takes long where others use it too.
             self._patient(sizes[0], MOVED)
             self._context.tell({"kind": "wires", "path": self._path.name, "wires": counting.wires()})
+            if isinstance(self._context.pattern, CollectivePattern):
+                sizes = [size for size in sizes if size >= LEAST_COUNTED] or sizes[-1:]
             needs = self._needs(sizes)
             for index, size in enumerate(sizes):
                 try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Decorated = Callable[..., Any]
 Decorator = Callable[[Decorated], Decorated]
-FORMATS = ("table", "json", "csv", "tutorial", "osu", "prometheus", "reframe")
+FORMATS = ("table", "json", "csv", "tutorial", "osu", "nccl-tests", "prometheus", "reframe")
 STOPPING = ("precision", "max_time", "loops", "warmup")
 
 
