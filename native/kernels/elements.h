@@ -90,7 +90,8 @@ WS_KERNEL ws_elements_combine(u8* to, const u8* a, const u8* b, u64 count, u64 t
         if (operation == ws_first)
             ws_for_each(count, [=](u64 i) { out[i] = one[i]; });
         else if (operation == ws_sum)
-            ws_for_each(count, [=](u64 i) { ws_round(ws_number(one[i]) + ws_number(other[i]), out[i]); });
+            ws_for_each(count,
+                        [=](u64 i) { ws_round(ws_number(one[i]) + ws_number(other[i]), out[i]); });
         else
             ws_for_each(count, [=](u64 i) {
                 ws_round(ws_combined(ws_number(one[i]), ws_number(other[i]), operation), out[i]);
@@ -102,8 +103,8 @@ WS_KERNEL ws_elements_combine(u8* to, const u8* a, const u8* b, u64 count, u64 t
 struct WsContent {
     u64 tag;   ///< the iteration
     u64 most;  ///< values are from 1 to 2 * most
-    u64 odd;   ///< where neighbours are odd and even by turns: 0: on rank 0 alone; 1: on all ranks alike;
-               ///< 2: on neighbouring ranks by turns, too
+    u64 odd;   ///< where neighbours are odd and even by turns: 0: on rank 0 alone; 1: on all ranks
+              ///< alike; 2: on neighbouring ranks by turns, too
 };
 
 /// Element i of a rank: a whole number of 1 or more, so that one that is left out is missed.
@@ -135,8 +136,8 @@ WS_KERNEL ws_elements_fill(u8* to, u64 count, u64 type, u64 first, u64 rank, u64
     });
 }
 
-/// Compares with elements first, first + 1, ... of ranks rank, rank + 1, ..., combined. Lowers found[0]
-/// to the first wrong one's number, and adds their count to found[1].
+/// Compares with elements first, first + 1, ... of ranks rank, rank + 1, ..., combined. Lowers
+/// found[0] to the first wrong one's number, and adds their count to found[1].
 WS_KERNEL ws_elements_check(const u8* from, u64 count, u64 type, u64 operation, u64 first, u64 rank,
                             u64 ranks, u64 tag, u64 most, u64 odd, u64* found) {
     ws_with_type(type, [=](auto element) {

@@ -10,7 +10,8 @@
 
 namespace wirespeed {
 
-/// What a fault damages: bytes behind the start of the receive buffer, elements of so many bytes each.
+/// What a fault damages: bytes behind the start of the receive buffer, elements of so many bytes
+/// each.
 struct Arrived {
     std::size_t begin, bytes, element = 1;
 };

@@ -104,8 +104,8 @@ class Transport {
     virtual std::unique_ptr<Program> compile_with_work(std::span<const Step> steps,
                                                        const Buffers& buffers);
 
-    /// The library's own operation of all ranks, in one buffer. A transport that has one overrides it,
-    /// and its paths say so (wirespeed/paths: `collectives`).
+    /// The library's own operation of all ranks, in one buffer. A transport that has one overrides
+    /// it, and its paths say so (wirespeed/paths: `collectives`).
     virtual std::unique_ptr<Program> compile_collective(const Collective& collective,
                                                         const Buffers& buffers);
 

@@ -24,8 +24,9 @@ template <class Abi> class Call final : public Action {
                                                         : calls_.min),
           name_(names[collective.operation]), id_(page.name(name_)) {
         if (collective.in_place && collective.operation == Collective::reducescatter)
-            throw Unavailable("MPI_Reduce_scatter_block in place leaves every result in the first "
-                              "block, not in the rank's own: measure it with --in-place no");
+            throw Unavailable(
+                "MPI_Reduce_scatter_block in place leaves every result in the first "
+                "block, not in the rank's own: measure it with --in-place no");
         if (!in_pieces() && count_ > largest)
             throw Unavailable(std::string(name_) + " takes at most " + std::to_string(largest) +
                               " elements for each rank, not " + std::to_string(count_) +
@@ -62,7 +63,8 @@ template <class Abi> class Call final : public Action {
         return checks_.byte;
     }
 
-    /// Is every element by itself? Else each rank has a block, at a place that follows from its size.
+    /// Is every element by itself? Else each rank has a block, at a place that follows from its
+    /// size.
     bool in_pieces() const {
         return one_.operation == Collective::allreduce || one_.operation == Collective::reduce ||
                one_.operation == Collective::broadcast;
@@ -74,21 +76,21 @@ template <class Abi> class Call final : public Action {
         const void* const from = gives_in_place ? Abi::in_place() : from_ + at;
         std::byte* const to = to_ + at;
         switch (one_.operation) {
-        case Collective::allreduce:
-            return calls_.allreduce(from, to, count, type_, op_, communicator_);
-        case Collective::allgather:
-            return calls_.allgather(from, count, type_, to, count, type_, communicator_);
-        case Collective::reducescatter:
-            return calls_.reducescatter(from, to, count, type_, op_, communicator_);
-        case Collective::alltoall:
-            return calls_.alltoall(from, count, type_, to, count, type_, communicator_);
-        case Collective::broadcast:
-            return calls_.broadcast(one_.gets ? to : from_ + at, count, type_, one_.root,
-                                    communicator_);
-        case Collective::reduce:
-            return calls_.reduce(from, to, count, type_, op_, one_.root, communicator_);
-        default:
-            return calls_.barrier(communicator_);
+            case Collective::allreduce:
+                return calls_.allreduce(from, to, count, type_, op_, communicator_);
+            case Collective::allgather:
+                return calls_.allgather(from, count, type_, to, count, type_, communicator_);
+            case Collective::reducescatter:
+                return calls_.reducescatter(from, to, count, type_, op_, communicator_);
+            case Collective::alltoall:
+                return calls_.alltoall(from, count, type_, to, count, type_, communicator_);
+            case Collective::broadcast:
+                return calls_.broadcast(one_.gets ? to : from_ + at, count, type_, one_.root,
+                                        communicator_);
+            case Collective::reduce:
+                return calls_.reduce(from, to, count, type_, op_, one_.root, communicator_);
+            default:
+                return calls_.barrier(communicator_);
         }
     }
 

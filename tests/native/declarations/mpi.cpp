@@ -15,7 +15,8 @@ WS_MPI_CALLS(HOLD_CALL)
 #define HOLD_WINDOW_CALL(member, symbol, ...) HOLD(decltype(mpi::WindowCalls<ABI>::member), symbol)
 WS_MPI_WINDOW_CALLS(HOLD_WINDOW_CALL)
 
-#define HOLD_COLLECTIVE(member, symbol, ...) HOLD(decltype(mpi::CollectiveCalls<ABI>::member), symbol)
+#define HOLD_COLLECTIVE(member, symbol, ...) \
+    HOLD(decltype(mpi::CollectiveCalls<ABI>::member), symbol)
 WS_MPI_COLLECTIVE_CALLS(HOLD_COLLECTIVE)
 
 template <class Ours, class Theirs> constexpr bool same_handle = same_argument<Ours, Theirs>();
