@@ -176,6 +176,33 @@ ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
                               works ? to.compile_with_work(steps, used) : to.compile(steps, used)};
     });
 }
+ws_program* ws_collective_open(ws_transport* transport, ws_buffers* buffers,
+                               const ws_collective* given, int flags) {
+    return guarded<ws_program*>(nullptr, [&] {
+        if (given->operation < 0 || given->operation > Collective::barrier || given->type < 0 ||
+            given->type > Collective::int32 || given->reduction < 0 ||
+            given->reduction > Collective::min)
+            throw Error("there is no such collective operation, type or reduction");
+        if (given->root < 0 || given->root >= transport->control.size())
+            throw Error("root " + std::to_string(given->root) + ": there are " +
+                        std::to_string(transport->control.size()) + " ranks");
+        Buffers used = buffers->buffers;
+        used.receive = used.send;
+        require_inside(used, given->from, given->from_bytes);
+        require_inside(used, given->to, given->to_bytes);
+        const Collective collective{static_cast<Collective::Operation>(given->operation),
+                                    static_cast<Collective::Type>(given->type),
+                                    static_cast<Collective::Reduction>(given->reduction),
+                                    given->root,
+                                    given->count,
+                                    given->from,
+                                    given->to,
+                                    given->gets != 0,
+                                    given->in_place != 0};
+        return new ws_program{transport, used, 0, (flags & 2) != 0,
+                              transport->transport->compile_collective(collective, used)};
+    });
+}
 void ws_program_close(ws_program* program) { delete program; }
 int ws_program_run(ws_program* program, int untimed, int iterations_per_sample, int samples,
                    double* seconds) {

@@ -49,9 +49,13 @@ int64_t ws_kernel_compile(const char* architecture) {
 }
 
 int ws_program_inject_fault(ws_program* program, const char* fault) {
+    return ws_program_inject_fault_at(program, fault, 0, program->received, 1);
+}
+int ws_program_inject_fault_at(ws_program* program, const char* fault, uint64_t begin,
+                               uint64_t bytes, uint64_t element) {
     return succeeded([&] {
         program->program =
             inject_fault(std::move(program->program), fault, program->owner->context.device,
-                         program->buffers, program->received);
+                         program->buffers, {begin, bytes, element});
     });
 }

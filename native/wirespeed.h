@@ -198,6 +198,21 @@ typedef struct ws_work {
 ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
                             const ws_transfer* transfers, uint64_t count, const ws_work* work,
                             uint64_t work_count, int flags);
+/* An operation of all ranks, in the send buffer. Numbers: operation 0 all-reduce, 1 all-gather,
+ * 2 reduce-scatter, 3 all-to-all, 4 broadcast, 5 reduce, 6 barrier; type 0 fp32, 1 fp16, 2 bf16,
+ * 3 fp64, 4 int32; reduction 0 sum, 1 max, 2 min. */
+typedef struct ws_collective {
+    int32_t operation, type, reduction, root;
+    int32_t gets; /* 0: this rank gets no result (the root of a broadcast, others of a reduce) */
+    int32_t in_place;  /* 1: the library is told so */
+    uint64_t count;    /* elements of a rank's block; of all where every rank has all */
+    uint64_t from, to; /* where this rank's own data lie, and its results */
+    uint64_t from_bytes, to_bytes;
+} ws_collective;
+/* Collective. The library's own operation; fails where this transport has none. flags: 2, as above.
+ */
+ws_program* ws_collective_open(ws_transport* transport, ws_buffers* buffers,
+                               const ws_collective* collective, int flags);
 void ws_program_close(ws_program* program);
 /* Collective. Runs untimed iterations, then samples x iterations_per_sample iterations; seconds[i]:
  * sample i per iteration. */

@@ -34,6 +34,10 @@ int64_t ws_kernel_compile(const char* architecture);
 /* From now on the program damages what it received, as a faulty transport would. fault:
  * "drop-byte", "drop-iteration", "repeat-iteration". */
 int ws_program_inject_fault(ws_program* program, const char* fault);
+/* The same for results of `bytes` bytes at `begin` of the receive buffer; also "drop-element",
+ * "repeat-element", "swap-elements", of `element` bytes each. */
+int ws_program_inject_fault_at(ws_program* program, const char* fault, uint64_t begin,
+                               uint64_t bytes, uint64_t element);
 
 #ifdef __cplusplus
 }

@@ -105,6 +105,10 @@ std::unique_ptr<Program> Transport::compile_with_work(std::span<const Step> step
     return make_chain(context_.page, {context_.device, buffers.worked_on()}, std::move(links));
 }
 
+std::unique_ptr<Program> Transport::compile_collective(const Collective&, const Buffers&) {
+    throw Unavailable("this path has no collective operations of its own");
+}
+
 std::unique_ptr<Program> HostTransport::compile(std::span<const Step> steps,
                                                 const Buffers& buffers) {
     return program_of(steps, buffers,

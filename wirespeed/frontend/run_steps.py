@@ -15,10 +15,11 @@ from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.process import clock_name, span
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
-from wirespeed.job.path_selection import select
+from wirespeed.job.path_selection import by_algorithms, select
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import Option, Shape, find_pattern
+from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.results.environment import numa_nodes
 from wirespeed.results.recorder import Observer, Recorder
 
@@ -57,6 +58,8 @@ def chosen_paths(plan: Plan, kind: str) -> list[TransferPath]:
     pattern = find_pattern(plan.pattern)
     chosen = select(plan.paths, kind != "host", pattern.intra_rank)
     chosen = chosen or select(plan.paths, intra_rank=pattern.intra_rank)
+    if isinstance(pattern, CollectivePattern):
+        return by_algorithms(chosen, pattern, Shape(plan.ranks, dict(plan.options)))
     return [_alone(chosen)] if pattern.view == "program" and plan.ranks == 1 else chosen
 
 

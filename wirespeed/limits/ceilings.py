@@ -14,7 +14,9 @@ from wirespeed.limits.wires import PORTS
 Record = dict[str, Any]
 
 PAIRWISE = ("pingpong", "exchange", "stream", "pairs")
-OUT_OF_A_RANK = ("ring", "halo")
+COLLECTIVES = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce")
+"""Their figure is the bus bandwidth: bytes that a rank must send, to all others together."""
+OUT_OF_A_RANK = ("ring", "halo", *COLLECTIVES)
 """Patterns whose figure is the bytes that one rank sends, to all others together."""
 STAGED = ("staged", "pipelined")
 """Transports through host memory; all others on device memory may be direct."""
@@ -137,6 +139,8 @@ def _in_a_mesh(used: Used, name: str, kind: str, links: int) -> Ceiling | None:
     if used.pattern in (*PAIRWISE, "ring"):
         return replace(wires, equation=f"{wires.equation} from one GPU to the next")
     peers = len(used.ranks) // used.width - 1
+    if used.pattern in COLLECTIVES:
+        return _times(peers, wires, "out of a GPU, over the links to each of its peers")
     how = f"out of a group: each of its {used.width} to {peers} other GPUs over links of their own"
     return _times(used.width * peers, wires, how)
 

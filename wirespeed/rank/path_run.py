@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,9 @@ from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import startup_limit, stuck_after
 from wirespeed.paths import TransferPath, find_path
 from wirespeed.patterns import Shape, find_pattern
+from wirespeed.patterns.collectives.operation import BEST, LIBRARY, CollectivePattern
 from wirespeed.programs import ProgramPattern
+from wirespeed.rank.algorithm_choice import fastest
 from wirespeed.rank.buffers import Buffers, buffer_room
 from wirespeed.rank.clock_offsets import ClockOffsets
 from wirespeed.rank.context import RankContext, Tell, Unusable
@@ -32,6 +34,9 @@ from wirespeed.units import format_size
 
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
+
+LEAST_COUNTED = 64 << 10
+"""Bytes of a collective operation: of smaller ones, what starts their kernels hides what they move."""
 
 OWN_TEST_KEYS = ("clock", "fault", "offset", "instead")
 """Of `--test`; all others are options of the transport, for tests and sweeps."""
@@ -102,7 +107,10 @@ class PathRunner:
         path = find_path(name)
         # Some transports join the ranks once more, and that takes its time.
         self._watchdog.stage(name, 0, self._plan.timeout or startup_limit(self._plan))
-        why = unsuited(path, self._context.pattern, self._plan.allocator)
+        context = self._context = with_algorithm(self._context, path)
+        why = unsuited(path, context.pattern, self._plan.allocator)
+        if isinstance(context.pattern, CollectivePattern):
+            why = why or context.pattern.lacks(context.shape)
         if why := why or next(filter(None, self._comm.everyone(without_effect(path))), None):
             self._context.failed("unavailable", why)
             return
@@ -158,6 +166,14 @@ class PathRunner:
         )
 
 
+def with_algorithm(context: RankContext, path: TransferPath) -> RankContext:
+    """The context in which a collective operation is done by the path's algorithm, else by its library."""
+    if not isinstance(context.pattern, CollectivePattern):
+        return context
+    options = {**context.shape.options, "by": path.algorithm or LIBRARY}
+    return replace(context, shape=replace(context.shape, options=options))
+
+
 @dataclass
 class _OpenPath:
     """A path whose transport is open: tried, measured, counted. All methods are collective."""
@@ -167,13 +183,16 @@ class _OpenPath:
     _path: TransferPath
     _transport: Any
     _buffers: Buffers
+    _algorithms: dict[int, str] = field(default_factory=dict)
+    """The fastest one for a size, once it is known."""
     drawn: bool = False
     """Has rank 0 told a picture of a program's field? By every path it is the same."""
 
     def run(self, sizes: Sequence[int]) -> None:
         context, core = self._context, self._context.core
         fixed = context.pattern.fixed_sizes(context.shape)
-        if self._path.tried_first and not self._try(TRIAL_SIZES if fixed is None else fixed):
+        tried = TRIAL_SIZES if self._path.tried_first else TRIAL_SIZES[:1] if self._by_library else ()
+        if tried and not self._try(tried if fixed is None else fixed):
             return
         details = core.described(core.lib.ws_transport_describe(self._transport))
         context.tell({"kind": "accepted", "details": details, "pointers": self._pointers(sizes[0])})
@@ -210,6 +229,11 @@ class _OpenPath:
             {"rank": context.comm.rank, **context.core.pointer(context.device, of(held))}
         )
         return found or []
+
+    @property
+    def _by_library(self) -> bool:
+        """Is it a library's own operation, which may lack what its messages do not need: a type to reduce?"""
+        return self._context.shape.options.get("by") == LIBRARY
 
     def _try(self, sizes: Sequence[int]) -> bool:
         """Does the path move bytes at all? Its first failure is the whole path's."""
@@ -249,6 +273,8 @@ class _OpenPath:
             with self._context.ranges("wires", "rates of wires"):
                 wires = counting.wires()
             self._context.tell({"kind": "wires", "path": self._path.name, "wires": wires})
+            if isinstance(self._context.pattern, CollectivePattern):
+                sizes = [size for size in sizes if size >= LEAST_COUNTED] or sizes[-1:]
             needs = self._needs(sizes)
             for index, size in enumerate(sizes):
                 try:
@@ -274,7 +300,13 @@ class _OpenPath:
             held = self._buffers.hold(needs[index], needs, partial(self._patient, size))
         self._watchdog.stage(self._path.name, size, patience)
         position = self._position(sizes, index)
-        return SizeRun(self._context, self._path, self._transport, held, size, position)
+        context = self._context
+        if context.shape.options.get("by") == BEST:
+            if size not in self._algorithms:
+                self._algorithms[size] = fastest(context, self._transport, held, size)
+            options = {**context.shape.options, "by": self._algorithms[size]}
+            context = replace(context, shape=replace(context.shape, options=options))
+        return SizeRun(context, self._path, self._transport, held, size, position)
 
     def _position(self, sizes: Sequence[int], index: int) -> Message:
         """How far the path is, as a progress message."""

@@ -132,7 +132,7 @@ class WireCounting:
     def evidence(self, program: Program, seconds: float) -> Message | None:
         """Counts; the record on rank 0. `seconds`: what an iteration of the program takes."""
         self._last = (program.size, seconds)
-        sends = self._comm.gather(sent_by(program.steps))
+        sends = self._comm.gather(sent_by(program.traffic))
         expected = ExpectedTraffic.of(self._locations, sends) if sends is not None else None
         found: Message | None = None
         for lasts in ATTEMPTS:

@@ -240,6 +240,8 @@ class Checked(Part, frozen=True, kw_only=True):
 
     iterations: Whole = 0
     bytes: Whole = 0
+    wrong: Whole | None = None
+    """Elements that were not the exact result; null: not counted by element."""
 
 
 class Cores(Part, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from wirespeed.job.messages import Message
 from wirespeed.limits import Ceiling, Used, ceiling
-from wirespeed.paths import all_paths
+from wirespeed.paths import table_order
 from wirespeed.patterns import Pattern, all_patterns
 from wirespeed.results.launches import combined, with_earlier
 from wirespeed.results.model import (
@@ -77,7 +77,11 @@ class Run:
     @property
     def changed_options(self) -> dict[str, Any]:
         """The pattern's options that are not what they are by default."""
-        usual = {one.key: one.default for one in self.pattern.options} if self.pattern else {}
+        known = {one.key: one for one in self.pattern.options} if self.pattern else {}
+        # What is in one table is told by the paths' names.
+        usual = {
+            key: self.options.get(key) if one.in_one_table else one.default for key, one in known.items()
+        }
         return {name: value for name, value in self.options.items() if value != usual.get(name)}
 
     @property
@@ -213,9 +217,8 @@ class Run:
     @property
     def paths(self) -> list[str]:
         """Paths with at least one figure, in table order."""
-        known = [path.name for path in all_paths()]
-        seen = list(dict.fromkeys(path for path, _ in self.entries))
-        return sorted(seen, key=lambda name: known.index(name) if name in known else len(known))
+        seen = dict.fromkeys(path for path, _ in self.entries)
+        return sorted(seen, key=table_order)
 
     @property
     def sizes(self) -> list[int]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Decorated = Callable[..., Any]
 Decorator = Callable[[Decorated], Decorated]
-FORMATS = ("table", "json", "csv", "tutorial", "osu", "prometheus", "reframe")
+FORMATS = ("table", "json", "csv", "tutorial", "osu", "nccl-tests", "prometheus", "reframe")
 STOPPING = ("precision", "max_time", "loops", "warmup")
 
 
@@ -136,12 +136,13 @@ profiling = together(
 """For commands that measure once."""
 
 
-def reporting(published: bool = True) -> Decorator:
-    """How a result is printed: Reporting. `published`: as published ping-pongs, too."""
+def reporting(published: bool = True, collective: bool = True) -> Decorator:
+    """How a result is printed: Reporting. `published` and `collective`: which layouts of others fit it."""
     text = "How to print the result."
     if published:
         text += " Tutorial means as the ping-pong tutorial does, with GB = 2^30 bytes."
-    listed = [name for name in FORMATS if published or name != "tutorial"]
+    fitting = {"tutorial": published, "nccl-tests": collective}
+    listed = [name for name in FORMATS if fitting.get(name, True)]
     kind = words.Word("|".join(listed), words.choice(*FORMATS).parse)
     against = "Also print a system's published curves (summit)."
     return together(

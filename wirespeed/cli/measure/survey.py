@@ -1,4 +1,4 @@
-"""Show what this machine has, and how fast it is: run this first.
+"""Show what this machine has and how fast it is: run it first.
 
 Measures every path that the machine offers at ten message sizes from 8 B to 1 GiB, says what is not
 available and why, and suggests commands to try next.
@@ -31,7 +31,7 @@ MEMORY_PER_BYTE = 12
 @click.command(help=__doc__)
 @measuring(SIZES)
 @launches
-@reporting()
+@reporting(collective=False)
 @profiling
 @where
 def command(style: str, against: str | None, explain: bool, **given: Any) -> ExitCode:
