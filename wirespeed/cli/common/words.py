@@ -159,8 +159,18 @@ def _link(word: str) -> tuple[str, float]:
 
 
 TEST_KEYS = (
-    *("blocks", "by", "call", "chunk", "copy", "enqueue", "fault", "instead", "iterations", "largest-count"),
-    *("offset", "protocol", "shared", "signal", "slots", "streams", "threads", "transfers-before"),
+    *("blocks", "by", "call", "chunk", "conduit", "copy", "enqueue", "fault", "instead", "iterations"),
+    *(
+        "largest-count",
+        "offset",
+        "protocol",
+        "shared",
+        "signal",
+        "slots",
+        "streams",
+        "threads",
+        "transfers-before",
+    ),
 )
 
 

@@ -1,0 +1,28 @@
+"""The conduits of GASNet-EX that were built for wirespeed: where they lie. `build.py` builds them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+CONDUITS = ("smp", "udp", "ibv", "ofi", "ucx")
+"""Conduits that can be built; GASNet's conduit `mpi` moves bytes by MPI, which other paths measure."""
+NONE_BUILT = (
+    "no conduit of GASNet was built; 'wirespeed paths --build gasnet --with PREFIX' builds those of the "
+    "GASNet in PREFIX"
+)
+
+
+def folder() -> Path:
+    """Where built conduits lie: in the user's own data, which hosts of a cluster usually share."""
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "wirespeed" / "gasnet"
+
+
+def file_of(conduit: str) -> Path:
+    """The library of a conduit, built or not."""
+    return folder() / f"libwirespeed-gasnet-{conduit}.so"
+
+
+def built() -> dict[str, Path]:
+    """Name in the core -> file, for each conduit that was built."""
+    return {f"gasnet_{conduit}": file_of(conduit) for conduit in CONDUITS if file_of(conduit).exists()}
