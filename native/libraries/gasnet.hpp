@@ -32,9 +32,7 @@ struct Gasnet {
 
     WS_GASNET_CALLS(WS_TABLE_MEMBER)
 
-    explicit Gasnet(const Library& library) {
-        WS_GASNET_CALLS(WS_TABLE_BIND)
-    }
+    explicit Gasnet(const Library& library) { WS_GASNET_CALLS(WS_TABLE_BIND) }
 };
 
 }  // namespace wirespeed

@@ -1,5 +1,6 @@
 // GASNet's udp conduit has a master process, which usually starts the ranks. These ranks run
-// already: its command for starting them only prints theirs, whose argument is the master's address.
+// already: its command for starting them only prints theirs, whose argument is the master's
+// address.
 #include <fcntl.h>
 #include <spawn.h>
 #include <unistd.h>
@@ -18,32 +19,49 @@ namespace {
 
 constexpr const char* variable = "AMUDP_WORKER_ARGS";
 
-/// Python itself opens the library: a rank that forked would keep this job's pipes and sockets open.
-constexpr const char* program = "import ctypes, sys\n"
-                                "ctypes.CDLL(sys.argv[1]).wirespeed_gasnet_master(sys.argv[2].encode())";
+/// Python opens the library: a forked rank would keep its pipes and sockets open. The process ends
+/// with the ranks, or soon after the one that started it, whose end of a pipe closes then.
+constexpr const char* program = R"(
+import ctypes, os, sys, threading, time
+os.closerange(3, 4096)
+def end_with_rank():
+    sys.stdin.read()
+    time.sleep(1)
+    os._exit(1)
+threading.Thread(target=end_with_rank, daemon=True).start()
+ctypes.CDLL(sys.argv[1]).wirespeed_gasnet_master(sys.argv[2].encode())
+)";
+
+struct Pipe {
+    Pipe() {
+        if (pipe2(ends, O_CLOEXEC)) throw Error("pipe2", "GASNet's master process", "failed");
+    }
+    int ends[2];
+};
 
 /// The line that the new process prints.
 std::string first_line_of_master(const std::string& library, int ranks) {
     setenv("GASNET_SPAWNFN", "C", 1);
     setenv("GASNET_CSPAWN_CMD", "echo %C", 1);
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC)) throw Error("pipe2 failed for GASNet's master process");
+    const Pipe alive, output;
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    std::string count = std::to_string(ranks), file = library;
-    std::string words[] = {"wirespeed-gasnet-master", "-I", "-S", "-c", program};
-    char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(),
-                         words[4].data(), file.data(),     count.data(),    nullptr};
+    posix_spawn_file_actions_adddup2(&actions, alive.ends[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, output.ends[1], STDOUT_FILENO);
+    std::string words[] = {"wirespeed-gasnet-master", "-I", "-S", "-c", program, library,
+                           std::to_string(ranks)};
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
     pid_t process = 0;
     const int failed =
-        posix_spawn(&process, "/proc/self/exe", &actions, nullptr, arguments, environ);
+        posix_spawn(&process, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    const std::unique_ptr<FILE, int (*)(FILE*)> output(fdopen(ends[0], "r"), fclose);
+    close(alive.ends[0]);
+    close(output.ends[1]);
+    const std::unique_ptr<FILE, int (*)(FILE*)> lines(fdopen(output.ends[0], "r"), fclose);
     char line[512] = {};
-    if (failed || !fgets(line, sizeof line, output.get()))
+    if (failed || !fgets(line, sizeof line, lines.get()))
         throw Error("GASNet's master process did not start (" + library + ")");
     return line;
 }
@@ -60,11 +78,14 @@ void start_master(Control& control, const std::string& library) {
         const std::string line = first_line_of_master(library, control.size());
         const auto at = line.find(std::string(variable) + "=");
         if (at == std::string::npos)
-            throw Unavailable("this release of GASNet starts its ranks in a way that wirespeed does "
-                              "not know: " + line.substr(0, line.find('\n')));
+            throw Unavailable(
+                "this release of GASNet starts its ranks in a way that wirespeed does "
+                "not know: " +
+                line.substr(0, line.find('\n')));
         const auto begin = at + std::string(variable).size() + 1;
-        line.copy(address.text, std::min(line.find_first_of("' \n", begin) - begin,
-                                         sizeof address.text - 1), begin);
+        line.copy(address.text,
+                  std::min(line.find_first_of("' \n", begin) - begin, sizeof address.text - 1),
+                  begin);
         return address;
     });
     setenv(variable, told[0].text, 1);

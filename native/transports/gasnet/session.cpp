@@ -19,41 +19,56 @@ namespace {
 /// Networks first, then shared memory, then what works on any network.
 constexpr const char* conduits[] = {"ibv", "ofi", "ucx", "smp", "udp"};
 
+/// Conduits without a master process meet through the ranks' own MPI, which must be of the kind
+/// that GASNet was compiled with. Null for a conduit that takes none.
+const char* mpi_of(const std::string& library) {
+    std::ifstream file(library, std::ios::binary);
+    const std::string content{std::istreambuf_iterator<char>(file), {}};
+    if (content.find("MPI_Initialized") == std::string::npos) return nullptr;
+    const bool open_mpi = content.find("ompi_mpi_comm_world") != std::string::npos;
+    return open_mpi ? mpi::OpenMpi::name : mpi::Mpich::name;
+}
+
+/// Why a conduit cannot join these ranks; empty: it can.
+std::string why_not(const std::string& name, bool one_host) {
+    const std::string library = Library::known_path("gasnet_" + name),
+                      what = "GASNet's conduit " + name;
+    if (library.empty())
+        return what +
+               " was not built; 'wirespeed paths --build gasnet --with PREFIX' builds all "
+               "that a GASNet has";
+    if (name == "smp" && !one_host)
+        return what + " joins ranks of one host, and these are on several";
+    const char* const mpi = mpi_of(library);
+    if (!mpi || (mpi::is_open() && std::string(mpi::world_abi()) == mpi)) return {};
+    return what + " joins ranks through an MPI like the one that GASNet was built with (" +
+           (std::string(mpi) == mpi::OpenMpi::name ? "Open MPI" : "MPICH") +
+           (mpi::is_open() ? "), and these run under another" : "), and none joins these");
+}
+
 /// The number in `conduits` of the one to use on this rank.
 std::size_t chosen_conduit(Context& context, bool one_host) {
     const std::string asked = context.option("conduit", "");
+    std::string why;
     for (std::size_t i = 0; i < std::size(conduits); ++i) {
-        const std::string name = conduits[i];
-        if (!asked.empty() && name != asked) continue;
-        if (name == "smp" && !one_host) {
-            if (asked.empty()) continue;
-            throw Unavailable("GASNet's smp conduit joins ranks of one host, and these are on several");
-        }
-        if (!Library::known_path("gasnet_" + name).empty()) return i;
-        if (!asked.empty())
-            throw Unavailable("GASNet's " + name + " conduit was not built; 'wirespeed paths --build "
-                              "gasnet --with PREFIX' builds every conduit of a GASNet");
+        if (!asked.empty() && conduits[i] != asked) continue;
+        const std::string lacks = why_not(conduits[i], one_host);
+        if (lacks.empty()) return i;
+        const bool is_built = !Library::known_path(std::string("gasnet_") + conduits[i]).empty();
+        if (!asked.empty() || (is_built && why.empty())) why = lacks;
     }
+    if (!why.empty()) throw Unavailable(why);
     if (!asked.empty()) throw Error("conduit is ibv, ofi, ucx, smp or udp, not '" + asked + "'");
-    throw Unavailable("no conduit of GASNet was built; 'wirespeed paths --build gasnet --with PREFIX' "
-                      "builds those of the GASNet in PREFIX");
+    throw Unavailable(
+        "no conduit of GASNet was built; 'wirespeed paths --build gasnet --with PREFIX' "
+        "builds those of the GASNet in PREFIX");
 }
 
-/// Conduits without a master process meet through the ranks' own MPI, which must be of the kind
-/// that GASNet was compiled with. Its symbols become visible to libraries opened from now on.
-void lend_mpi(const std::string& conduit, const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    const std::string content{std::istreambuf_iterator<char>(file), {}};
-    const bool takes_mpi = content.find("MPI_Initialized") != std::string::npos;
-    if (!takes_mpi) return;
-    const char* const compiled_with =
-        content.find("ompi_mpi_comm_world") == std::string::npos ? mpi::Mpich::name : mpi::OpenMpi::name;
-    const std::string what = "GASNet's " + conduit + " conduit joins ranks through the MPI that it was "
-                             "built with (" + compiled_with + " or compatible), and ";
-    if (!mpi::is_open()) throw Unavailable(what + "no MPI joins these");
-    if (std::string(mpi::world_abi()) != compiled_with)
-        throw Unavailable(what + "these run under another one");
-    const std::string library = std::visit([](auto& world) { return world.library.path(); }, mpi::world());
+/// Makes the ranks' MPI visible to the libraries that are opened from now on.
+void lend_mpi() {
+    if (!mpi::is_open()) return;
+    const std::string library =
+        std::visit([](auto& world) { return world.library.path(); }, mpi::world());
     dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
 }
 
@@ -84,7 +99,8 @@ void set_variables(const std::string& conduit, std::size_t bytes) {
 Session::Session(std::string conduit, Library library)
     : conduit_(std::move(conduit)), library_(std::move(library)), calls_(library_) {
     if (calls_.interface() != Gasnet::known_interface)
-        throw Unavailable(library_.path() + " was built by another version of wirespeed; build it "
+        throw Unavailable(library_.path() +
+                          " was built by another version of wirespeed; build it "
                           "again with 'wirespeed paths --build gasnet --with PREFIX'");
 }
 
@@ -98,14 +114,14 @@ Session& Session::of(Context& context) {
     const auto here = same_host(context.control);
     const auto ranks_here = std::count(here.begin(), here.end(), true);
     const bool one_host = ranks_here == context.control.size();
-    const auto chosen = exchange(context.control, [&] { return chosen_conduit(context, one_host); });
+    const auto chosen =
+        exchange(context.control, [&] { return chosen_conduit(context, one_host); });
     const std::string conduit = conduits[chosen[0]];
     std::unique_ptr<Session> opened;
     exchange(context.control, [&] {
         if (chosen[0] != chosen[static_cast<std::size_t>(context.control.rank())])
             throw Unavailable("the hosts have different conduits of GASNet");
-        const std::string path = Library::known_path("gasnet_" + conduit);
-        lend_mpi(conduit, path);
+        if (mpi_of(Library::known_path("gasnet_" + conduit))) lend_mpi();
         opened.reset(new Session(conduit, Library("gasnet_" + conduit, {})));
         set_variables(conduit, segment_bytes(ranks_here));
         return true;
@@ -138,7 +154,8 @@ void Session::join(Context& context) {
 
 std::byte* Session::allocate(std::size_t bytes) {
     constexpr std::size_t alignment = 4096;
-    const std::size_t whole = (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+    const std::size_t whole =
+        (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
     std::size_t begin = 0;
     for (const auto& [offset, taken] : used_) {
         if (begin + whole <= offset) break;

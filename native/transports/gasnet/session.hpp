@@ -41,8 +41,8 @@ class Session {
     Library library_;
     Gasnet calls_;
     std::byte* mine_ = nullptr;
-    std::vector<std::byte*> bases_;           ///< by rank
-    std::size_t bytes_ = 0;                   ///< of the smallest segment
+    std::vector<std::byte*> bases_;            ///< by rank
+    std::size_t bytes_ = 0;                    ///< of the smallest segment
     std::map<std::size_t, std::size_t> used_;  ///< offset -> bytes
 };
 
