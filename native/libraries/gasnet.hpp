@@ -9,7 +9,6 @@
 
 // clang-format off
 #define WS_GASNET_CALLS(CALL) \
-    CALL(interface, wirespeed_gasnet_interface, int()) \
     CALL(release, wirespeed_gasnet_release, const char*()) \
     CALL(has_master, wirespeed_gasnet_has_master, int()) \
     CALL(join, wirespeed_gasnet_join, int(std::size_t bytes)) \

@@ -81,6 +81,17 @@ std::size_t segment_bytes(std::ptrdiff_t ranks_here) {
     return std::min(std::size_t{9} << 30, memory / 2 / static_cast<std::size_t>(ranks_here));
 }
 
+/// Before any other symbol is looked for: another version's library may have others.
+const Library& of_this_version(const Library& library) {
+    int (*interface)() = nullptr;
+    library.bind(interface, "wirespeed_gasnet_interface");
+    if (interface() != Gasnet::known_interface)
+        throw Unavailable(library.path() +
+                          " was built by another version of wirespeed; build it again with "
+                          "'wirespeed paths --build gasnet --with PREFIX'");
+    return library;
+}
+
 /// Users' own settings stay.
 void set_variables(const std::string& conduit, std::size_t bytes) {
     std::string spawner = "GASNET_" + conduit + "_SPAWNER";
@@ -97,12 +108,8 @@ void set_variables(const std::string& conduit, std::size_t bytes) {
 }  // namespace
 
 Session::Session(std::string conduit, Library library)
-    : conduit_(std::move(conduit)), library_(std::move(library)), calls_(library_) {
-    if (calls_.interface() != Gasnet::known_interface)
-        throw Unavailable(library_.path() +
-                          " was built by another version of wirespeed; build it "
-                          "again with 'wirespeed paths --build gasnet --with PREFIX'");
-}
+    : conduit_(std::move(conduit)), library_(std::move(library)),
+      calls_(of_this_version(library_)) {}
 
 Session& Session::of(Context& context) {
     static std::unique_ptr<Session> only;
