@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 
 #include "core/error.hpp"
@@ -48,14 +49,20 @@ std::string first_line_of_master(const std::string& library, int ranks) {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, alive.ends[0], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, output.ends[1], STDOUT_FILENO);
-    std::string words[] = {"wirespeed-gasnet-master", "-I", "-S", "-c", program, library,
+    // Python finds its own modules by the name that it was started by.
+    std::string words[] = {std::filesystem::read_symlink("/proc/self/exe").string(),
+                           "-I",
+                           "-S",
+                           "-c",
+                           program,
+                           library,
                            std::to_string(ranks)};
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     pid_t process = 0;
     const int failed =
-        posix_spawn(&process, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
+        posix_spawn(&process, words[0].c_str(), &actions, nullptr, arguments.data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     close(alive.ends[0]);
     close(output.ends[1]);

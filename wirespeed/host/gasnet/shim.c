@@ -1,7 +1,7 @@
 /* A conduit of GASNet-EX behind a small C interface, because GASNet is a set of headers and static
- * libraries that differ from one installation to the next. `wirespeed paths --build gasnet` compiles
- * this file against the user's own. native/libraries/gasnet.hpp declares the same functions;
- * INTERFACE grows whenever one of them changes. */
+ * libraries that differ from one installation to the next. `wirespeed paths --build gasnet`
+ * compiles this file against the user's own. native/libraries/gasnet.hpp declares the same
+ * functions; INTERFACE grows whenever one of them changes. */
 #include <gasnetex.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static int pending_count;
 
 int wirespeed_gasnet_interface(void) { return INTERFACE; }
 
-const char *wirespeed_gasnet_release(void) {
+const char* wirespeed_gasnet_release(void) {
     return TEXT(GASNET_RELEASE_VERSION_MAJOR) "." TEXT(GASNET_RELEASE_VERSION_MINOR) "." TEXT(
         GASNET_RELEASE_VERSION_PATCH);
 }
@@ -39,8 +39,8 @@ int wirespeed_gasnet_has_master(void) {
 }
 
 /* Waits for the ranks to join and to leave again. Returns only to say what went wrong. */
-int wirespeed_gasnet_master(const char *ranks) {
-    char name[] = "wirespeed", *arguments[] = {name, (char *)ranks, NULL}, **argv = arguments;
+int wirespeed_gasnet_master(const char* ranks) {
+    char name[] = "wirespeed", *arguments[] = {name, (char*)ranks, NULL}, **argv = arguments;
     int argc = 2;
     gex_Client_t client;
     gex_EP_t endpoint;
@@ -60,12 +60,12 @@ int wirespeed_gasnet_join(size_t bytes) {
     return gex_Segment_Attach(&segment, team, bytes / GASNET_PAGESIZE * GASNET_PAGESIZE);
 }
 
-const char *wirespeed_gasnet_error(int error) { return gasnet_ErrorDesc(error); }
+const char* wirespeed_gasnet_error(int error) { return gasnet_ErrorDesc(error); }
 int wirespeed_gasnet_rank(void) { return (int)gex_TM_QueryRank(team); }
 int wirespeed_gasnet_ranks(void) { return (int)gex_TM_QuerySize(team); }
 
 /* A rank's memory, as its owner addresses it. */
-void *wirespeed_gasnet_memory(int rank, size_t *bytes) {
+void* wirespeed_gasnet_memory(int rank, size_t* bytes) {
     void *owners = NULL, *here = NULL;
     uintptr_t size = 0;
     gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, (gex_Rank_t)rank, &owners, &here, &size, 0));
@@ -84,7 +84,7 @@ void wirespeed_gasnet_flush(void) {
 }
 
 /* `to`, `word`: the peer's own addresses. */
-void wirespeed_gasnet_put(void *to, void *from, size_t bytes, uint64_t *word, uint64_t value,
+void wirespeed_gasnet_put(void* to, void* from, size_t bytes, uint64_t* word, uint64_t value,
                           int peer) {
     if (pending_count == most_pending) wirespeed_gasnet_flush();
     pending[pending_count].arrived =
@@ -94,7 +94,7 @@ void wirespeed_gasnet_put(void *to, void *from, size_t bytes, uint64_t *word, ui
     pending[pending_count++].peer = peer;
 }
 
-void wirespeed_gasnet_signal(uint64_t *word, uint64_t value, int peer) {
+void wirespeed_gasnet_signal(uint64_t* word, uint64_t value, int peer) {
     wirespeed_gasnet_flush();
     gex_RMA_PutNBIVal(team, (gex_Rank_t)peer, word, value, sizeof value, 0);
 }
