@@ -32,12 +32,13 @@ def _prefix(folder: Path, **variables: str) -> Path:
     return folder
 
 
-def test_no_gasnet_there(tmp_path: Path) -> None:
-    """Protects from a compiler's complaints where the folder is the wrong one."""
+@pytest.mark.parametrize("name", ["none", "~nobody-of-this-name", "long" * 5000])
+def test_no_gasnet_there(name: str, tmp_path: Path) -> None:
+    """Protects from a compiler's complaints, or Python's, where the folder is the wrong one."""
     with pytest.raises(
         WirespeedError, match="no GASNet-EX with a conduit smp, udp, ibv, ofi or ucx"
     ) as caught:
-        list(build(tmp_path))
+        list(build(tmp_path / name))
     assert caught.value.code is ExitCode.USAGE
 
 
@@ -78,6 +79,14 @@ def test_not_position_independent(tmp_path: Path, data: Path) -> None:
         "--with-cxxflags=-fPIC and build it again\n"
     )
     assert not list((data / "wirespeed" / "gasnet").iterdir())
+
+
+@pytest.mark.parametrize("home", ["", "/proc/1/root/closed", "long" * 5000])
+def test_a_home_that_is_none(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects every other path from a user's folder that is missing or cannot be looked into."""
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setenv("HOME", home)
+    assert gasnet.built() == {}
 
 
 def test_half_of_the_options() -> None:

@@ -28,7 +28,7 @@ def command(style: str, library: str | None, prefix: str | None, **given: Any) -
     if bool(library) != bool(prefix):
         raise WirespeedError("--build gasnet --with PREFIX: PREFIX is where GASNet is installed; give both")
     if prefix:
-        return _build(Path(prefix).expanduser())
+        return _build(Path(prefix))
     from wirespeed.frontend import session
     from wirespeed.paths import all_paths
     from wirespeed.report.terminal.paths import PathState, print_paths

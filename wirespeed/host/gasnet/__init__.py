@@ -15,7 +15,8 @@ NONE_BUILT = (
 
 def folder() -> Path:
     """Where built conduits lie: in the user's own data, which hosts of a cluster usually share."""
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "wirespeed" / "gasnet"
+    data = os.environ.get("XDG_DATA_HOME") or Path(os.environ.get("HOME") or "/", ".local", "share")
+    return Path(data, "wirespeed", "gasnet")
 
 
 def file_of(conduit: str) -> Path:
@@ -24,5 +25,6 @@ def file_of(conduit: str) -> Path:
 
 
 def built() -> dict[str, Path]:
-    """Name in the core -> file, for each conduit that was built."""
-    return {f"gasnet_{conduit}": file_of(conduit) for conduit in CONDUITS if file_of(conduit).exists()}
+    """Name in the core -> file, for each conduit that was built and can be read."""
+    files = {f"gasnet_{conduit}": file_of(conduit) for conduit in CONDUITS}
+    return {name: file for name, file in files.items() if os.access(file, os.R_OK)}

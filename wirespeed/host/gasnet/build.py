@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from wirespeed.errors import ExitCode, WirespeedError
@@ -27,10 +28,11 @@ def installed(prefix: Path) -> dict[str, dict[str, str]]:
     Raises WirespeedError where there is none.
     """
     found: dict[str, dict[str, str]] = {}
-    for mode in ("seq", "par"):
-        for file in sorted(prefix.glob(f"lib*/**/pkgconfig/gasnet-*-{mode}.pc")):
-            if (conduit := file.name.split("-")[1]) in CONDUITS:
-                found.setdefault(conduit, _variables(file))
+    with suppress(OSError, ValueError):
+        for mode in ("seq", "par"):
+            for file in sorted(prefix.glob(f"lib*/**/pkgconfig/gasnet-*-{mode}.pc")):
+                if (conduit := file.name.split("-")[1]) in CONDUITS:
+                    found.setdefault(conduit, _variables(file))
     if not found:
         raise WirespeedError(
             f"{prefix}: no GASNet-EX with a conduit {', '.join(CONDUITS[:-1])} or {CONDUITS[-1]} there "
@@ -40,7 +42,11 @@ def installed(prefix: Path) -> dict[str, dict[str, str]]:
 
 
 def _variables(file: Path) -> dict[str, str]:
-    pairs = (line.split("=", 1) for line in file.read_text().splitlines() if re.match(r"\w+ *=", line))
+    pairs = (
+        line.split("=", 1)
+        for line in file.read_text(errors="replace").splitlines()
+        if re.match(r"\w+ *=", line)
+    )
     known: dict[str, str] = {}
     for name, value in pairs:
         known[name.strip()] = re.sub(r"\$\{(\w+)\}", lambda use: known.get(use[1], ""), value)
