@@ -56,6 +56,13 @@ def test_offloading(cxx: str, native: Path, tmp_path: Path, name: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_gasnet(cxx: str, native: Path) -> None:
+    """Protects calls of the shim from arguments that it does not take, and its interface's number."""
+    stand_in = Path(__file__).parents[1] / "support" / "fake_gasnet"
+    done = compile_only(cxx, DECLARATIONS / "gasnet.cpp", "-I", str(native), "-I", str(stand_in))
+    assert done.returncode == 0, done.stderr
+
+
 def test_hip(cxx: str, native: Path, hip_include: Path) -> None:
     flags = ["-I", str(native), "-I", str(hip_include), "-D__HIP_PLATFORM_AMD__"]
     done = compile_only(cxx, DECLARATIONS / "hip.cpp", *flags)

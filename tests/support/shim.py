@@ -74,3 +74,21 @@ def fake_nvshmem(folder: Path) -> Path:
     command += ["-o", str(library), str(here / "fake_nvshmem.cpp")]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return folder
+
+
+def fake_gasnet(prefix: Path, *flags: str) -> Path:
+    """A prefix with the GASNet of fake_gasnet.cpp, its conduit compiled with these flags."""
+    here = Path(__file__).with_name("fake_gasnet")
+    (prefix / "include").mkdir(parents=True)
+    (prefix / "lib" / "pkgconfig").mkdir(parents=True)
+    (prefix / "include" / "gasnetex.h").write_text((here / "gasnetex.h").read_text())
+    made, library = prefix / "lib" / "fake.o", prefix / "lib" / "libgasnet-udp-seq.a"
+    command = [compiler(), "-std=c++20", "-O1", *flags, "-c", str(here / "fake_gasnet.cpp"), "-o", str(made)]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    subprocess.run(["ar", "rc", str(library), str(made)], check=True, capture_output=True, text=True)
+    (prefix / "lib" / "pkgconfig" / "gasnet-udp-seq.pc").write_text(
+        f"GASNET_PREFIX={prefix}\nGASNET_CC=/nowhere/cc -std=gnu23\nGASNET_DEFINES=-DGASNET_SEQ\n"
+        "GASNET_INCLUDES=-I${GASNET_PREFIX}/include\nGASNET_LD_REQUIRES_CXX=1\n"
+        "GASNET_LIBS=-L${GASNET_PREFIX}/lib -lgasnet-udp-seq -lm\nName: gasnet-udp-seq\nVersion: 2000.1.0\n"
+    )
+    return prefix

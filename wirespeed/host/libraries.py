@@ -13,6 +13,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from wirespeed.host import gasnet
+
 _FILES = {
     "nvrtc": ("nvidia/*/lib/libnvrtc.so.*",),
     "cupti": ("nvidia/*/lib/libcupti.so.*",),
@@ -51,7 +53,7 @@ def known_libraries() -> dict[str, Path]:
         for name, path in os.environ.items()
         if name.startswith(_GIVEN) and path
     }
-    return {name: path for name, path in found.items() if path} | given
+    return {name: path for name, path in found.items() if path} | gasnet.built() | given
 
 
 @cache
@@ -71,6 +73,9 @@ def loaded_file(*stems: str) -> str | None:
 
 def lacking(name: str, kind: str) -> str | None:
     """Why a library cannot be opened on this host, for devices of this kind; None: it can."""
+    if name == "gasnet":
+        some = any(known.startswith("gasnet_") for known in known_libraries())
+        return None if some else gasnet.NONE_BUILT
     loaded, remedy = _LOADED.get(name, {}).get(kind, ("", ""))
     known = known_libraries().get(name)
     if known is None and not loaded:

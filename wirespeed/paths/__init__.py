@@ -76,7 +76,7 @@ class TransferPath:
     @property
     def instead_of_mpi(self) -> bool:
         """Does it move bytes between host buffers where no MPI joins the ranks?"""
-        between = not (self.intra_rank or self.work_alone or self.needs_mpi)
+        between = not (self.intra_rank or self.work_alone or self.needs_mpi or self.library)
         return between and not self.needs_device
 
     @property

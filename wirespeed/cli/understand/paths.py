@@ -2,24 +2,33 @@
 
 A path that is available may still fail when it is tried: for example, only a job step of 'wirespeed survey'
 or 'wirespeed pingpong' finds out whether an MPI takes device pointers.
+
+--build gasnet builds what the path gasnet opens, from the GASNet-EX installed in the folder of --with.
 """
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import click
 
 from wirespeed.cli.common.options import plan_of, table_or_json, where
-from wirespeed.errors import ExitCode
+from wirespeed.errors import ExitCode, WirespeedError
 
 
 @click.command(help=__doc__)
+@click.option("--build", "library", type=click.Choice(["gasnet"]), help="Build what a path opens.")
+@click.option("--with", "prefix", metavar="PREFIX", help="The installation to build it from.")
 @table_or_json
 @where
-def command(style: str, **given: Any) -> ExitCode:
+def command(style: str, library: str | None, prefix: str | None, **given: Any) -> ExitCode:
     """Looks at the machine and prints."""
+    if bool(library) != bool(prefix):
+        raise WirespeedError("--build gasnet --with PREFIX: PREFIX is where GASNet is installed; give both")
+    if prefix:
+        return _build(Path(prefix))
     from wirespeed.frontend import session
     from wirespeed.paths import all_paths
     from wirespeed.report.terminal.paths import PathState, print_paths
@@ -42,3 +51,17 @@ def command(style: str, **given: Any) -> ExitCode:
     ]
     click.echo(json.dumps(listed, indent=1))
     return ExitCode.OK
+
+
+def _build(prefix: Path) -> ExitCode:
+    """Builds every conduit in `prefix`, and says of each where it is or why there is none."""
+    from wirespeed.host.gasnet.build import build
+
+    code = ExitCode.UNAVAILABLE
+    for conduit, made in build(prefix):
+        click.echo(f"{conduit}: {made}", err=not isinstance(made, Path))
+        if isinstance(made, Path):
+            code = ExitCode.OK
+    if code is ExitCode.OK:
+        click.echo("Measure with: wirespeed pingpong --paths gasnet")
+    return code

@@ -11,7 +11,7 @@ FAMILIES = {
     "orange": ("staged", "d2h"),
     "blue": ("aware", "h2d"),
     "green": ("nccl", "d2d"),
-    "purple": ("shmem", "oshmem"),
+    "purple": ("shmem", "oshmem", "gasnet"),
     "brown": ("rma",),
     "cyan": ("ipc",),
     "pink": ("gpu",),

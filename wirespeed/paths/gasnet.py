@@ -1,0 +1,8 @@
+"""GASNet-EX on the host."""
+
+from wirespeed.paths import TransferPath
+
+PATHS = (
+    TransferPath("gasnet", "GASNet-EX puts between segments in host memory, each followed by a signal",
+                 "gasnet", "pageable", library="gasnet", trial=True, order=19, default=False),
+)  # fmt: skip
