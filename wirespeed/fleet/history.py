@@ -30,6 +30,8 @@ class History:
     warnings: list[str] = field(default_factory=list)
     files: int = 0
     """Result files read."""
+    contended: int = 0
+    """Figures left out of them because ranks waited for CPUs."""
 
     @property
     def newest(self) -> datetime:
@@ -38,9 +40,11 @@ class History:
         if self.packed and (last := self.packed.newest):
             moments.append(last)
         if not moments:
+            waited = (
+                f" ({self.contended} of ranks that waited for CPUs do not count)" if self.contended else ""
+            )
             raise WirespeedError(
-                f"{shown(self.folder)}: no figure of one node or of a pair of nodes in any of {self.files} "
-                "result files",
+                f"{shown(self.folder)}: {self.files} result files, no figure of one node or of two{waited}",
                 ExitCode.CANNOT_WRITE,
             )
         return max(moments)
@@ -124,6 +128,7 @@ def _read(file: Path, history: History, seen: set[str]) -> list[Observation]:
         return []
     history.files += 1
     history.warnings += [f"{shown(file)}: {line}" for line in results.warnings]
+    history.contended += sum(one.contended for one in results.entries)
     runs = [run for run in collect(results.records) if run.name not in seen]
     seen.update(run.name for run in runs)
     return list(observations(runs))

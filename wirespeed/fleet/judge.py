@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +42,8 @@ class Evidence:
     """Measurements behind it."""
     partners: int | None = None
     """Other nodes that it was measured with; None: alone."""
+    slow_with: int | None = None
+    """With how many of them it was slow; None: with all."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +107,15 @@ def decide(found: Sequence[Estimates], topology: Topology, least: float, false_a
     same way the figures of a named subject are chosen.
     """
     verdict = Verdict(figures=len({one.figure for one in found}))
+    partners: dict[str, dict[str, int]] = {}
     figures: Counter[Subject] = Counter()
     slow_in: dict[Subject, list[_Test]] = defaultdict(list)
     for one in found:
         judged = excess(one.effects, one.errors)
         if one.kind == NODE:
             _note_distances(verdict, one)
+            if one.partners is not None:
+                partners[one.figure] = dict(zip(one.names, one.partners.tolist(), strict=True))
         if judged is None:
             continue
         usable = np.flatnonzero(np.isfinite(judged.errors)).tolist()
@@ -131,8 +136,33 @@ def decide(found: Sequence[Estimates], topology: Topology, least: float, false_a
             )
             shown = [test for test, sure in zip(slow_in[subject], chosen, strict=False) if sure]
             verdict.findings.append(_finding(subject, p, shown, topology, len(verdict.distances)))
+    verdict.findings = _joined(verdict.findings, partners)
     verdict.findings.sort(key=lambda one: (-one.cost, one.kind, one.name))
     return verdict
+
+
+def _joined(findings: Sequence[Finding], partners: Mapping[str, Mapping[str, int]]) -> list[Finding]:
+    """Slow links that meet in one node as that node: it was slow on some days only, or has a bad cable.
+
+    `partners`: of each figure and node, how many others it was measured with.
+    """
+    links = [one for one in findings if one.kind == LINK and len(one.nodes) == 2]
+    ends = Counter(node for one in links for node in one.nodes)
+    named = {one.name for one in findings if one.kind == NODE}
+    nodes = [
+        node for node, count in ends.items() if count >= FEWEST_PARTNERS or (node in named and count > 1)
+    ]
+    found = [one for one in findings if one not in links or not any(node in nodes for node in one.nodes)]
+    for node in sorted({*nodes} - named):
+        of_node = [one for one in links if node in one.nodes]
+        slowest = [one.worst for one in of_node]
+        worst = sorted(slowest, key=lambda one: one.ratio)[len(slowest) // 2]
+        all_partners = partners.get(worst.figure, {}).get(node)
+        measured = sum(one.measured for one in slowest)
+        evidence = replace(worst, measured=measured, partners=all_partners, slow_with=len(of_node))
+        p = min(one.p for one in of_node)
+        found.append(Finding(NODE, node, (node,), (evidence,), p, evidence.ratio - 1))
+    return found
 
 
 def _note_distances(verdict: Verdict, one: Estimates) -> None:

@@ -15,6 +15,7 @@ from wirespeed.units import format_size
 
 NOT_OF_A_FIGURE = ("sample", "seed")
 """Options that choose which pairs are measured, and change no figure of a pair."""
+BETWEEN = ", between nodes"
 _PAIR = re.compile(r"(\d+)-(\d+)")
 
 
@@ -64,7 +65,7 @@ def _of_entry(run: Run, step: StepRecord, entry: Entry, at: datetime) -> Iterato
         yield Observation(
             at,
             entry.run,
-            _figure(run, entry, those),
+            _figure(run, entry, those) + (BETWEEN if len(hosts) == 2 else ""),
             hosts[0],
             hosts[1] if len(hosts) == 2 else "",
             _part(those) if len(hosts) == 1 else "",

@@ -50,7 +50,7 @@ class Packed:
         source, values = self._source(begin, end)
         found = self._ask(
             "SELECT figure, one, other, part, median(ln(seconds)) AS logs, count(*) AS counts "
-            f"FROM ({source}) WHERE seconds > 0 GROUP BY figure, one, other, part ORDER BY figure",
+            f"FROM ({source}) WHERE seconds > 0 GROUP BY ALL ORDER BY figure, one, other, part",
             values,
         ).fetchnumpy()
         names = [found[name] for name in ("figure", "one", "other", "part")]
@@ -67,7 +67,11 @@ class Packed:
         """Rows of node, partner, driver, MPI, kernel."""
         self._load("loose", ())
         source, values = self._source(begin, end)
-        return self._all(f"SELECT DISTINCT one, '', driver, mpi, kernel FROM ({source})", values)
+        query = (
+            f"SELECT DISTINCT one, '', driver, mpi, kernel FROM ({source}) UNION "
+            f"SELECT DISTINCT other, '', driver, mpi, kernel FROM ({source}) WHERE other <> ''"
+        )
+        return self._all(query, [*values, *values])
 
     def _source(self, begin: datetime, end: datetime) -> tuple[str, list[Any]]:
         """A query for all rows in a window, and its parameters: only the files of these days are opened."""
@@ -96,6 +100,10 @@ class Packed:
 
         try:
             return self._connection.execute(query, list(values))
+        except duckdb.OutOfMemoryException:
+            raise WirespeedError(
+                f"so many days need more than {MEMORY} of memory: choose fewer with --last"
+            ) from None
         except duckdb.Error as error:
             raise cannot(f"cannot read the packed days: {str(error).splitlines()[0]}") from None
 

@@ -46,14 +46,15 @@ def _rate(word: str) -> float:
     return share
 
 
-@click.group()
-def command() -> None:
+@click.group(invoke_without_command=True)
+@click.pass_context
+def command(context: click.Context) -> None:
     """Find the slow nodes, GPUs, links and switches of a fleet, in the result files of all its nodes.
 
-    \b
-    Start with:
-      wirespeed fleet show RESULTS/   # the result files of all nodes, in any folders below
+    Start with: wirespeed fleet show RESULTS/
     """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @command.command()
@@ -89,7 +90,7 @@ def show(
     style: str,
     page: str | None,
 ) -> ExitCode:
-    """Name what is slow in a fleet, the most expensive first.
+    """Name what is slow, the most expensive first.
 
     DIR has the result files of all nodes, in any folders below it, and packed days. The exit code is 6 if
     anything stands out.
@@ -144,7 +145,7 @@ def _drift(
 @flag("--again", "Pack every day anew, from the result files that are there now.")
 @debugging
 def pack(folder: str, again: bool) -> ExitCode:
-    """Pack result files into a Parquet file a day, which 'fleet show' reads much faster.
+    """Make a Parquet file of each day, which 'show' reads fast.
 
     The result files below DIR stay as they are. DIR/YYYY-MM-DD.parquet gets the figures of those that are new
     or have changed. Needs DuckDB: pip install 'wirespeed[fleet]'.

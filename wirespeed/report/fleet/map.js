@@ -1,10 +1,10 @@
 "use strict";
 {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const cells = [...document.querySelectorAll(".cell")];
+  const cells = [...document.querySelectorAll(".cell[data-place]")];
   const usual = cells.map(cell => [cell.className, cell.title]);
   const choice = document.getElementById("figure");
-  choice.parentElement.hidden = data.figures.length < 2;
+  choice.closest("p").hidden = data.figures.length < 2;
   choice.addEventListener("change", () => {
     const figure = choice.selectedIndex - 1;
     cells.forEach((cell, place) => {
@@ -18,4 +18,5 @@
       cell.title = `${cell.dataset.name}: ${said}, ${data.figures[figure]}`;
     });
   });
+  document.documentElement.dataset.ready = "";
 }

@@ -1,4 +1,4 @@
-"""A page with the map of a fleet: nodes by rack, coloured by distance from the median; it needs no network."""
+"""A page with the map of a fleet: nodes by rack, coloured by distance from the median."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from wirespeed.fleet.judge import Evidence, Finding
 from wirespeed.fleet.names import compress
 from wirespeed.report.compare.terminal import factor
 from wirespeed.report.facts.figures import percent
-from wirespeed.report.fleet.shown import Shown, with_partners
+from wirespeed.report.fleet.shown import Shown, counted, with_partners
 from wirespeed.report.terminal.columns import Column, Table, table
 from wirespeed.report.terminal.wrapped_line import say
 from wirespeed.statistics.two_way import FEWEST_PARTNERS
@@ -27,11 +27,8 @@ def print_fleet(console: Console, shown: Shown, *, everything: bool = False) -> 
     """The answer first, then findings, the most expensive first."""
     findings = shown.verdict.findings
     say(console, Text(shown.headline, "bold red" if findings else "bold green"))
-    say(
-        console,
-        f"{shown.folder}, {shown.days}: {shown.verdict.figures} figures, judged: {shown.judged}",
-        "dim",
-    )
+    figures = counted(shown.verdict.figures, "figure")
+    say(console, f"{shown.folder}, {shown.days}: {figures}, judged: {shown.judged}", "dim")
     if findings:
         console.print()
         _print_findings(console, findings, "usual", everything=everything)
