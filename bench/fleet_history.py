@@ -2,17 +2,15 @@
 
 .venv/bin/python bench/fleet_history.py --nodes 10000 --days 365
 
-Generates packed day files (20 figures a node and day: 16 of the node alone, 2 with partners, in 8 rounds) with
-one node that is 10 % slow, then runs `fleet show` over the last week, against a date, and over all days.
+Generates packed days: 20 rows a node and day, of 16 figures of the node alone and 2 of pairs in 4 rounds.
+One node is 10 % slow, and the driver changes in the middle. Then `fleet show` judges the last week, and
+compares it with the four weeks before the driver's change.
 """
 
 from __future__ import annotations
 
 import os
-import resource
-import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from datetime import date, timedelta
@@ -24,13 +22,13 @@ from common import COMMAND, parser
 ALONE, PAIRED, ROUNDS = 16, 2, 4
 """Figures of a node alone; figures of pairs; rounds of each, so that a node has 20 rows a day in all."""
 FIRST = date(2026, 1, 1)
-SLOW = 4321
+SLOW = 321
 NOISE = "0.01 * sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())"
 COMMON = """
     TIMESTAMP '{day} 03:00:00' AS at, substr(md5('{day}' || node), 1, 12) AS run,
     figure, {one} AS one, {other} AS other, '' AS part,
     1e-5 * (1 + 0.1 * (CASE WHEN {slow} THEN 1 ELSE 0 END)) * exp({noise}) AS seconds,
-    'Linux 6.1' AS kernel, CASE WHEN {number} < 200 THEN '570.1' ELSE '580.2' END AS driver,
+    'Linux 6.1' AS kernel, CASE WHEN {number} < {half} THEN '570.1' ELSE '580.2' END AS driver,
     'Open MPI 5.0.11' AS mpi
 """
 ALONE_SQL = """
@@ -51,7 +49,9 @@ def generate(folder: Path, nodes: int, days: int) -> int:
         day = FIRST + timedelta(days=number)
 
         def common(one: str, other: str, slow: str, day: date = day, number: int = number) -> str:
-            return COMMON.format(day=day, one=one, other=other, slow=slow, noise=NOISE, number=number)
+            return COMMON.format(
+                day=day, one=one, other=other, slow=slow, noise=NOISE, number=number, half=days // 2
+            )
 
         alone = ALONE_SQL.format(
             common=common(name("node"), "''", f"node = {SLOW}"), nodes=nodes, alone=ALONE
@@ -78,3 +78,28 @@ def generate(folder: Path, nodes: int, days: int) -> int:
         )
         rows += nodes * (ALONE + PAIRED * ROUNDS // 2)
     return rows
+
+
+def main() -> None:
+    given = parser(__doc__, nodes=10_000, days=365).parse_args()
+    since = FIRST + timedelta(days=given.days // 2)
+    with tempfile.TemporaryDirectory(prefix="fleet-", dir=".") as name:
+        folder = Path(name)
+        rows = generate(folder, given.nodes, given.days)
+        size = sum(file.stat().st_size for file in folder.iterdir())
+        load = os.getloadavg()[0]
+        print(f"{rows / 1e6:.1f} million rows in {given.days} files, {size / 1e6:.0f} MB; load {load:.1f}")
+        for words in ([], ["--since", str(since)]):
+            command = [COMMAND, "fleet", "show", name, *words]
+            began = time.monotonic()
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            assert process.stdout
+            answer = process.stdout.read().splitlines()[0]
+            _, _, used = os.wait4(process.pid, 0)
+            took, cpu = time.monotonic() - began, used.ru_utime + used.ru_stime
+            memory = used.ru_maxrss / 1024
+            print(f"{' '.join(command[1:])}: {took:.1f} s, {cpu:.1f} s of CPU, {memory:.0f} MiB: {answer}")
+
+
+if __name__ == "__main__":
+    main()

@@ -66,7 +66,7 @@ def counted(count: int, kind: str) -> str:
 def with_partners(finding: Finding, one: Evidence) -> str:
     """How a figure shows that this one is slow, and not another."""
     if one.slow_with is not None:
-        return f"with {one.slow_with} of {one.partners} partners: on some days, or by some cables"
+        return f"with {one.slow_with} of {one.partners} partners (some days, or cables)"
     if finding.kind == "node":
         return "alone" if one.partners is None else f"with each of {one.partners} partners"
     if finding.kind == "switch":
