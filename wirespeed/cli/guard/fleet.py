@@ -136,7 +136,8 @@ def _drift(
             f"--since {since:%Y-%m-%d}: no figure in the {BEFORE_DAYS:.0f} days before it to compare with"
         )
     found = drift(f"{since:%Y-%m-%d}", before, now, topology, least, fdr)
-    add_causes(found, history.facts(earlier, since), history.facts(begin, end))
+    shortly = since - timedelta(days=last)
+    add_causes(found, history.facts(shortly, since), history.facts(begin, end))
     return found
 
 
