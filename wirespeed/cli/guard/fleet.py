@@ -1,4 +1,4 @@
-"""Find the slow nodes, GPUs, links and switches of a fleet, in the result files of all its nodes."""
+"""Find the slow nodes, GPUs, links and switches of a fleet."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def _rate(word: str) -> float:
 @click.group(invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> None:
-    """Find the slow nodes, GPUs, links and switches of a fleet, in the result files of all its nodes.
+    """Find the slow nodes, GPUs, links and switches of a fleet.
 
-    Start with: wirespeed fleet show RESULTS/
+    They are found in the result files of all its nodes. Start with: wirespeed fleet show RESULTS/
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
