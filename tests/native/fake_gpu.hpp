@@ -4,11 +4,10 @@
 // - Work that the vendors need not finish before they return (kernels, copies between devices or
 //   from pageable memory) is not done until something waits for it.
 // - A thread without a context is refused, and a process that opens its own handle.
-// - fake_contexts(): primary contexts that the process holds; fake_retained(): how often it took
-// one.
+// - fake_contexts(): primary contexts held; fake_retained(): how often one was taken.
 // - Environment: FAKE_GPU_DEVICES (2), FAKE_GPU_NAME, FAKE_GPU_FAIL ("cuInit=100,cuMemcpy=700"),
-//   FAKE_GPU_CLOCK ("graph=50,call=200": by the clock of events, a library's call takes so many
-//   microseconds inside a graph, or by itself, and nothing else takes any time).
+//   FAKE_GPU_CLOCK ("graph=50,call=200": microseconds of a library's call inside a graph, or by
+//   itself, by the clock of events; nothing else takes any time).
 #pragma once
 
 #include <fcntl.h>

@@ -300,7 +300,11 @@ class TestApplication:
         assert names[0][:4] == ["survey", "pingpong", "exchange", "stream"]
         assert {*names[0]} == {"survey", "script", *all_patterns()}
         assert names[1:] == [
-            *(["doctor", "paths", "show", "systems"], ["check", "compare", "watch"], ["plot", "report"])
+            *(
+                ["doctor", "paths", "show", "systems"],
+                ["check", "compare", "fleet", "watch"],
+                ["plot", "report"],
+            )
         ]
         assert all(text.count("\n") == len(found) for text, found in zip(groups.values(), names, strict=True))
 

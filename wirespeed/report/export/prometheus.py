@@ -61,13 +61,13 @@ def to_prometheus(runs: Sequence[Run]) -> str:
     }
     lines: list[str] = []
     for name, (text, value) in METRICS.items():
-        lines += _family(name, text, {labels: value(*found) for labels, found in entries.items()})
+        lines += family(name, text, {labels: value(*found) for labels, found in entries.items()})
     failed = {
         (*_labels(run, "", failure.path, "", failure.bytes), ("what", failure.what)): 1.0
         for run, failure in failures(runs)
     }
     lines += _health(runs)
-    lines += _family("failed", "A path, or one size of it, that gave no figure.", failed)
+    lines += family("failed", "A path, or one size of it, that gave no figure.", failed)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -85,8 +85,8 @@ def _health(runs: Sequence[Run]) -> list[str]:
             if record.watched:
                 held[labels] = float(bool(record.throttled))
     return [
-        *_family("new_errors", "Errors that the hosts' counters rose by around a path's figures.", errors),
-        *_family("throttled", "1: something held clocks back around a path's figures.", held),
+        *family("new_errors", "Errors that the hosts' counters rose by around a path's figures.", errors),
+        *family("throttled", "1: something held clocks back around a path's figures.", held),
     ]
 
 
@@ -101,7 +101,8 @@ def _labels(run: Run, pattern: str, path: str, memory: str, size: int | None) ->
     )
 
 
-def _family(name: str, text: str, values: Mapping[Labels, float | None]) -> list[str]:
+def family(name: str, text: str, values: Mapping[Labels, float | None]) -> list[str]:
+    """The lines of one metric: its help, its type, and a line for each value that is known."""
     name = f"wirespeed_{name}"
     lines = [
         f"{name}{{{_text(labels)}}} {_number(value)}" for labels, value in values.items() if value is not None

@@ -1,0 +1,91 @@
+"""Fleets made up: log-normal noise, and faults whose places are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from wirespeed.fleet.judge import Verdict, judge
+from wirespeed.fleet.topology import Topology, topology_of
+from wirespeed.fleet.window import Window
+
+NOISE = 0.01
+"""Standard deviation between measurements of one pair or node: wirespeed.statistics.comparison.SPREAD."""
+ALIKE = 0.01
+"""Standard deviation between sound nodes."""
+
+
+@dataclass
+class Planted:
+    """A fleet's times, and what is slow in it: (kind, name)."""
+
+    window: Window
+    topology: Topology
+    faults: set[tuple[str, str]] = field(default_factory=set)
+
+
+def simulate(
+    seed: int,
+    nodes: int = 5000,
+    *,
+    by: float = 0.10,
+    slow_nodes: int = 3,
+    slow_links: int = 2,
+    slow_switches: int = 1,
+    rounds: int = 8,
+    ports: int = 40,
+    noise: float = NOISE,
+) -> Planted:
+    """One figure of each node alone, and one of pairs in random disjoint rounds; `by`: of each fault.
+
+    A slow node is slow alone and with all partners, a link only for its pair, a switch for all pairs
+    through it.
+    """
+    random = np.random.default_rng(seed)
+    names = np.array([f"n{number:04d}" for number in range(nodes)], dtype=object)
+    leaves = [
+        f"SwitchName=leaf{at // ports} Nodes=n[{at:04d}-{min(at + ports, nodes) - 1:04d}]"
+        for at in range(0, nodes, ports)
+    ]
+    topology = topology_of("\n".join([*leaves, f"SwitchName=core Switches=leaf[0-{len(leaves) - 1}]"]))
+    leaf = np.arange(nodes) // ports
+    bad_switches = random.choice(len(leaves), slow_switches, replace=False)
+    sound = np.flatnonzero(~np.isin(leaf, bad_switches))
+    bad_nodes = random.choice(sound, slow_nodes, replace=False)
+    own = random.normal(0, ALIKE, nodes)
+    own[bad_nodes] += np.log1p(by)
+
+    alone = np.log(1e-3) + own + random.normal(0, noise, nodes)
+    orders = [random.permutation(nodes)[: nodes // 2 * 2].reshape(-1, 2) for _ in range(rounds)]
+    pairs = np.unique(np.sort(np.concatenate(orders), axis=1), axis=0)
+    first, second = pairs.T
+    times = np.log(1e-5) + own[first] + own[second] + random.normal(0, noise, len(pairs))
+    times += np.log1p(by) * (np.isin(leaf[first], bad_switches) | np.isin(leaf[second], bad_switches))
+    usable = np.flatnonzero(~np.isin(pairs, bad_nodes).any(axis=1))
+    bad_links = random.choice(usable, slow_links, replace=False)
+    times[bad_links] += np.log1p(by)
+
+    empty = np.full(nodes, "", dtype=object)
+    window = Window(
+        np.array(["copy h2h 16 MiB"] * nodes + ["pingpong host 8 B"] * len(pairs), dtype=object),
+        np.concatenate([names, names[first]]),
+        np.concatenate([empty, names[second]]),
+        np.full(nodes + len(pairs), "", dtype=object),
+        np.concatenate([alone, times]),
+        np.ones(nodes + len(pairs), dtype=np.int64),
+    )
+    faults = {("node", str(names[at])) for at in bad_nodes}
+    faults |= {("switch", f"leaf{at}") for at in bad_switches}
+    faults |= {("link", f"{names[first[at]]} - {names[second[at]]}") for at in bad_links}
+    return Planted(window, topology, faults)
+
+
+def named(planted: Planted) -> set[tuple[str, str]]:
+    """What is found."""
+    return subjects(judge(planted.window, planted.topology))
+
+
+def subjects(verdict: Verdict) -> set[tuple[str, str]]:
+    """(kind, name) of every finding."""
+    return {(one.kind, one.name) for one in verdict.findings}

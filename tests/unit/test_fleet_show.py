@@ -1,0 +1,223 @@
+"""wirespeed fleet show and pack on the result files of a small fleet, from the command line to the output."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from support.fleet_files import START, write_fleet, write_run
+
+from wirespeed.cli.main import main
+from wirespeed.errors import ExitCode
+from wirespeed.fleet.history import read_history
+
+SLOW = "n05"
+Captured = pytest.CaptureFixture[str]
+
+
+def slow(_: int, one: str, other: str) -> float:
+    return 1.15 if SLOW in (one, other) else 1.0
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    """Three days of 16 nodes, of which one is slow."""
+    write_fleet(tmp_path / "fleet", factor=slow)
+    return tmp_path / "fleet"
+
+
+def shown(capsys: Captured, *words: object) -> tuple[int, str]:
+    code = main(["fleet", "show", *map(str, words)])
+    return code, capsys.readouterr().out
+
+
+def as_json(capsys: Captured, *words: object) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(shown(capsys, *words, "--format", "json")[1])
+    return found
+
+
+def names(found: dict[str, Any]) -> list[str]:
+    return [one["name"] for one in found["findings"]]
+
+
+def test_the_slow_node_is_named_and_none_of_its_partners(fleet: Path, capsys: Captured) -> None:
+    code, text = shown(capsys, fleet)
+    assert code == ExitCode.WORSE
+    assert text.splitlines()[0] == "1 node is slow, in a fleet of 16 nodes"
+    assert "sbatch --exclude=n05" in text and "with each of" in text
+    (finding,) = as_json(capsys, fleet)["findings"]
+    figures = {one["figure"]: one for one in finding["evidence"]}
+    assert set(figures) == {"pingpong host 8 B, GPU", "pingpong host 8 B, GPU, between nodes"}
+    for one in figures.values():
+        assert one["low"] < 1.15 < one["high"] and one["ratio"] == pytest.approx(1.15, abs=0.03)
+
+
+def test_a_sound_fleet_is_said_to_be_sound(tmp_path: Path, capsys: Captured) -> None:
+    write_fleet(tmp_path)
+    code, text = shown(capsys, tmp_path)
+    assert code == ExitCode.OK
+    assert text.startswith("No node, GPU, link or switch of 16 nodes stands out")
+    assert shown(capsys, tmp_path, "--format", "slurm") == (ExitCode.OK, "")
+
+
+def test_schedulers_get_one_line(fleet: Path, capsys: Captured) -> None:
+    assert shown(capsys, fleet, "--format", "slurm")[1] == "--exclude=n05\n"
+    assert shown(capsys, fleet, "--format", "pbs")[1] == "pbsnodes -o n05\n"
+
+
+def test_prometheus_reads_the_scrape(fleet: Path, capsys: Captured) -> None:
+    text = shown(capsys, fleet, "--format", "prometheus")[1]
+    families = {one.name: one for one in text_string_to_metric_families(text)}
+    (slowest,) = (one for one in families["wirespeed_fleet_slow"].samples if one.labels["kind"] == "node")
+    assert slowest.value == 1
+    ratios = {one.labels["node"]: one.value for one in families["wirespeed_fleet_node_ratio"].samples}
+    assert len(ratios) == 16 and max(ratios, key=lambda node: ratios[node]) == SLOW
+    (newest,) = families["wirespeed_fleet_newest_timestamp_seconds"].samples
+    assert newest.value == pytest.approx(datetime.fromisoformat("2026-03-03T03:00+00:00").timestamp(), abs=1)
+
+
+def test_a_repaired_node_is_not_named_today(tmp_path: Path, capsys: Captured) -> None:
+    """Protects from a history that never forgets: the latest days count."""
+    write_fleet(tmp_path, days=10, factor=lambda day, one, other: slow(day, one, other) if day < 5 else 1.0)
+    assert names(as_json(capsys, tmp_path, "--last", 4)) == []
+
+
+def test_a_node_that_was_slow_on_some_days_is_named_instead_of_its_links(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    """Protects from a list of links where one node is the cause."""
+    write_fleet(tmp_path, days=7, factor=lambda day, one, other: slow(day, one, other) if day < 2 else 1.0)
+    found = as_json(capsys, tmp_path, "--last", 7)
+    assert names(found) == [SLOW]
+    (evidence,) = found["findings"][0]["evidence"]
+    assert 3 <= evidence["slow_with"] < evidence["partners"]
+
+
+def test_drift_since_a_date_and_what_changed_with_it(tmp_path: Path, capsys: Captured) -> None:
+    """One node gets slower on the day when all get a new driver, which makes pairs slower for all."""
+
+    def factor(day: int, one: str, other: str) -> float:
+        own = 1.2 if day >= 6 and "n09" in (one, other) else 1.0
+        return own * (1.06 if day >= 6 and other else 1.0) * slow(day, one, other)
+
+    write_fleet(tmp_path, days=9, factor=factor, driver=lambda day: "580.1" if day < 6 else "590.2", rounds=8)
+    drift = as_json(capsys, tmp_path, "--since", "2026-03-07", "--last", 3)["drift"]
+    assert [one["name"] for one in drift["findings"]] == ["n09"]
+    assert drift["changed"] == {"n09": ["driver 580.1 -> 590.2"]}
+    assert drift["changed_of_fleet"] == ["driver 580.1 -> 590.2 on 16 of 16 nodes"]
+    (all_nodes,) = {one["figure"]: one["ratio"] for one in drift["fleet"]}.items()
+    assert all_nodes[0].endswith("between nodes") and all_nodes[1] == pytest.approx(1.06, abs=0.01)
+    code, text = shown(capsys, tmp_path, "--since", "2026-03-07", "--last", 3)
+    assert code == ExitCode.WORSE and "changed meanwhile: driver 580.1 -> 590.2" in text
+
+
+def test_packed_days_give_the_same_answer(fleet: Path, capsys: Captured) -> None:
+    before = as_json(capsys, fleet)
+    assert main(["fleet", "pack", str(fleet)]) == ExitCode.OK
+    assert "into 3 days" in capsys.readouterr().out
+    assert as_json(capsys, fleet) == before
+    packed = fleet.parent / "packed"
+    packed.mkdir()
+    for file in fleet.glob("*.parquet"):
+        shutil.copy(file, packed)
+    assert as_json(capsys, packed) == {**before, "folder": str(packed)}
+
+
+def test_a_new_day_and_a_grown_file_count_once(fleet: Path, capsys: Captured) -> None:
+    """Protects the truth of result files: what is added after packing is read, and nothing counts twice."""
+    main(["fleet", "pack", str(fleet)])
+    capsys.readouterr()
+    assert main(["fleet", "pack", str(fleet)]) == ExitCode.OK
+    assert capsys.readouterr().out == "all result files are packed already\n"
+    plain = fleet.parent / "plain"
+    write_fleet(fleet, days=1, first_day=3, factor=slow)
+    grown = fleet / "n01-0.jsonl"
+    write_run(fleet / "more.jsonl", START, ["n01", "n01"], 2e-3, random.Random(9), driver="580.1")
+    grown.write_text(grown.read_text() + (fleet / "more.jsonl").read_text())
+    (fleet / "more.jsonl").unlink()
+    shutil.copytree(fleet, plain, ignore=shutil.ignore_patterns("*.parquet", "packed.json"))
+    wanted = {**as_json(capsys, plain), "folder": str(fleet)}
+    assert as_json(capsys, fleet) == wanted
+    main(["fleet", "pack", str(fleet)])
+    assert "into 2 days" in capsys.readouterr().out
+    assert as_json(capsys, fleet) == wanted
+    main(["fleet", "pack", "--again", str(fleet)])
+    capsys.readouterr()
+    assert as_json(capsys, fleet) == wanted
+
+
+def test_without_duckdb_packed_days_say_what_to_install(
+    fleet: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main(["fleet", "pack", str(fleet)])
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert main(["fleet", "show", str(fleet)]) == ExitCode.UNAVAILABLE
+    assert "pip install 'wirespeed[fleet]'" in capsys.readouterr().err
+
+
+def test_a_quote_in_a_folder_s_name_is_a_name(fleet: Path, tmp_path: Path, capsys: Captured) -> None:
+    """Protects from paths that are put into queries as text."""
+    odd = tmp_path / "it's; DROP [x] {y}"
+    fleet.rename(odd)
+    assert main(["fleet", "pack", str(odd)]) == ExitCode.OK
+    capsys.readouterr()
+    for file in odd.glob("*.jsonl"):
+        file.unlink()
+    assert names(as_json(capsys, odd)) == [SLOW]
+
+
+def test_pairs_of_a_pairs_run_and_gpus_are_told_apart(tmp_path: Path) -> None:
+    """Teams of one run: a pair on two nodes, a pair of GPUs in a node, a GPU alone; three nodes are none."""
+    ranks = [{"rank": n, "host": "ab"[n // 2], "device": {"index": n % 2, "name": "H"}} for n in range(4)]
+    times = {"median": 1e-5, "low": 9e-6, "high": 2e-5}
+    teams = [
+        {"name": name, "first": first, "ranks": count, "seconds": times}
+        for name, first, count in (("0-2", 0, 2), ("2-3", 2, 2), ("rank 1 alone", 1, 1), ("all", 0, 9))
+    ]
+    file = tmp_path / "run.jsonl"
+    write_run(file, START, ["a", "b"], 1e-5, random.Random(1), more={"teams": teams})
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    lines[1]["ranks"] = ranks
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = {(one.one, one.other, one.part) for one in read_history(str(tmp_path)).loose}
+    assert found == {("a", "b", ""), ("b", "", "GPU 0-1"), ("a", "", "GPU 1")}
+
+
+@pytest.mark.parametrize(
+    ("words", "why", "code"),
+    [
+        (["nowhere"], "is no folder", ExitCode.CANNOT_WRITE),
+        (["."], "no figure of one node", ExitCode.CANNOT_WRITE),
+        ([".", "--since", "yesterday"], "write a date", ExitCode.USAGE),
+        ([".", "--last", "0"], "number of days", ExitCode.USAGE),
+        ([".", "--fdr", "1"], "above 0 and below 1", ExitCode.USAGE),
+        ([".", "--topology", "none.conf"], "cannot read none.conf", ExitCode.USAGE),
+        ([".", "--page", "map.txt"], "ends in .html", ExitCode.USAGE),
+    ],
+)
+def test_bad_input_gets_one_line(
+    words: list[str],
+    why: str,
+    code: ExitCode,
+    tmp_path: Path,
+    capsys: Captured,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["fleet", "show", *words]) == code
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1 and why in said[0]
+
+
+def test_figures_of_ranks_that_waited_for_cpus_do_not_count(tmp_path: Path, capsys: Captured) -> None:
+    busy = {"cores": {"waited": 0.5, "rank": 1}}
+    write_run(tmp_path / "busy.jsonl", START, ["a", "b"], 1e-5, random.Random(1), more=busy)
+    assert main(["fleet", "show", str(tmp_path)]) == ExitCode.CANNOT_WRITE
+    assert "1 of ranks that waited for CPUs" in capsys.readouterr().err

@@ -1,0 +1,1 @@
+"""The history of many nodes: which of them, of their GPUs, links and switches are slow."""

@@ -1,0 +1,109 @@
+"""What a result file says of single nodes and of pairs of nodes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime, timezone
+from typing import NamedTuple
+
+from wirespeed.results.model import Entry, StepRecord
+from wirespeed.results.parts import Rank
+from wirespeed.results.runs import Run
+from wirespeed.units import format_size
+
+NOT_OF_A_FIGURE = ("sample", "seed")
+"""Options that choose which pairs are measured, and change no figure of a pair."""
+BETWEEN = ", between nodes"
+_PAIR = re.compile(r"(\d+)-(\d+)")
+
+
+class Observation(NamedTuple):
+    """One median of one launch, of a node alone or of two nodes."""
+
+    at: datetime
+    """In UTC, without an offset."""
+    run: str
+    figure: str
+    """'pingpong host 8 B': only equal ones are compared."""
+    one: str
+    other: str
+    """The second node of a pair, the later one in the alphabet; '' for a node alone."""
+    part: str
+    """'GPU 0', 'GPU 0-1': what of the node; '' for the whole."""
+    seconds: float
+    kernel: str
+    driver: str
+    mpi: str
+
+
+def observations(runs: Iterable[Run]) -> Iterator[Observation]:
+    """Every launch's median that belongs to one node or to a pair of nodes.
+
+    Left out: figures whose ranks waited for CPUs, figures of more than two nodes, and times without a date.
+    """
+    for run in runs:
+        steps = {step.step: step for step in run.steps}
+        for entry in run.records:
+            if not (isinstance(entry, Entry) and entry.possible and not entry.contended):
+                continue
+            at = _moment(entry.at) or _moment(run.head.started)
+            step = steps.get(entry.step)
+            if at and step:
+                yield from _of_entry(run, step, entry, at)
+
+
+def _of_entry(run: Run, step: StepRecord, entry: Entry, at: datetime) -> Iterator[Observation]:
+    ranks = {rank.rank: rank for rank in step.ranks if rank.host}
+    known = [(_ranks_of(team.name, team.first, team.ranks), team.seconds) for team in entry.teams]
+    for numbers, seconds in known or [(sorted(ranks), entry.seconds)]:
+        those = [ranks[number] for number in numbers if number in ranks]
+        hosts = sorted({rank.host for rank in those})
+        if len(those) != len(numbers) or len(hosts) not in (1, 2) or seconds <= 0:
+            continue
+        yield Observation(
+            at,
+            entry.run,
+            _figure(run, entry, those) + (BETWEEN if len(hosts) == 2 else ""),
+            hosts[0],
+            hosts[1] if len(hosts) == 2 else "",
+            _part(those) if len(hosts) == 1 else "",
+            seconds,
+            run.head.environment.kernel,
+            next((rank.device.driver for rank in those if rank.device and rank.device.driver), ""),
+            f"{step.mpi.vendor} {step.mpi.version}".strip() if step.mpi else "",
+        )
+
+
+def _ranks_of(name: str, first: int, count: int) -> Sequence[int]:
+    """The ranks of a team: those of a pair are in its name, others follow each other."""
+    pair = _PAIR.fullmatch(name)
+    if pair and count == 2:
+        return int(pair[1]), int(pair[2])
+    return range(first, first + count)
+
+
+def _figure(run: Run, entry: Entry, ranks: Sequence[Rank]) -> str:
+    """Nodes are compared with their like: the kind of GPU is a part of the name."""
+    options = {name: value for name, value in run.changed_options.items() if name not in NOT_OF_A_FIGURE}
+    words = [
+        name.replace("_", " ") + ("" if value is True else f" {value}") for name, value in options.items()
+    ]
+    pattern = entry.pattern or run.head.plan.pattern
+    title = " ".join([", ".join([pattern, *words]), entry.path, format_size(entry.bytes)])
+    kinds = sorted({rank.device.name for rank in ranks if rank.device})
+    return f"{title}, {' and '.join(kinds)}" if kinds else title
+
+
+def _part(ranks: Sequence[Rank]) -> str:
+    """'GPU 0', 'GPU 0-1': processors of the node that took part; '' without GPUs, or of many."""
+    places = sorted({rank.device.index for rank in ranks if rank.device and rank.device.index is not None})
+    return f"GPU {'-'.join(map(str, places))}" if len(places) in (1, 2) else ""
+
+
+def _moment(text: str) -> datetime | None:
+    with suppress(ValueError, OverflowError):
+        at = datetime.fromisoformat(text)
+        return (at.astimezone(timezone.utc) if at.tzinfo else at).replace(tzinfo=None)
+    return None

@@ -1,0 +1,95 @@
+"""Which nodes stand behind which switch: a file as Slurm's topology.conf (topology/tree).
+
+The format: https://slurm.schedmd.com/topology.conf.html.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from wirespeed.errors import WirespeedError
+from wirespeed.fleet.names import expand
+
+_WORD = re.compile(r"(\w+)\s*=\s*(\S+)")
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A switch, and what is behind it."""
+
+    name: str
+    level: int
+    """0: nodes are plugged into it; else one more than the highest switch below it."""
+    nodes: tuple[str, ...]
+    """All nodes below it, through other switches, too."""
+    below: tuple[str, ...] = ()
+    """Switches that are plugged into it."""
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The switches of a fleet by their names, the lowest first."""
+
+    switches: dict[str, Switch]
+
+    def rack(self, node: str) -> str:
+        """The switch that the node is plugged into; '' if the file does not say."""
+        return self._racks.get(node, "")
+
+    @cached_property
+    def _racks(self) -> dict[str, str]:
+        leaves = [one for one in self.switches.values() if one.level == 0]
+        return {node: one.name for one in leaves for node in one.nodes}
+
+    @property
+    def levels(self) -> list[list[Switch]]:
+        """Switches by level, the highest first."""
+        top = max((one.level for one in self.switches.values()), default=-1)
+        return [[one for one in self.switches.values() if one.level == at] for at in range(top, -1, -1)]
+
+
+NO_TOPOLOGY = Topology({})
+
+
+def read_topology(file: str) -> Topology:
+    """The switches in a file. Raises WirespeedError where it cannot be read, or has none."""
+    try:
+        text = Path(file).read_text(encoding="utf-8", errors="replace")
+    except (OSError, ValueError) as error:
+        raise WirespeedError(f"cannot read {file}: {getattr(error, 'strerror', None) or error}") from None
+    return topology_of(text, file)
+
+
+def topology_of(text: str, file: str = "topology.conf") -> Topology:
+    """The switches in a text. Raises WirespeedError."""
+    nodes: dict[str, list[str]] = {}
+    below: dict[str, list[str]] = {}
+    for line in text.replace("\\\n", " ").splitlines():
+        words = {name.lower(): value for name, value in _WORD.findall(line.partition("#")[0])}
+        if name := words.get("switchname"):
+            nodes[name] = expand(words["nodes"]) if "nodes" in words else []
+            below[name] = expand(words["switches"]) if "switches" in words else []
+    if not nodes:
+        raise WirespeedError(
+            f"{file}: no switch in it; write lines as in Slurm's topology.conf: SwitchName=s1 Nodes=n[1-16]"
+        )
+    found: dict[str, Switch] = {}
+
+    def visit(name: str, above: tuple[str, ...]) -> Switch:
+        if name in above:
+            raise WirespeedError(f"{file}: switch {name} is behind itself")
+        if name not in nodes:
+            raise WirespeedError(f"{file}: switch {name} has no line of its own")
+        if name not in found:
+            under = [visit(one, (*above, name)) for one in below[name]]
+            all_nodes = dict.fromkeys([*nodes[name], *(node for one in under for node in one.nodes)])
+            level = max((one.level + 1 for one in under), default=0)
+            found[name] = Switch(name, level, tuple(all_nodes), tuple(below[name]))
+        return found[name]
+
+    for name in nodes:
+        visit(name, ())
+    return Topology(dict(sorted(found.items(), key=lambda item: item[1].level)))

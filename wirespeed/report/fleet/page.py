@@ -1,0 +1,100 @@
+"""A page with the map of a fleet: nodes by rack, coloured by distance from the median."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import defaultdict
+from dataclasses import dataclass
+from importlib.resources import files
+
+from wirespeed._version import __version__
+from wirespeed.fleet.names import compress, natural
+from wirespeed.report.compare.terminal import factor
+from wirespeed.report.fleet.shown import Shown, counted, times, with_partners
+from wirespeed.report.fleet.terminal import legend
+
+STEPS = (-0.05, -0.02, 0.02, 0.05, 0.10, 0.25)
+"""Where one colour ends and the next begins: how much longer than the median node."""
+COLOURS = (
+    "more than 5 % faster",
+    "2 to 5 % faster",
+    "within 2 %",
+    "2 to 5 % slower",
+    "5 to 10 % slower",
+    "10 to 25 % slower",
+    "more than 25 % slower",
+)
+MOST_OF_PAGE = 200
+"""Findings in the table; the JSON has all."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A node on the map."""
+
+    name: str
+    colour: int
+    """Its place in COLOURS."""
+    text: str
+    named: bool
+    """Does it stand out?"""
+    place: int
+    """Its place in the page's data."""
+
+
+def colour(ratio: float) -> int:
+    """The place in COLOURS of a time over the median node's."""
+    return sum(ratio - 1 >= step for step in STEPS)
+
+
+def render(shown: Shown) -> str:
+    """The whole page."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("wirespeed.report", "fleet"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    environment.filters |= {"factor": factor}
+    script = files("wirespeed.report.fleet").joinpath("map.js").read_text("utf-8")
+    racks, data = _map(shown)
+    page = environment.get_template("page.html.j2").render(
+        shown=shown,
+        version=__version__,
+        findings=shown.verdict.findings[:MOST_OF_PAGE],
+        hidden=max(0, len(shown.verdict.findings) - MOST_OF_PAGE),
+        racks=racks,
+        data=data,
+        colours=COLOURS,
+        figures=data["figures"],
+        excluded=compress(shown.excluded),
+        legend=legend(shown),
+        counted=counted,
+        times=times,
+        how=with_partners,
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+    return page.encode("utf-8", "replace").decode("utf-8")
+
+
+def _map(shown: Shown) -> tuple[list[tuple[str, list[Cell]]], dict[str, list[object]]]:
+    """Racks with their nodes, and the ratios of all figures for the page's script."""
+    distances = shown.verdict.distances
+    figures = sorted({figure for found in distances.values() for figure in found})
+    standing = {node for one in shown.verdict.findings if one.kind in ("node", "GPU") for node in one.nodes}
+    racks: dict[str, list[Cell]] = defaultdict(list)
+    ratios: list[object] = []
+    for node in sorted(distances, key=natural):
+        found = distances[node]
+        worst = max(found, key=lambda figure: found[figure])
+        ratios.append([round(found[figure], 3) if figure in found else None for figure in figures])
+        text = f"{node}: time x {factor(found[worst])}, {worst}"
+        rack = shown.topology.rack(node)
+        racks[rack].append(Cell(node, colour(found[worst]), text, node in standing, len(ratios) - 1))
+    ordered = sorted(racks.items(), key=lambda item: natural(item[0]))
+    return ordered, {"figures": list(figures), "ratios": ratios, "steps": list(STEPS)}

@@ -1,0 +1,89 @@
+"""The forms in which `wirespeed fleet show` prints."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import timezone
+from typing import Any
+
+from msgspec import to_builtins
+
+from wirespeed.fleet.names import compress
+from wirespeed.report.export.prometheus import Labels, family
+from wirespeed.report.fleet.shown import Shown
+
+
+def print_as(style: str, shown: Shown, *, everything: bool) -> None:
+    """On stdout, as a table, json, prometheus, slurm or pbs."""
+    if style == "table":
+        from wirespeed.report.fleet.terminal import print_fleet
+        from wirespeed.report.terminal.run_summary import make_console
+
+        print_fleet(make_console(), shown, everything=everything)
+    else:
+        text = {"json": to_json, "prometheus": to_prometheus, "slurm": to_slurm, "pbs": to_pbs}[style](shown)
+        print(text, end="")
+
+
+def to_slurm(shown: Shown) -> str:
+    """An option of sbatch and srun; nothing where no node stands out."""
+    return f"--exclude={compress(shown.excluded)}\n" if shown.excluded else ""
+
+
+def to_pbs(shown: Shown) -> str:
+    """The command that takes the nodes out of PBS; nothing where no node stands out."""
+    return f"pbsnodes -o {' '.join(shown.excluded)}\n" if shown.excluded else ""
+
+
+def to_json(shown: Shown) -> str:
+    """Everything; times in seconds."""
+    found: dict[str, Any] = {
+        "folder": shown.folder,
+        "begin": f"{shown.begin.isoformat()}+00:00",
+        "end": f"{shown.end.isoformat()}+00:00",
+        "nodes": shown.nodes,
+        "least": shown.least,
+        "false_discovery_rate": shown.false_alarms,
+        "tested": shown.verdict.tested,
+        "findings": to_builtins(shown.verdict.findings),
+        "exclude": shown.excluded,
+        "too_few_partners": shown.verdict.untold,
+    }
+    if shown.drift:
+        found["drift"] = {
+            "since": shown.drift.since,
+            "findings": to_builtins(shown.drift.verdict.findings),
+            "changed": shown.drift.changed,
+            "fleet": to_builtins(shown.drift.fleet),
+            "changed_of_fleet": shown.drift.of_fleet,
+        }
+    return json.dumps(found, indent=1) + "\n"
+
+
+def to_prometheus(shown: Shown) -> str:
+    """One scrape for the fleet: what stands out, and how far each node is from the median."""
+    slow: dict[Labels, float | None] = {
+        (("kind", one.kind), ("name", one.name), ("figure", evidence.figure)): evidence.ratio
+        for one in shown.verdict.findings
+        for evidence in one.evidence
+    }
+    named = Counter(one.kind for one in shown.verdict.findings)
+    kinds = shown.verdict.tested
+    counts: dict[Labels, float | None] = {(("kind", kind),): float(named[kind]) for kind in kinds}
+    tested: dict[Labels, float | None] = {(("kind", kind),): float(kinds[kind]) for kind in kinds}
+    worst: dict[Labels, float | None] = {
+        (("node", node), ("rack", shown.topology.rack(node))): max(figures.values())
+        for node, figures in shown.verdict.distances.items()
+    }
+    newest = shown.end.replace(tzinfo=timezone.utc).timestamp()
+    lines = [
+        *family("fleet_slow_ratio", "Of what stands out: its time over the usual one.", slow),
+        *family("fleet_slow", "How many of a kind stand out.", counts),
+        *family("fleet_judged", "How many of a kind were judged.", tested),
+        *family("fleet_node_ratio", "A node's time over the usual one, of its slowest figure.", worst),
+        *family(
+            "fleet_newest_timestamp_seconds", "When the last figure was measured, as Unix time.", {(): newest}
+        ),
+    ]
+    return "".join(f"{line}\n" for line in lines)

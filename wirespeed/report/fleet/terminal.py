@@ -1,0 +1,115 @@
+"""What stands out of a fleet, on a terminal: the answer, the findings with their evidence, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from wirespeed.fleet.judge import Evidence, Finding
+from wirespeed.fleet.names import compress
+from wirespeed.report.compare.terminal import factor
+from wirespeed.report.facts.figures import percent
+from wirespeed.report.fleet.shown import Shown, counted, with_partners
+from wirespeed.report.terminal.columns import Column, Table, table
+from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.statistics.two_way import FEWEST_PARTNERS
+from wirespeed.units import format_seconds
+
+MOST_ROWS = 20
+MOST_FIGURES = 3
+Row = tuple[Finding, Evidence, bool]
+"""A finding, one of its figures, and whether it is the first of them."""
+
+
+def print_fleet(console: Console, shown: Shown, *, everything: bool = False) -> None:
+    """The answer first, then findings, the most expensive first."""
+    findings = shown.verdict.findings
+    say(console, Text(shown.headline, "bold red" if findings else "bold green"))
+    figures = counted(shown.verdict.figures, "figure")
+    say(console, f"{shown.folder}, {shown.days}: {figures}, judged: {shown.judged}", "dim")
+    if findings:
+        console.print()
+        _print_findings(console, findings, "usual", everything=everything)
+        _print_exclude(console, shown.excluded)
+    if shown.drift:
+        _print_drift(console, shown, everything=everything)
+    console.print()
+    for line in legend(shown):
+        say(console, line, "dim")
+
+
+def _print_findings(console: Console, findings: Sequence[Finding], usual: str, *, everything: bool) -> None:
+    most = len(findings) if everything else MOST_ROWS
+    rows = [
+        (one, evidence, number == 0)
+        for one in findings[:most]
+        for number, evidence in enumerate(one.evidence[: None if everything else MOST_FIGURES])
+    ]
+    console.print(_table(rows, usual).fit(console.width), crop=False)
+    hidden = sum(len(one.evidence) for one in findings) - len(rows)
+    if hidden:
+        say(console, f"{hidden} more lines with --all", "dim")
+
+
+def _table(rows: Sequence[Row], usual: str) -> Table[Row]:
+    return table(
+        [
+            Column("", lambda row: Text(row[0].kind if row[2] else "", "dim"), left=True),
+            Column("", lambda row: Text(row[0].name if row[2] else "", "bold red"), left=True),
+            Column("time x", lambda row: Text(factor(row[1].ratio), "red"), gap=3),
+            Column(
+                "95 %", lambda row: f"{factor(row[1].low)} to {factor(row[1].high)}", "dim", gap=3, drop=2
+            ),
+            Column("figure", lambda row: row[1].figure, gap=3, left=True),
+            Column(usual, lambda row: format_seconds(row[1].usual_s), gap=3, drop=3),
+            Column("measured", lambda row: str(row[1].measured), gap=3, drop=4),
+            Column("how", lambda row: with_partners(row[0], row[1]), gap=3, left=True, drop=1),
+        ],
+        rows,
+    )
+
+
+def _print_exclude(console: Console, nodes: Sequence[str]) -> None:
+    if nodes:
+        console.print()
+        say(console, Text.assemble(("leave out: ", "bold"), f"sbatch --exclude={compress(nodes)}"))
+
+
+def _print_drift(console: Console, shown: Shown, *, everything: bool) -> None:
+    found = shown.drift
+    if not found:
+        return
+    console.print()
+    say(console, Text(f"Since {found.since}", "bold"))
+    for change in found.fleet[: None if everything else MOST_ROWS]:
+        word = "slower" if change.ratio > 1 else "faster"
+        text = f"all: {change.figure} is {word}, time x {factor(change.ratio)} (median of {change.count})"
+        say(console, text, "red" if change.ratio > 1 else "green")
+    for line in found.of_fleet:
+        say(console, f"changed meanwhile: {line}")
+    if found.verdict.findings:
+        _print_findings(console, found.verdict.findings, "now", everything=everything)
+        for one in found.verdict.findings[: None if everything else MOST_ROWS]:
+            lines = found.changed.get(one.name, [])
+            say(console, f"{one.name}: {'; '.join(lines) or 'driver, MPI and kernel are the same as before'}")
+    elif not found.fleet:
+        say(console, "Nothing became slower.")
+
+
+def legend(shown: Shown) -> list[str]:
+    """How the verdicts were reached."""
+    lines = [
+        "time x: time over that of the median one of its kind; the most expensive first: excess time x nodes",
+        f"at most {percent(shown.false_alarms)} of what is named is named by chance (Benjamini-Hochberg over "
+        f"all that was judged); slower by up to {percent(shown.least)} counts as nothing (--least)",
+    ]
+    if not shown.topology.switches:
+        lines.append("without --topology FILE a slow switch shows as many slow nodes")
+    few = shown.verdict.untold
+    if few:
+        words = ", ".join(list(few)[:MOST_FIGURES]) + (", ..." if len(few) > MOST_FIGURES else "")
+        told = f"{len(few)} nodes were measured with fewer than {FEWEST_PARTNERS} others"
+        lines.append(f"{told}, which cannot be told from them: {words}")
+    return lines
