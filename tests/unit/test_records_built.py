@@ -41,7 +41,7 @@ def entry(seconds: dict[str, float | None], **more: Any) -> dict[str, Any]:
         "bandwidth_bytes": 1000,
         "derived": [vars(one) for one in DERIVED],
         "iterations_per_sample": 5,
-        "checked": {"iterations": 2, "bytes": 16},
+        "checked": {"iterations": 2, "bytes": 16, "wrong": None},
     }
     return line_of(recorder.entry(RUN, 3, {**message, **more}))
 
@@ -68,7 +68,7 @@ def test_rates_follow_from_times() -> None:
     ]
     assert (made["bandwidth_bytes"], made["samples"]) == (1000, 40)
     assert (made["iterations_per_sample"], made["iterations"]) == (5, 200)
-    assert (made["step"], made["bytes"], made["checked"]) == (3, 8, {"iterations": 2, "bytes": 16})
+    assert (made["step"], made["bytes"], made["checked"]) == (3, 8, {"iterations": 2, "bytes": 16, "wrong": None})
 
 
 def test_no_time_no_rate() -> None:
