@@ -1,5 +1,6 @@
 #include "transports/ucx/endpoints.hpp"
 
+#include <dlfcn.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -168,8 +169,10 @@ std::string Endpoints::transports() const {
 }
 
 std::string Endpoints::describe() const {
+    Dl_info file{};
+    dladdr(reinterpret_cast<const void*>(calls_.version), &file);
     return "\"version\": " + quoted(calls_.version()) +
-           ", \"library\": " + quoted(library_.path()) +
+           ", \"library\": " + quoted(file.dli_fname ? file.dli_fname : library_.path()) +
            ", \"transports\": " + quoted(transports());
 }
 

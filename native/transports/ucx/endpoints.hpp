@@ -68,8 +68,8 @@ class Endpoints {
         std::size_t bytes;
         int peer;
     };
-    /// Polls without a message before other processes get the CPU: some 0.2 ms.
-    static constexpr unsigned patience = 10'000;
+    /// Polls without a message before other processes get the CPU: some 50 us.
+    static constexpr unsigned patience = 2'000;
 
     static void yield();
     [[noreturn]] void fail(Ucx::Status code, const char* call, std::size_t bytes, int peer) const;

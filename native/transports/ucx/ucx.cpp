@@ -53,9 +53,7 @@ class UcxTransport : public HostTransport {
     }
 
     Buffers allocate(Memory kind, std::size_t bytes) override {
-        const std::string elsewhere = context_.option("into", "");
-        ucx_.memory_type(kind);
-        if (!elsewhere.empty()) ucx_.memory_type(memory_from(elsewhere));
+        must_know(kind);
         return HostTransport::allocate(kind, bytes);
     }
 
@@ -69,6 +67,13 @@ class UcxTransport : public HostTransport {
     std::string describe() const override { return ucx_.describe(); }
 
   protected:
+    /// Throws Unavailable, on every rank alike, where UCX cannot move such memory.
+    void must_know(Memory kind) const {
+        ucx_.memory_type(kind);
+        const std::string elsewhere = context_.option("into", "");
+        if (!elsewhere.empty()) ucx_.memory_type(memory_from(elsewhere));
+    }
+
     Endpoints ucx_;
 };
 
@@ -122,16 +127,17 @@ class PutTransport final : public UcxTransport {
     }
 
     Buffers allocate(Memory kind, std::size_t bytes) override {
+        must_know(kind);
         Buffers buffers;
         exchange(context_.control, [&] {
-            buffers = UcxTransport::allocate(kind, bytes);
+            buffers = Transport::allocate(kind, bytes);
             return true;
         });
         try {
-            regions_.emplace(buffers.receive, Region(ucx_, context_.control, buffers.receive, bytes,
-                                                     ucx_.memory_type(buffers.into)));
+            open(buffers.send, bytes, buffers.kind);
+            open(buffers.receive, bytes, buffers.into);
         } catch (...) {
-            Transport::abandon(buffers);
+            release(buffers);
             throw;
         }
         return buffers;
@@ -139,7 +145,9 @@ class PutTransport final : public UcxTransport {
 
     void release(Buffers& buffers) override {
         context_.control.barrier();
-        if (const auto found = regions_.find(buffers.receive); found != regions_.end()) {
+        for (std::byte* const base : {buffers.send, buffers.receive}) {
+            const auto found = regions_.find(base);
+            if (found == regions_.end()) continue;
             found->second.close();
             regions_.erase(found);
         }
@@ -169,10 +177,17 @@ class PutTransport final : public UcxTransport {
     }
 
   private:
+    /// Either buffer: a pattern may work in one of them alone.
+    void open(std::byte* base, std::size_t bytes, Memory kind) {
+        context_.page.enter(context_.page.name("ucp_mem_map"));
+        regions_.emplace(base, Region(ucx_, context_.control, base, bytes, ucx_.memory_type(kind)));
+        context_.page.leave();
+    }
+
     std::vector<std::uint64_t> memory_;
     Signals signals_;
     Region words_;
-    std::map<std::byte*, Region> regions_;  ///< by the receive buffer that each opens
+    std::map<std::byte*, Region> regions_;  ///< by the buffer that each opens
 };
 
 const AddTransport add{"ucx", [](Context& context) -> std::unique_ptr<Transport> {
