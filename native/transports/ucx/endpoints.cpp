@@ -100,10 +100,10 @@ Ucx::MemoryType Endpoints::memory_type(Memory kind) const {
     const Ucx::MemoryType type = device == "hip" ? (managed ? Ucx::rocm_managed : Ucx::rocm)
                                                  : (managed ? Ucx::cuda_managed : Ucx::cuda);
     if (memory_types_ >> type & 1) return type;
-    throw Unavailable(
-        "UCX " + std::string(calls_.version()) + " (" + library_.path() +
-        ") takes no device pointers: it has no " +
-        (device == "hip" ? "ROCm (use a UCX built with it)" : "CUDA (pip install libucx-cu13)"));
+    throw Unavailable("UCX " + std::string(calls_.version()) + " (" + file() + ") has no " +
+                      (device == "hip" ? "ROCm: put one that has it"
+                                       : "CUDA: put one that has it (pip install libucx-cu13)") +
+                      " first on LD_LIBRARY_PATH");
 }
 
 void Endpoints::connect(const std::set<int>& peers) {
@@ -168,11 +168,14 @@ std::string Endpoints::transports() const {
     return all;
 }
 
+std::string Endpoints::file() const {
+    Dl_info found{};
+    dladdr(reinterpret_cast<const void*>(calls_.version), &found);
+    return found.dli_fname ? found.dli_fname : library_.path();
+}
+
 std::string Endpoints::describe() const {
-    Dl_info file{};
-    dladdr(reinterpret_cast<const void*>(calls_.version), &file);
-    return "\"version\": " + quoted(calls_.version()) +
-           ", \"library\": " + quoted(file.dli_fname ? file.dli_fname : library_.path()) +
+    return "\"version\": " + quoted(calls_.version()) + ", \"library\": " + quoted(file()) +
            ", \"transports\": " + quoted(transports());
 }
 

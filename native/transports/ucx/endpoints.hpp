@@ -74,6 +74,7 @@ class Endpoints {
     static void yield();
     [[noreturn]] void fail(Ucx::Status code, const char* call, std::size_t bytes, int peer) const;
     void open(Control& control, std::uint64_t features, std::size_t ranks_per_host);
+    std::string file() const;
     std::string transports() const;
 
     Page& page_;

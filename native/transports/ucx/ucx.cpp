@@ -171,9 +171,11 @@ class PutTransport final : public UcxTransport {
             list->add(steps[i], theirs[i], buffers, regions_.at(buffers.receive));
         std::vector<std::unique_ptr<Action>> iteration;
         iteration.push_back(std::move(list));
-        return std::make_unique<HostProgram>(
-            context_.page, std::move(iteration), align(),
-            std::string("\"ready_notice\": ") + (ready_notice ? "true" : "false"));
+        return std::make_unique<FlushedProgram>(
+            context_.device, ucx_,
+            std::make_unique<HostProgram>(
+                context_.page, std::move(iteration), align(),
+                std::string("\"ready_notice\": ") + (ready_notice ? "true" : "false")));
     }
 
   private:
