@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -107,7 +106,7 @@ def test_a_rank_that_is_killed(path: str, tmp_path: Path) -> None:
     done.no_stack_trace()
     (failure,) = done.failures
     assert (failure["what"], failure["rank"]) == ("death", 1), failure["text"]
-    assert not [file for file in os.listdir("/dev/shm") if file.startswith("ucx_shm")]
+    assert not list(Path("/dev/shm").glob("ucx_shm*"))
 
 
 def test_device_pointers_that_it_cannot_take(tmp_path: Path) -> None:
