@@ -57,6 +57,8 @@ class Machine:
 
     def _lacks_ucx(self, path: TransferPath) -> str | None:
         """As ranks do, this takes the one that the MPI in use brings, else any other."""
+        if path.transport == "ucx" and path.needs_device and self.kind == "emulated":
+            return "UCX knows no memory of emulated devices"
         if path.transport != "ucx" or any(self.mpis[0].library.parent.glob("*/libucp.so.0")):
             return None
         return lacking("ucx", self.kind)

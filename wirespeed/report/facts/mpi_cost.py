@@ -22,14 +22,16 @@ class Added:
     high: float | None = None
 
     @property
-    def certain(self) -> bool:
-        """Whether the figures differ beyond their intervals."""
-        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+    def half(self) -> float | None:
+        """From the difference to the interval's farther end, in seconds."""
+        if self.low is None or self.high is None:
+            return None
+        return max(self.high - self.seconds, self.seconds - self.low)
 
     @property
-    def half(self) -> float | None:
-        """Half the interval's width, in seconds."""
-        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+    def certain(self) -> bool:
+        """Whether the figures differ by more than that."""
+        return self.half is not None and self.half < abs(self.seconds)
 
 
 @dataclass(frozen=True)

@@ -212,6 +212,6 @@ def _mpi_costs(run: Run) -> list[str]:
         text = ", ".join(f"{cost.path} - {cost.bare}" for cost in known)
         added = (cost.added(run, size) for cost in known for size in run.sizes)
         unsure = any(one and not one.certain and one.half is not None for one in added)
-        same = f"; {markers.AS_FAST} the 95 % interval includes 0" if unsure else ""
+        same = f"; {markers.AS_FAST} no more than the 95 % interval" if unsure else ""
         lines.append(f"MPI adds: {text}, the same UCX without MPI{same}")
     return lines

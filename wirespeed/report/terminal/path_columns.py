@@ -143,7 +143,7 @@ def speedup_columns(
 
 
 def _cost_columns(run: Run, size_of: Callable[[Row], int | None], *, grouped: bool) -> Iterator[Column[Row]]:
-    """How much time MPI adds to UCX's own, and half the width of that difference's interval."""
+    """How much time MPI adds to UCX's own, and how far that difference's interval goes."""
 
     def added(cost: Cost, row: Row) -> Cell:
         size = size_of(row)
