@@ -14,7 +14,8 @@ Library Ucx::open() {
     } catch (const Unavailable& error) {
         const std::string absent = ": cannot open shared object file: No such file or directory";
         if (error.what() != "ucx not found: " + (file + absent)) throw;
-        throw Unavailable("libucp.so.0 not found (pip install libucx-cu13, or apt install libucx0)");
+        throw Unavailable(
+            "libucp.so.0 not found (pip install libucx-cu13, or apt install libucx0)");
     }
 }
 

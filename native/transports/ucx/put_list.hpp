@@ -19,7 +19,8 @@ class PutList final : public Action {
         : ucx_(endpoints), page_(page), signals_(signals), words_(words),
           ready_notice_(ready_notice), put_(page.name("ucp_put_nbx")),
           signal_(page.name("ucp_put_nbx of a word")), flush_(page.name("ucp_ep_flush_nbx")),
-          wait_(page.name("ucp_worker_progress for a word")), finish_(page.name("ucp_worker_progress")) {}
+          wait_(page.name("ucp_worker_progress for a word")),
+          finish_(page.name("ucp_worker_progress")) {}
 
     /// `theirs` is `step` as its peers see it; they are connected to. `into`: the region of the
     /// receive buffers.
