@@ -68,7 +68,7 @@ def rank(library: str, bare_path: str, sizes: str, pairs: int, vendor: str) -> N
     watched = Watchdog(opened, name, launch.global_rank(), reports=-1, give_up=True)
     plan = Plan(timeout=120.0)
     watched.stage("start", 0, startup_limit(plan))
-    device = open_device(opened, "host", (), 0, 0)
+    device = open_device(opened, "host", Plan(), 0, 0)
     world = Communicator(ExpectedJob(vendor, None, 2, library))
     world.open_mpi(opened)
     bare: Any = ctypes.CDLL(bare_path).bare_pingpong

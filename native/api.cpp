@@ -9,6 +9,8 @@
 #include <string>
 
 #include "api.hpp"
+#include "core/json.hpp"
+#include "libraries/ranges.hpp"
 #include "measure/clock.hpp"
 #include "measure/watchdog.hpp"
 #include "transports/mpi/world.hpp"
@@ -72,6 +74,17 @@ int ws_error_is_lack(void) { return last_is_lack; }
 double ws_clock_cost(void) { return clock_cost(); }
 double ws_clock_resolution(void) { return clock_resolution(); }
 void ws_library_path(const char* name, const char* path) { Library::set_path(name, path); }
+
+const char* ws_ranges_open(const char* thread) {
+    return kept_text([&] {
+        std::string listed;
+        for (const auto& one : open_ranges()) listed += (listed.empty() ? "" : ", ") + quoted(one);
+        name_thread(thread);
+        return "[" + listed + "]";
+    });
+}
+void ws_range_push(const char* name) { push_range(name); }
+void ws_range_pop(void) { pop_range(); }
 
 ws_page* ws_page_open(const char* file, int rank) {
     return guarded<ws_page*>(nullptr, [&] { return new ws_page(file, rank); });
@@ -161,6 +174,33 @@ ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
         auto& to = *transport->transport;
         return new ws_program{transport, used, received, (flags & 2) != 0,
                               works ? to.compile_with_work(steps, used) : to.compile(steps, used)};
+    });
+}
+ws_program* ws_collective_open(ws_transport* transport, ws_buffers* buffers,
+                               const ws_collective* given, int flags) {
+    return guarded<ws_program*>(nullptr, [&] {
+        if (given->operation < 0 || given->operation > Collective::barrier || given->type < 0 ||
+            given->type > Collective::int32 || given->reduction < 0 ||
+            given->reduction > Collective::min)
+            throw Error("there is no such collective operation, type or reduction");
+        if (given->root < 0 || given->root >= transport->control.size())
+            throw Error("root " + std::to_string(given->root) + ": there are " +
+                        std::to_string(transport->control.size()) + " ranks");
+        Buffers used = buffers->buffers;
+        used.receive = used.send;
+        require_inside(used, given->from, given->from_bytes);
+        require_inside(used, given->to, given->to_bytes);
+        const Collective collective{static_cast<Collective::Operation>(given->operation),
+                                    static_cast<Collective::Type>(given->type),
+                                    static_cast<Collective::Reduction>(given->reduction),
+                                    given->root,
+                                    given->count,
+                                    given->from,
+                                    given->to,
+                                    given->gets != 0,
+                                    given->in_place != 0};
+        return new ws_program{transport, used, 0, (flags & 2) != 0,
+                              transport->transport->compile_collective(collective, used)};
     });
 }
 void ws_program_close(ws_program* program) { delete program; }

@@ -3,7 +3,10 @@
 
 #include "api.hpp"
 #include "core/json.hpp"
+#include "devices/allocator/decorator.hpp"
 #include "devices/work.hpp"
+#include "kernels/compile.hpp"
+#include "kernels/compile_apart.hpp"
 
 using namespace wirespeed;
 using namespace wirespeed::api;
@@ -35,6 +38,17 @@ std::string text_of(const Identity& it) {
            ", \"driver\": " + quoted(it.driver) + ", \"bytes\": " + std::to_string(it.bytes) + "}";
 }
 
+std::string text_of(const PointerFacts& it) {
+    const auto word = [](const std::string& text) { return text.empty() ? "null" : quoted(text); };
+    const auto flag = [](std::optional<bool> yes) {
+        return !yes ? "null" : *yes ? "true" : "false";
+    };
+    return "{\"memory\": " + word(it.memory) + ", \"context\": " + word(it.context) +
+           ", \"device\": " + (it.device ? std::to_string(*it.device) : "null") +
+           ", \"ipc\": " + flag(it.ipc) + ", \"rdma\": " + flag(it.rdma) +
+           ", \"library\": " + word(it.library) + "}";
+}
+
 }  // namespace
 
 int ws_device_count(const char* kind) {
@@ -43,9 +57,14 @@ int ws_device_count(const char* kind) {
 const char* ws_device_identity_of(const char* kind, int index) {
     return kept_text([&] { return text_of(kind_with(kind, index).identity(index)); });
 }
-ws_device* ws_device_open(const char* kind, int index) {
-    return guarded<ws_device*>(nullptr,
-                               [&] { return new ws_device{kind_with(kind, index).open(index)}; });
+ws_device* ws_device_open(const char* kind, int index, const char* allocator, int own_context) {
+    return guarded<ws_device*>(nullptr, [&] {
+        return new ws_device{
+            open_with_allocator(kind_with(kind, index), index, allocator, own_context != 0)};
+    });
+}
+const char* ws_device_pointer(ws_device* device, const void* address) {
+    return kept_text([&] { return text_of(device->device->facts(address)); });
 }
 void ws_device_close(ws_device* device) { delete device; }
 const char* ws_device_identity(ws_device* device) {
@@ -67,6 +86,19 @@ int ws_device_check(ws_device* device, const char* memory, const void* from, uin
 
 int ws_device_copy(ws_device* device, void* to, const void* from, uint64_t bytes) {
     return succeeded([&] { device->device->copy(to, from, bytes); });
+}
+
+void ws_kernel_compiler(const char* const* command) {
+    compiler_command().clear();
+    for (; *command; ++command) compiler_command().emplace_back(*command);
+}
+const void* ws_kernel_code(const char* unit, const char* architecture, uint64_t* bytes) {
+    return guarded<const void*>(nullptr, [&] {
+        static thread_local std::string kept;
+        kept = compile_here(unit, architecture);
+        *bytes = kept.size();
+        return kept.data();
+    });
 }
 
 int ws_device_load(ws_device* device, const char* kernel) {

@@ -17,7 +17,7 @@ using namespace wirespeed::api;
 void* ws_device_allocate(ws_device* device, const char* memory, uint64_t bytes) {
     return guarded<void*>(nullptr, [&] {
         device->device->enter();
-        return device->device->allocate(memory_from(memory), bytes);
+        return device->device->allocate_buffer(memory_from(memory), bytes);
     });
 }
 void ws_device_release(ws_device* device, const char* memory, void* address) {
@@ -49,9 +49,13 @@ int64_t ws_kernel_compile(const char* architecture) {
 }
 
 int ws_program_inject_fault(ws_program* program, const char* fault) {
+    return ws_program_inject_fault_at(program, fault, 0, program->received, 1);
+}
+int ws_program_inject_fault_at(ws_program* program, const char* fault, uint64_t begin,
+                               uint64_t bytes, uint64_t element) {
     return succeeded([&] {
         program->program =
             inject_fault(std::move(program->program), fault, program->owner->context.device,
-                         program->buffers, program->received);
+                         program->buffers, {begin, bytes, element});
     });
 }

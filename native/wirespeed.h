@@ -34,6 +34,23 @@ double ws_clock_resolution(void);
  */
 void ws_library_path(const char* name, const char* path);
 
+/* The command, ended by a null word, that compiles kernels in a process of its own where a compiler
+ * may end its process. It gets a unit's name and a GPU's architecture as further words, and writes
+ * to standard output the code, or the error with exit code 3. Without it this process compiles. */
+void ws_kernel_compiler(const char* const* command);
+/* The code of a unit of kernels ("transports", or a program's name) for "sm_90" or "gfx90a", made
+ * in this process. It holds as a string does. */
+const void* ws_kernel_code(const char* unit, const char* architecture, uint64_t* bytes);
+
+/* ---- named ranges, for a profiler that is attached ----------------------------------------------
+ */
+/* Looks for profilers, once, and tells them the calling thread's name. JSON: those that hear
+ * ranges, of "nvtx" and "roctx". */
+const char* ws_ranges_open(const char* thread);
+/* Ranges of the calling thread; they nest. */
+void ws_range_push(const char* name);
+void ws_range_pop(void);
+
 /* ---- status page, watchdog, crashes -------------------------------------------------------------
  */
 typedef struct ws_page ws_page;
@@ -60,13 +77,20 @@ typedef struct ws_device ws_device;
 /* How many devices of a kind ("host", "emulated", "cuda", "hip") there are; -1: none can be used,
  * ws_error() says why. */
 int ws_device_count(const char* kind);
-/* Takes what the device is used with (CUDA's primary context) until it is closed. */
-ws_device* ws_device_open(const char* kind, int index);
+/* Takes what the device is used with (CUDA's primary context) until it is closed. allocator: who
+ * hands out the memory of buffers, "driver", "pool", "vmm", "openmp", "openmp:map", "openacc" or
+ * "openacc:map"; own_context: it does so before any context is current, and the device is used by
+ * the one that it leaves. */
+ws_device* ws_device_open(const char* kind, int index, const char* allocator, int own_context);
 void ws_device_close(ws_device* device);
 /* JSON: {"kind", "index", "name", "id", "pci", "architecture", "driver", "bytes"}; the second one
  * opens nothing. */
 const char* ws_device_identity(ws_device* device);
 const char* ws_device_identity_of(const char* kind, int index);
+/* JSON: what the driver says of an address: {"memory": "device", "host", "managed" or
+ * "unregistered", "context": "primary", "own" or "none", "device", "ipc", "rdma", "library"}, null
+ * where it says nothing. */
+const char* ws_device_pointer(ws_device* device, const void* address);
 /* memory: "pageable", "pinned", "device", "managed" or "managed-host", here and below. */
 int ws_device_fill(ws_device* device, const char* memory, void* to, uint64_t bytes, uint64_t seed,
                    int tag);
@@ -174,6 +198,21 @@ typedef struct ws_work {
 ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
                             const ws_transfer* transfers, uint64_t count, const ws_work* work,
                             uint64_t work_count, int flags);
+/* An operation of all ranks, in the send buffer. Numbers: operation 0 all-reduce, 1 all-gather,
+ * 2 reduce-scatter, 3 all-to-all, 4 broadcast, 5 reduce, 6 barrier; type 0 fp32, 1 fp16, 2 bf16,
+ * 3 fp64, 4 int32; reduction 0 sum, 1 max, 2 min. */
+typedef struct ws_collective {
+    int32_t operation, type, reduction, root;
+    int32_t gets; /* 0: this rank gets no result (the root of a broadcast, others of a reduce) */
+    int32_t in_place;  /* 1: the library is told so */
+    uint64_t count;    /* elements of a rank's block; of all where every rank has all */
+    uint64_t from, to; /* where this rank's own data lie, and its results */
+    uint64_t from_bytes, to_bytes;
+} ws_collective;
+/* Collective. The library's own operation; fails where this transport has none. flags: 2, as above.
+ */
+ws_program* ws_collective_open(ws_transport* transport, ws_buffers* buffers,
+                               const ws_collective* collective, int flags);
 void ws_program_close(ws_program* program);
 /* Collective. Runs untimed iterations, then samples x iterations_per_sample iterations; seconds[i]:
  * sample i per iteration. */

@@ -11,7 +11,7 @@ extern "C" {
 
 /* ---- devices ------------------------------------------------------------------------------------
  */
-/* The address is the caller's until ws_device_release. */
+/* As buffers are allocated. The address is the caller's until ws_device_release. */
 void* ws_device_allocate(ws_device* device, const char* memory, uint64_t bytes);
 void ws_device_release(ws_device* device, const char* memory, void* address);
 /* Fills a handle with which another process can open the allocation; that process closes the
@@ -34,6 +34,10 @@ int64_t ws_kernel_compile(const char* architecture);
 /* From now on the program damages what it received, as a faulty transport would. fault:
  * "drop-byte", "drop-iteration", "repeat-iteration". */
 int ws_program_inject_fault(ws_program* program, const char* fault);
+/* The same for results of `bytes` bytes at `begin` of the receive buffer; also "drop-element",
+ * "repeat-element", "swap-elements", of `element` bytes each. */
+int ws_program_inject_fault_at(ws_program* program, const char* fault, uint64_t begin,
+                               uint64_t bytes, uint64_t element);
 
 #ifdef __cplusplus
 }

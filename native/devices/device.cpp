@@ -33,6 +33,16 @@ std::unique_ptr<Graph> Stream::capture(const std::function<void()>&) {
     throw Unavailable("work of this device's streams cannot be captured");
 }
 
+std::unique_ptr<Allocator> Device::allocator(std::string_view name) {
+    throw Unavailable(identity().kind + " devices have no allocator '" + std::string(name) + "'");
+}
+
+void refuse_current(DeviceContext context, const std::string& kind) {
+    if (context == DeviceContext::current)
+        throw Unavailable("--context own: " + kind +
+                          " devices have no contexts; leave it out, or use --device cuda");
+}
+
 void Device::watch_copies(bool) { throw Unavailable("nothing counts this device's copies"); }
 
 void Device::fill(Memory kind, void* address, std::size_t bytes, std::uint64_t seed,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,6 +43,26 @@ struct Identity {
 /// Lets another process open an allocation. Plain bytes, fit for an allgather.
 struct ShareHandle {
     std::array<std::byte, 128> bytes{};
+};
+
+/// What the driver says of an address; empty words and no value: it does not say.
+struct PointerFacts {
+    std::string memory;   ///< "device", "host", "managed", "unregistered"
+    std::string context;  ///< "primary", "own" (another one), "none"
+    std::optional<int> device;
+    std::optional<bool> ipc;   ///< can another process open it by a legacy IPC handle?
+    std::optional<bool> rdma;  ///< can a network adapter reach it (GPUDirect RDMA)?
+    std::string library;       ///< that handed the memory out, where it was not the driver
+};
+
+/// Hands out memory of one device, as programs get it.
+class Allocator {
+  public:
+    virtual ~Allocator() = default;
+    virtual void* allocate(std::size_t bytes) = 0;
+    virtual void release(void* address) noexcept = 0;
+    /// The library that does so; empty: the driver.
+    virtual std::string library() const { return {}; }
 };
 
 /// A place in a stream: reached once all work before it is done.
@@ -109,6 +130,11 @@ class Device {
 
     virtual void* allocate(Memory kind, std::size_t bytes) = 0;
     virtual void release(Memory kind, void* address) noexcept = 0;
+    /// Memory for messages, which another allocator may hand out; release() takes it back.
+    virtual void* allocate_buffer(Memory kind, std::size_t bytes) { return allocate(kind, bytes); }
+    /// The driver's own other ways to allocate device memory, "pool" and "vmm". Throws Unavailable.
+    virtual std::unique_ptr<Allocator> allocator(std::string_view name);
+    virtual PointerFacts facts(const void*) { return {}; }
 
     /// Copies between any two kinds of memory; back when the last byte has arrived.
     virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
@@ -161,13 +187,18 @@ class Device {
     void run_or_launch(Memory kind, const char* kernel, void** arguments);
 };
 
+/// Which context a device is used by: CUDA's primary one, or the thread's current one, which
+/// is its maker's to end. Devices without contexts refuse the second (`refuse_current`).
+enum class DeviceContext { primary, current };
+void refuse_current(DeviceContext context, const std::string& kind);
+
 /// A kind of device, found at run time. Each folder in native/devices adds one with `AddDevices`.
 struct DeviceKind {
     std::string name;
     int (*count)();  ///< how many there are; throws Error saying why none can be used
     /// Without opening it: a process that only looks holds nothing of a GPU.
     Identity (*identity)(int index);
-    std::unique_ptr<Device> (*open)(int index);
+    std::unique_ptr<Device> (*open)(int index, DeviceContext context);
 };
 
 const std::vector<DeviceKind>& device_kinds();
@@ -181,7 +212,11 @@ class Allocation {
   public:
     Allocation() = default;
     Allocation(Device& device, Memory kind, std::size_t bytes)
-        : device_(&device), kind_(kind), bytes_(bytes), address_(device.allocate(kind, bytes)) {}
+        : Allocation(device, kind, bytes, device.allocate(kind, bytes)) {}
+    /// Memory for messages.
+    static Allocation buffer(Device& device, Memory kind, std::size_t bytes) {
+        return {device, kind, bytes, device.allocate_buffer(kind, bytes)};
+    }
     ~Allocation() {
         if (address_) device_->release(kind_, address_);
     }
@@ -200,6 +235,9 @@ class Allocation {
     Memory kind() const { return kind_; }
 
   private:
+    Allocation(Device& device, Memory kind, std::size_t bytes, void* address)
+        : device_(&device), kind_(kind), bytes_(bytes), address_(address) {}
+
     Device* device_ = nullptr;
     Memory kind_ = Memory::pageable;
     std::size_t bytes_ = 0;

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "kernels/cache.hpp"
+#include "kernels/compile_apart.hpp"
 #include "kernels/source.hpp"
 #include "libraries/hiprtc.hpp"
 #include "libraries/nvrtc.hpp"
@@ -21,6 +22,7 @@ struct Target {
     std::string architecture;  ///< its option's value
     const char* uncontracted;  ///< its option that a * b + c stays two operations
     bool assembly = false;     ///< the driver turns it into machine code
+    bool apart = false;        ///< it may end its process
 };
 
 std::string name_of(const RuntimeCompiler& compiler, const std::string& product) {
@@ -58,11 +60,13 @@ Target nvidia_target(const std::string& architecture) {
 Target amd_target(const std::string& architecture) {
     static const RuntimeCompiler compiler = hiprtc::open();
     Target target{compiler, name_of(compiler, "hipRTC"), architecture, "-ffp-contract=off"};
+    target.apart = !compiler_command().empty();
     const auto known = hiprtc::architectures();
     if (!known.empty() && std::find(known.begin(), known.end(), architecture) == known.end()) {
         std::string list;
         for (const auto& each : known) list += " " + each;
-        throw Error(target.name + " does not compile for " + architecture + ", only for" + list);
+        throw Unavailable(target.name + " does not compile for " + architecture + ", only for" +
+                          list);
     }
     return target;
 }
@@ -117,11 +121,16 @@ class Unit {
     void* program_ = nullptr;
 };
 
-std::string compile(const Target& target, const std::string& source) {
+std::string compile_in_process(const Target& target, const std::string& source) {
     Unit unit(target.compiler, target.name, source);
     unit.compile(target.architecture, target.uncontracted);
     return target.assembly ? unit.text(target.compiler.assembly_size, target.compiler.assembly)
                            : unit.text(target.compiler.code_size, target.compiler.code);
+}
+
+std::string compile(const Target& target, const KernelUnit& unit) {
+    return target.apart ? compile_apart(unit.name, target.architecture, target.name)
+                        : compile_in_process(target, unit.text);
 }
 
 }  // namespace
@@ -132,10 +141,16 @@ KernelCode kernel_code(const KernelUnit& unit, const std::string& architecture) 
         unit.text + '\n' + target.architecture + ' ' + target.uncontracted + '\n' + target.name;
     KernelCode result{load_cached(key), target.name};
     if (result.code.empty()) {
-        result.code = compile(target, unit.text);
+        result.code = compile(target, unit);
         store_cached(key, result.code);
     }
     return result;
+}
+
+std::string compile_here(std::string_view name, const std::string& architecture) {
+    for (const KernelUnit& unit : kernel_units())
+        if (unit.name == name) return compile_in_process(target_for(architecture), unit.text);
+    throw Error("no kernels called " + std::string(name));
 }
 
 const KernelUnit& unit_of(std::string_view kernel) {
@@ -147,7 +162,7 @@ const KernelUnit& unit_of(std::string_view kernel) {
 std::size_t compile_kernels(const std::string& architecture) {
     std::size_t bytes = 0;
     for (const KernelUnit& unit : kernel_units())
-        bytes += compile(target_for(architecture), unit.text).size();
+        bytes += compile(target_for(architecture), unit).size();
     return bytes;
 }
 

@@ -18,6 +18,9 @@ struct KernelCode {
 /// them. Throws Error with the compiler's log.
 KernelCode kernel_code(const KernelUnit& unit, const std::string& architecture);
 
+/// A unit's code, by its name, compiled now and in this process.
+std::string compile_here(std::string_view unit, const std::string& architecture);
+
 /// The unit that has a kernel of this name; throws Error where none has.
 const KernelUnit& unit_of(std::string_view kernel);
 

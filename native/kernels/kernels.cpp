@@ -1,4 +1,5 @@
 // Every kernel, compiled for the CPU. The same text, as a string, is in source.hpp.
+#include "kernels/elements.h"
 #include "kernels/field_checks.h"
 #include "kernels/payload.h"
 #include "kernels/persistent.h"
@@ -14,6 +15,9 @@ ADD(ws_payload_check);
 ADD(ws_sums_fill);
 ADD(ws_sums_add);
 ADD(ws_sums_check);
+ADD(ws_elements_combine);
+ADD(ws_elements_fill);
+ADD(ws_elements_check);
 ADD(ws_fields_compare);
 ADD(ws_fields_damage);
 ADD(ws_fields_delay);

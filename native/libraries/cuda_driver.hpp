@@ -24,6 +24,10 @@
     CALL(context_retain, cuDevicePrimaryCtxRetain, Result(Context*, Device)) \
     CALL(context_release, cuDevicePrimaryCtxRelease_v2, Result(Device)) \
     CALL(context_set, cuCtxSetCurrent, Result(Context)) \
+    CALL(context_current, cuCtxGetCurrent, Result(Context*)) \
+    CALL(context_device, cuCtxGetDevice, Result(Device*)) \
+    CALL(primary_state, cuDevicePrimaryCtxGetState, Result(Device, unsigned* flags, int* active)) \
+    CALL(pointer_attribute, cuPointerGetAttribute, Result(void* value, int attribute, const void* address)) \
     CALL(enable_peer, cuCtxEnablePeerAccess, Result(Context peer, unsigned flags)) \
     CALL(memory_info, cuMemGetInfo_v2, Result(std::size_t* free, std::size_t* total)) \
     CALL(allocate_device, cuMemAlloc_v2, Result(void** address, std::size_t bytes)) \
@@ -58,7 +62,7 @@
     CALL(event_elapsed, cuEventElapsedTime, Result(float* milliseconds, Event earlier, Event later))
 
 // A driver has at least one of the first two; the second is the newer and knows MIG slices. The
-// others need CUDA 11.7.
+// others need CUDA 11.7 at most.
 #define WS_CUDA_NEWER_CALLS(CALL) \
     CALL(launch_cooperative, cuLaunchCooperativeKernel, Result(Function, unsigned grid_x, unsigned grid_y, \
          unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream, \
@@ -74,7 +78,18 @@
     CALL(graph_instantiate, cuGraphInstantiateWithFlags, Result(ReadyGraph*, Graph, unsigned long long flags)) \
     CALL(graph_upload, cuGraphUpload, Result(ReadyGraph, Stream)) \
     CALL(graph_launch, cuGraphLaunch, Result(ReadyGraph, Stream)) \
-    CALL(graph_ready_destroy, cuGraphExecDestroy, Result(ReadyGraph))
+    CALL(graph_ready_destroy, cuGraphExecDestroy, Result(ReadyGraph)) \
+    CALL(pool_allocate, cuMemAllocAsync, Result(void** address, std::size_t bytes, Stream)) \
+    CALL(pool_free, cuMemFreeAsync, Result(void* address, Stream)) \
+    CALL(map_granularity, cuMemGetAllocationGranularity, Result(std::size_t* bytes, const MapProperties*, int which)) \
+    CALL(map_create, cuMemCreate, Result(MapHandle*, std::size_t bytes, const MapProperties*, unsigned long long flags)) \
+    CALL(map_destroy, cuMemRelease, Result(MapHandle)) \
+    CALL(map_reserve, cuMemAddressReserve, Result(void** address, std::size_t bytes, std::size_t alignment, \
+         void* wanted, unsigned long long flags)) \
+    CALL(map_unreserve, cuMemAddressFree, Result(void* address, std::size_t bytes)) \
+    CALL(map, cuMemMap, Result(void* address, std::size_t bytes, std::size_t offset, MapHandle, unsigned long long flags)) \
+    CALL(unmap, cuMemUnmap, Result(void* address, std::size_t bytes)) \
+    CALL(map_access, cuMemSetAccess, Result(void* address, std::size_t bytes, const MapAccess*, std::size_t count))
 // clang-format on
 
 namespace wirespeed {
@@ -98,8 +113,32 @@ struct Cuda {
         char bytes[64];
     };
 
+    using MapHandle = unsigned long long;
+    struct MapLocation {
+        int type = 1;  ///< a device
+        int device = 0;
+    };
+    struct MapProperties {
+        int type = 1;          ///< pinned
+        int handle_types = 0;  ///< none that another process could open
+        MapLocation location;
+        void* reserved = nullptr;
+        unsigned char flags[8] = {};
+    };
+    struct MapAccess {
+        MapLocation location;
+        int flags = 3;  ///< read and write
+    };
+
     static constexpr Result success = 0;
     static constexpr Result not_ready = 600;
+    static constexpr int pointer_context = 1;
+    static constexpr int pointer_memory = 2;
+    static constexpr int pointer_managed = 8;
+    static constexpr int pointer_device = 9;
+    static constexpr int pointer_ipc = 10;
+    static constexpr int pointer_rdma = 15;
+    static constexpr int memory_device = 2;
     static constexpr Result peer_access_already_enabled = 704;
     static constexpr int attribute_major = 75;  ///< of the compute capability
     static constexpr int attribute_minor = 76;
@@ -129,6 +168,8 @@ struct Cuda {
         WS_CUDA_CALLS(WS_TABLE_NAME)
         WS_CUDA_NEWER_CALLS(WS_TABLE_NAME)
     };
+
+    static int memory_on_device(const Calls&) { return memory_device; }
 
     /// The driver's own words: "out of memory (CUDA_ERROR_OUT_OF_MEMORY)".
     static std::string text(const Calls& calls, Result code) {

@@ -69,7 +69,10 @@
     CALL(graph_destroy, hipGraphDestroy, Result(Graph)) \
     CALL(graph_instantiate, hipGraphInstantiateWithFlags, Result(ReadyGraph*, Graph, unsigned long long flags)) \
     CALL(graph_launch, hipGraphLaunch, Result(ReadyGraph, Stream)) \
-    CALL(graph_ready_destroy, hipGraphExecDestroy, Result(ReadyGraph))
+    CALL(graph_ready_destroy, hipGraphExecDestroy, Result(ReadyGraph)) \
+    CALL(pointer_attribute, hipPointerGetAttribute, Result(void* value, int attribute, const void* address)) \
+    CALL(pool_allocate, hipMallocAsync, Result(void** address, std::size_t bytes, Stream)) \
+    CALL(pool_free, hipFreeAsync, Result(void* address, Stream))
 // clang-format on
 
 namespace wirespeed {
@@ -99,6 +102,11 @@ struct Hip {
     static constexpr Result success = 0;
     static constexpr Result invalid_value = 1;
     static constexpr Result not_ready = 600;
+    static constexpr int pointer_memory = 2;
+    static constexpr int pointer_managed = 8;
+    static constexpr int pointer_device = 9;
+    static constexpr int pointer_ipc = 10;
+    static constexpr Result not_supported = 801;
     static constexpr Result peer_access_already_enabled = 704;
     static constexpr int copy_any = 4;  ///< the runtime finds out which memory is where
     static constexpr int attribute_multiprocessors = 63;
@@ -130,6 +138,13 @@ struct Hip {
         WS_HIP_CALLS(WS_TABLE_NAME)
         WS_HIP_NEWER_CALLS(WS_TABLE_NAME)
     };
+
+    /// What hipPointerGetAttribute calls memory of a device: ROCm 6 counted its names anew.
+    static int memory_on_device(const Calls& calls) {
+        int version = 0;
+        calls.driver_version(&version);
+        return version >= 60000000 ? 2 : 1;
+    }
 
     /// The runtime's own words: "out of memory (hipErrorOutOfMemory)".
     static std::string text(const Calls& calls, Result code) {

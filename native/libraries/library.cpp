@@ -20,11 +20,15 @@ void Library::set_path(const std::string& name, const std::string& path) {
     known_paths()[name] = path;
 }
 
+std::string Library::known_path(const std::string& name) {
+    const auto known = known_paths().find(name);
+    return known == known_paths().end() ? "" : known->second;
+}
+
 Library::Library(std::string name, const std::vector<std::string>& candidates)
     : name_(std::move(name)) {
     std::vector<std::string> all;
-    if (auto known = known_paths().find(name_); known != known_paths().end())
-        all.push_back(known->second);
+    if (const std::string known = known_path(name_); !known.empty()) all.push_back(known);
     all.insert(all.end(), candidates.begin(), candidates.end());
     std::string why;
     for (const auto& path : all) {

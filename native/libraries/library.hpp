@@ -30,6 +30,8 @@ class Library {
 
     /// Where the front end found the library called `name` ("nvrtc", "nccl", ...).
     static void set_path(const std::string& name, const std::string& path);
+    /// That path, or nothing.
+    static std::string known_path(const std::string& name);
 
   private:
     std::string name_, path_;

@@ -37,6 +37,15 @@
     CALL(sync, MPI_Win_sync, int(Win)) \
     CALL(put, MPI_Put, int(const void*, int, Datatype, int peer, Aint at, int, Datatype, Win)) \
     CALL(get, MPI_Get, int(void*, int, Datatype, int peer, Aint at, int, Datatype, Win))
+
+#define WS_MPI_COLLECTIVE_CALLS(CALL) \
+    CALL(allreduce, MPI_Allreduce, int(const void*, void*, int, Datatype, Op, Comm)) \
+    CALL(allgather, MPI_Allgather, int(const void*, int, Datatype, void*, int, Datatype, Comm)) \
+    CALL(reducescatter, MPI_Reduce_scatter_block, int(const void*, void*, int, Datatype, Op, Comm)) \
+    CALL(alltoall, MPI_Alltoall, int(const void*, int, Datatype, void*, int, Datatype, Comm)) \
+    CALL(broadcast, MPI_Bcast, int(void*, int, Datatype, int root, Comm)) \
+    CALL(reduce, MPI_Reduce, int(const void*, void*, int, Datatype, Op, int root, Comm)) \
+    CALL(barrier, MPI_Barrier, int(Comm))
 // clang-format on
 
 namespace wirespeed::mpi {
@@ -54,6 +63,7 @@ struct OpenMpi {
     using Win = void*;
     using Info = void*;
     using Errhandler = void*;
+    using Op = void*;
     static constexpr int mode_nocheck = 1;
     static Comm comm(std::uint64_t handle) { return reinterpret_cast<Comm>(handle); }
     static Datatype byte(const Library& library) { return library.symbol("ompi_mpi_byte"); }
@@ -61,6 +71,13 @@ struct OpenMpi {
     static Errhandler errors_return(const Library& library) {
         return library.symbol("ompi_mpi_errors_return");
     }
+    static Datatype fp32(const Library& library) { return library.symbol("ompi_mpi_float"); }
+    static Datatype fp64(const Library& library) { return library.symbol("ompi_mpi_double"); }
+    static Datatype int32(const Library& library) { return library.symbol("ompi_mpi_int"); }
+    static Op sum(const Library& library) { return library.symbol("ompi_mpi_op_sum"); }
+    static Op max(const Library& library) { return library.symbol("ompi_mpi_op_max"); }
+    static Op min(const Library& library) { return library.symbol("ompi_mpi_op_min"); }
+    static void* in_place() { return reinterpret_cast<void*>(1); }
     static Status* status_ignore() { return nullptr; }
     static Status* statuses_ignore() { return nullptr; }
 };
@@ -74,14 +91,25 @@ struct Mpich {
     using Win = int;
     using Info = int;
     using Errhandler = int;
+    using Op = int;
     static constexpr Datatype byte_handle = 0x4c00010d;
     static constexpr Info info_null_handle = 0x1c000000;
     static constexpr Errhandler errors_return_handle = 0x54000001;
+    static constexpr Datatype fp32_handle = 0x4c00040a, fp64_handle = 0x4c00080b;
+    static constexpr Datatype int32_handle = 0x4c000405;
+    static constexpr Op max_handle = 0x58000001, min_handle = 0x58000002, sum_handle = 0x58000003;
     static constexpr int mode_nocheck = 1024;
     static Comm comm(std::uint64_t handle) { return static_cast<Comm>(handle); }
     static Datatype byte(const Library&) { return byte_handle; }
     static Info info_null(const Library&) { return info_null_handle; }
     static Errhandler errors_return(const Library&) { return errors_return_handle; }
+    static Datatype fp32(const Library&) { return fp32_handle; }
+    static Datatype fp64(const Library&) { return fp64_handle; }
+    static Datatype int32(const Library&) { return int32_handle; }
+    static Op sum(const Library&) { return sum_handle; }
+    static Op max(const Library&) { return max_handle; }
+    static Op min(const Library&) { return min_handle; }
+    static void* in_place() { return reinterpret_cast<void*>(-1); }
     static Status* status_ignore() { return reinterpret_cast<Status*>(1); }
     static Status* statuses_ignore() { return reinterpret_cast<Status*>(1); }
 };
@@ -119,6 +147,23 @@ template <class Abi> struct WindowCalls {
     explicit WindowCalls(const Library& library)
         : info_null(Abi::info_null(library)), errors_return(Abi::errors_return(library)) {
         WS_MPI_WINDOW_CALLS(WS_TABLE_BIND)
+    }
+};
+
+/// The calls of operations of all ranks, with what they compute on.
+template <class Abi> struct CollectiveCalls {
+    using Comm = typename Abi::Comm;
+    using Datatype = typename Abi::Datatype;
+    using Op = typename Abi::Op;
+
+    WS_MPI_COLLECTIVE_CALLS(WS_TABLE_MEMBER)
+    Datatype fp32, fp64, int32;
+    Op sum, max, min;
+
+    explicit CollectiveCalls(const Library& library)
+        : fp32(Abi::fp32(library)), fp64(Abi::fp64(library)), int32(Abi::int32(library)),
+          sum(Abi::sum(library)), max(Abi::max(library)), min(Abi::min(library)) {
+        WS_MPI_COLLECTIVE_CALLS(WS_TABLE_BIND)
     }
 };
 

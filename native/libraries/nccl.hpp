@@ -19,6 +19,16 @@
     CALL(receive, ncclRecv, Result(void* to, std::size_t count, DataType, int peer, Comm, Stream)) \
     CALL(group_start, ncclGroupStart, Result()) \
     CALL(group_end, ncclGroupEnd, Result()) \
+    CALL(all_reduce, ncclAllReduce, \
+         Result(const void*, void*, std::size_t count, DataType, Op, Comm, Stream)) \
+    CALL(all_gather, ncclAllGather, \
+         Result(const void*, void*, std::size_t count, DataType, Comm, Stream)) \
+    CALL(reduce_scatter, ncclReduceScatter, \
+         Result(const void*, void*, std::size_t count, DataType, Op, Comm, Stream)) \
+    CALL(broadcast, ncclBroadcast, \
+         Result(const void*, void*, std::size_t count, DataType, int root, Comm, Stream)) \
+    CALL(reduce, ncclReduce, \
+         Result(const void*, void*, std::size_t count, DataType, Op, int root, Comm, Stream)) \
     CALL(error_string, ncclGetErrorString, const char*(Result))
 
 // Since 2.13.
@@ -32,6 +42,7 @@ struct Nccl {
     using Result = int;
     using Comm = void*;
     using DataType = int;
+    using Op = int;
     using Stream = void*;
     struct UniqueId {
         char bytes[128];
@@ -40,6 +51,8 @@ struct Nccl {
     static constexpr Result success = 0;
     static constexpr Result in_progress = 7;
     static constexpr DataType byte = 1;  ///< ncclUint8
+    static constexpr DataType int32 = 2, fp16 = 6, fp32 = 7, fp64 = 8, bf16 = 9;
+    static constexpr Op sum = 0, max = 2, min = 3;
 
     struct Calls {
         WS_NCCL_CALLS(WS_TABLE_MEMBER)

@@ -1,5 +1,6 @@
 #include "measure/fault_injection.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "core/error.hpp"
@@ -7,44 +8,67 @@
 namespace wirespeed {
 namespace {
 
+constexpr const char* faults[] = {"drop-byte",    "drop-iteration", "repeat-iteration",
+                                  "drop-element", "repeat-element", "swap-elements"};
+
 class FaultyProgram final : public WrappedProgram {
   public:
     FaultyProgram(std::unique_ptr<Program> program, std::string fault, Device& device,
-                  Buffers buffers, std::size_t received)
+                  Buffers buffers, Arrived arrived)
         : WrappedProgram(std::move(program)), fault_(std::move(fault)), device_(device),
-          buffers_(buffers), received_(received), before_(received) {}
+          at_(buffers.receive + arrived.begin), element_(arrived.element), before_(arrived.bytes),
+          now_(arrived.bytes) {}
 
     void run(const Schedule& schedule, std::span<double> seconds) override {
-        if (received_ == 0) return program_->run(schedule, seconds);
-        device_.copy(before_.data(), buffers_.receive, received_);
+        if (before_.empty()) return program_->run(schedule, seconds);
+        device_.copy(before_.data(), at_, before_.size());
         program_->run(schedule, seconds);
-        std::vector<std::byte> now(received_);
-        device_.copy(now.data(), buffers_.receive, received_);
-        if (fault_ == "drop-byte")
-            device_.copy(buffers_.receive + received_ - 1, &before_[received_ - 1], 1);
-        else if (fault_ == "drop-iteration")
-            device_.copy(buffers_.receive, before_.data(), received_);
-        else if (!arrived_.empty())  // the first iteration has none before it
-            device_.copy(buffers_.receive, arrived_.data(), received_);
-        arrived_ = std::move(now);
+        device_.copy(now_.data(), at_, now_.size());
+        const std::vector<std::byte> damaged = damage();
+        device_.copy(at_, damaged.data(), damaged.size());
+        earlier_ = now_;
     }
 
   private:
+    std::vector<std::byte> damage() const {
+        std::vector<std::byte> found = now_;
+        const std::size_t middle = found.size() / element_ / 2 * element_;
+        const std::size_t neighbour = middle >= element_ ? middle - element_ : middle;
+        const auto put = [&](std::size_t to, const std::vector<std::byte>& from, std::size_t at) {
+            std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(at), element_,
+                        found.begin() + static_cast<std::ptrdiff_t>(to));
+        };
+        if (fault_ == "drop-byte")
+            found.back() = before_.back();
+        else if (fault_ == "drop-iteration")
+            found = before_;
+        else if (fault_ == "repeat-iteration")
+            found = earlier_.empty() ? found : earlier_;  // the first iteration has none before it
+        else if (fault_ == "drop-element")
+            put(middle, before_, middle);
+        else
+            put(middle, now_, neighbour);
+        if (fault_ == "swap-elements") put(neighbour, now_, middle);
+        return found;
+    }
+
     std::string fault_;
     Device& device_;
-    Buffers buffers_;
-    std::size_t received_;
-    std::vector<std::byte> before_, arrived_;
+    std::byte* at_;
+    std::size_t element_;
+    std::vector<std::byte> before_, now_, earlier_;
 };
 
 }  // namespace
 
 std::unique_ptr<Program> inject_fault(std::unique_ptr<Program> program, const std::string& fault,
-                                      Device& device, Buffers buffers, std::size_t received) {
-    if (fault != "drop-byte" && fault != "drop-iteration" && fault != "repeat-iteration")
-        throw Error("a fault is drop-byte, drop-iteration or repeat-iteration, not '" + fault +
-                    "'");
-    return std::make_unique<FaultyProgram>(std::move(program), fault, device, buffers, received);
+                                      Device& device, Buffers buffers, Arrived arrived) {
+    if (std::find(std::begin(faults), std::end(faults), fault) == std::end(faults)) {
+        std::string known;
+        for (const char* each : faults) known += (known.empty() ? "" : ", ") + std::string(each);
+        throw Error("a fault is one of " + known + ", not '" + fault + "'");
+    }
+    return std::make_unique<FaultyProgram>(std::move(program), fault, device, buffers, arrived);
 }
 
 }  // namespace wirespeed

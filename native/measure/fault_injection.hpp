@@ -10,10 +10,18 @@
 
 namespace wirespeed {
 
+/// What a fault damages: bytes behind the start of the receive buffer, elements of so many bytes
+/// each.
+struct Arrived {
+    std::size_t begin, bytes, element = 1;
+};
+
 /// fault: "drop-byte" (the last byte stays as it was before the iteration), "drop-iteration"
-/// (nothing arrives), "repeat-iteration" (what the iteration before brought arrives again). Throws
-/// Error for another word.
+/// (nothing arrives), "repeat-iteration" (what the iteration before brought arrives again);
+/// "drop-element" (one in the middle stays as it was), "repeat-element" (it arrives in its
+/// neighbour's place, too), "swap-elements" (both arrive in each other's place). Throws Error for
+/// another word.
 std::unique_ptr<Program> inject_fault(std::unique_ptr<Program> program, const std::string& fault,
-                                      Device& device, Buffers buffers, std::size_t received);
+                                      Device& device, Buffers buffers, Arrived arrived);
 
 }  // namespace wirespeed

@@ -72,7 +72,8 @@ std::size_t Context::number(const std::string& name, std::size_t otherwise, std:
 Buffers Transport::allocate(Memory kind, std::size_t bytes) {
     const std::string elsewhere = context_.option("into", "");
     const Memory into = elsewhere.empty() ? kind : memory_from(elsewhere);
-    Allocation send(context_.device, kind, bytes), receive(context_.device, into, bytes);
+    auto send = Allocation::buffer(context_.device, kind, bytes);
+    auto receive = Allocation::buffer(context_.device, into, bytes);
     Buffers buffers;
     buffers.kind = kind;
     buffers.into = into;
@@ -102,6 +103,10 @@ std::unique_ptr<Program> Transport::compile_with_work(std::span<const Step> step
         if (step.has_work() || &step == &steps.back()) end_run(step.meanwhile, step.after);
     }
     return make_chain(context_.page, {context_.device, buffers.worked_on()}, std::move(links));
+}
+
+std::unique_ptr<Program> Transport::compile_collective(const Collective&, const Buffers&) {
+    throw Unavailable("this path has no collective operations of its own");
 }
 
 std::unique_ptr<Program> HostTransport::compile(std::span<const Step> steps,

@@ -13,6 +13,7 @@
 #include "devices/work.hpp"
 #include "measure/page.hpp"
 #include "measure/program.hpp"
+#include "transports/collective.hpp"
 
 namespace wirespeed {
 
@@ -102,6 +103,11 @@ class Transport {
     /// steps.
     virtual std::unique_ptr<Program> compile_with_work(std::span<const Step> steps,
                                                        const Buffers& buffers);
+
+    /// The library's own operation of all ranks, in one buffer. A transport that has one overrides
+    /// it, and its paths say so (wirespeed/paths: `collectives`).
+    virtual std::unique_ptr<Program> compile_collective(const Collective& collective,
+                                                        const Buffers& buffers);
 
     /// What the transport found and chose, as JSON members ("\"protocol\": \"P2P\""), for the
     /// record.

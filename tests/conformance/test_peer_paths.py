@@ -207,8 +207,9 @@ def test_two_ranks_on_one_device(tmp_path: Path) -> None:
     assert done.code == 3 and not done.entries
     (failure,) = done.failures
     assert failure["what"] == "unavailable"
-    said = "ranks 0 and 1 share the GPU EMULATED-0: gpu needs a GPU for each rank"
-    assert failure["text"] == said and f"gpu: not available: {said}" in done.out
+    said = "ranks 0 and 1 share the GPU EMULATED-0 and take turns on it: "
+    assert failure["text"] == f"{said}gpu's kernels wait for each other and must run together"
+    assert f"gpu: not available: {said.strip()}" in done.out
     # A copy engine serves both.
     done = pingpong(tmp_path / "s.jsonl", "ipc-write,gpu", *words)
     assert done.code == 0 and [entry["bytes"] for entry in done.entries] == [8, 1 << 20]

@@ -15,6 +15,8 @@ from support import stand_ins
 from support.builds import compiler
 from support.kernels import Workshop
 
+from wirespeed.host.core import Core
+
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "native"
 
@@ -36,6 +38,26 @@ def cxx() -> str:
 def kernels(cxx: str, builds: Path, tmp_path: Path) -> Workshop:
     """Builds programs that run kernels on the CPU."""
     return Workshop(builds, tmp_path)
+
+
+@pytest.fixture(scope="session")
+def cpu_kernels(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
+    """Name and number of arguments of every kernel, as the CPU has them."""
+    folder = tmp_path_factory.mktemp("names")
+    sources = [HERE / "kernel_names.cpp", NATIVE / "kernels/kernels.cpp", NATIVE / "kernels/tma_model.cpp"]
+    sources.append(stand_ins.program_kernels(folder))
+    command = [cxx, "-std=c++20", "-I", str(NATIVE), "-o", str(folder / "names"), *map(str, sources)]
+    subprocess.run([*command, "-lpthread"], check=True)
+    said = subprocess.run([folder / "names"], capture_output=True, text=True, check=True).stdout
+    return {name: int(count) for name, count in map(str.split, said.splitlines())}
+
+
+@pytest.fixture(scope="session")
+def units(cpu_kernels: dict[str, int]) -> dict[str, str]:
+    """The text of each unit that is compiled for GPUs, by the first of its kernels."""
+    core = Core()
+    texts = {core.text(core.test_lib.ws_kernel_source(name.encode())): name for name in cpu_kernels}
+    return {name: text for text, name in texts.items()}
 
 
 @pytest.fixture(scope="session")
@@ -72,6 +94,15 @@ def cupti_include() -> Path:
     if not found:
         pytest.skip("no cupti.h (pip install nvidia-cuda-cupti)")
     return found.parent
+
+
+@pytest.fixture(scope="session")
+def nvtx_include() -> Path:
+    """The folder of nvtx3/nvToolsExt.h."""
+    found = _in_site_packages("nvidia/*/include/nvtx3/nvToolsExt.h")
+    if not found:
+        pytest.skip("no nvtx3/nvToolsExt.h (pip install nvidia-nvtx)")
+    return found.parents[1]
 
 
 @pytest.fixture(scope="session")

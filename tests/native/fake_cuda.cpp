@@ -1,41 +1,52 @@
 // libcuda.so.1 over host memory. The arguments are those of the real functions.
 #include <cstdio>
 
-#include "fake_gpu.hpp"
+#include "fake_cuda_memory.hpp"
 
 namespace {
 
-int device_of(void* context) { return static_cast<int>(fake::number(context)) - 1; }
+/// With FAKE_GPU_SLICES the machine has one GPU in MIG mode: a process sees the first slice that
+/// CUDA_VISIBLE_DEVICES names, by the last two digits of its UUID. 0: the GPUs are whole; -1: no
+/// such slice.
+int slice() {
+    if (!std::getenv("FAKE_GPU_SLICES")) return 0;
+    const std::string first = fake::environment("CUDA_VISIBLE_DEVICES", "");
+    const std::string name = first.substr(0, first.find(','));
+    if (name.rfind("MIG-", 0) != 0 || name.size() != 40) return -1;
+    return static_cast<int>(std::strtol(name.c_str() + 38, nullptr, 16));
+}
+int device_count() { return slice() == 0 ? fake::device_count() : slice() > 0; }
+std::string device_name() {
+    return fake::environment("FAKE_GPU_NAME", slice() ? "NVIDIA H200 MIG 1g.18gb" : "Fake GPU");
+}
 
 }  // namespace
 
 // clang-format off
 FAKE(cuInit, (unsigned), return fake::success;)
 FAKE(cuDriverGetVersion, (int* version), *version = 13000; return fake::success;)
-FAKE(cuDeviceGetCount, (int* count), *count = fake::device_count(); return fake::success;)
+FAKE(cuDeviceGetCount, (int* count), *count = device_count(); return fake::success;)
 FAKE(cuDeviceGet, (int* device, int ordinal), *device = ordinal;
-     return ordinal < fake::device_count() ? fake::success : fake::invalid_device;)
+     return ordinal < device_count() ? fake::success : fake::invalid_device;)
 FAKE(cuDeviceGetByPCIBusId, (int* device, const char* text), return fake::by_pci(device, text);)
 FAKE(cuDeviceGetPCIBusId, (char* text, int length, int device),
      return fake::pci(text, length, device);)
 FAKE(cuDeviceGetName, (char* name, int length, int),
-     std::snprintf(name, static_cast<std::size_t>(length), "%s",
-                   fake::environment("FAKE_GPU_NAME", "Fake GPU").c_str());
+     std::snprintf(name, static_cast<std::size_t>(length), "%s", device_name().c_str());
      return fake::success;)
 FAKE(cuDeviceGetUuid_v2, (unsigned char* uuid, int device),
      for (int i = 0; i < 16; ++i) uuid[i] = static_cast<unsigned char>(16 * device + i);
+     if (slice()) uuid[15] = static_cast<unsigned char>(slice());
      return fake::success;)
 FAKE(cuDeviceTotalMem_v2, (std::size_t* bytes, int), *bytes = fake::memory; return fake::success;)
-FAKE(cuDeviceGetAttribute, (int* value, int attribute, int), *value = attribute == 75 ? 9 : attribute == 16 ? 4 : 0;
+FAKE(cuDeviceGetAttribute, (int* value, int attribute, int), *value = attribute == 75 ? 9 : attribute == 16 ? 4 : attribute == 10 ? 32 : 0;
      return fake::success;)
 FAKE(cuDevicePrimaryCtxRetain, (void** context, int device),
-     *context = reinterpret_cast<void*>(static_cast<std::uintptr_t>(device + 1));
+     *context = fake::context_of(device + 1);
      return fake::retain(device);)
 FAKE(cuDevicePrimaryCtxRelease_v2, (int device), return fake::release(device);)
-FAKE(cuCtxSetCurrent, (void* context),
-     if (!fake::contexts.count(device_of(context))) return fake::invalid_context;
-     fake::current = device_of(context); return fake::success;)
-FAKE(cuCtxEnablePeerAccess, (void* context, unsigned), return fake::enable_peer(device_of(context));)
+FAKE(cuCtxEnablePeerAccess, (void* context, unsigned),
+     return fake::enable_peer(fake::device_of(fake::number_of(context)));)
 
 FAKE(cuMemGetInfo_v2, (std::size_t* free, std::size_t* total), *free = *total = fake::memory;
      return fake::success;)
@@ -60,7 +71,7 @@ FAKE(cuMemcpy, (void* to, const void* from, std::size_t bytes), return fake::cop
 FAKE(cuMemcpyAsync, (void* to, const void* from, std::size_t bytes, void* stream),
      return fake::copy_async(to, from, bytes, stream);)
 FAKE(cuStreamCreate, (void** stream, unsigned flags), *stream = new fake::Stream;
-     return flags == 1 ? fake::success : fake::invalid_value;)
+     return flags <= 1 ? fake::success : fake::invalid_value;)
 FAKE(cuStreamSynchronize, (void* stream), return fake::wait(stream);)
 FAKE(cuStreamQuery, (void* stream), return fake::query(stream);)
 FAKE(cuStreamWriteValue32_v2, (void* stream, void* to, std::uint32_t value, unsigned),
@@ -112,8 +123,10 @@ struct Handle {
     char bytes[64];
 };
 FAKE(cuIpcGetMemHandle, (Handle* handle, void* address),
+     handle->bytes[63] = static_cast<char>(slice());
      return fake::share(handle->bytes, address);)
 FAKE(cuIpcOpenMemHandle_v2, (void** address, Handle handle, unsigned flags),
+     if (handle.bytes[63] != slice()) return fake::peer_unsupported;
      return flags == 1 ? fake::open(address, handle.bytes) : fake::invalid_value;)
 FAKE(cuIpcCloseMemHandle, (void* address), return fake::release(address);)
 

@@ -1,12 +1,11 @@
 // A GPU driver over host memory, for tests: memory, streams and sharing as CUDA and HIP have them,
 // with their traps. fake_cuda.cpp and fake_hip.cpp give it the vendors' names.
 //
-// - Work that the vendors need not finish before they return (kernels, copies between devices,
-// copies
+// - Work that the vendors need not finish before they return (kernels, copies between devices or
 //   from pageable memory) is not done until something waits for it.
 // - A thread without a context is refused, and a process that opens its own handle.
-// - fake_contexts() says how many primary contexts the process holds, fake_retained() how often it
-//   took one.
+// - fake_contexts(): primary contexts that the process holds; fake_retained(): how often it took
+// one.
 // - Environment: FAKE_GPU_DEVICES (2), FAKE_GPU_NAME, FAKE_GPU_FAIL ("cuInit=100,cuMemcpy=700"),
 //   FAKE_GPU_CLOCK ("graph=50,call=200": by the clock of events, a library's call takes so many
 //   microseconds inside a graph, or by itself, and nothing else takes any time).
@@ -41,9 +40,11 @@ enum Code {
     out_of_memory = 2,
     invalid_image = 200,
     invalid_context = 201,
+    peer_unsupported = 217,
     peer_already = 704,
     not_ready = 600,
     not_found = 500,
+    not_supported = 801,
     no_device = 100,
     invalid_device = 101,
 };
@@ -68,6 +69,8 @@ struct Block {
     std::size_t bytes;
     Kind kind;
     int file;
+    int device = -1, context = 0;
+    bool ipc = true;
 };
 using Work = std::function<void()>;
 /// Work waiting its turn; while a stream is captured, what is put in goes to the graph instead.
@@ -95,12 +98,15 @@ struct Stream {
     }
 };
 
-inline std::map<std::uintptr_t, Block> blocks;
-inline Stream default_stream;
+// Never destroyed: other libraries free memory when the process ends, perhaps later than this one.
+inline auto& blocks = *new std::map<std::uintptr_t, Block>;
+inline auto& default_stream = *new Stream;
 inline std::set<int> peers;
-inline std::multiset<int> contexts;  ///< the devices whose primary contexts are retained
+inline auto& contexts =
+    *new std::multiset<int>;  ///< the devices whose primary contexts are retained
 inline int retained = 0;
 inline thread_local int current = -1;
+inline thread_local int current_context = 0;  ///< CUDA's (fake_cuda_memory.hpp)
 
 inline int retain(int device) {
     contexts.insert(device);
@@ -144,7 +150,7 @@ inline int allocate(void** address, std::size_t bytes, Kind kind) {
     if (file < 0 || ftruncate(file, static_cast<off_t>(bytes)) != 0) return out_of_memory;
     *address = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (*address == MAP_FAILED) return out_of_memory;
-    blocks[number(*address)] = {bytes, kind, file};
+    blocks[number(*address)] = {bytes, kind, file, current, current_context};
     return success;
 }
 inline int release(void* address) {
@@ -184,7 +190,7 @@ inline int copy_async(void* to, const void* from, std::size_t bytes, void* strea
 inline int host_register(void* address, std::size_t bytes) {
     if (current < 0) return invalid_context;
     if (number(address) % 4096 != 0 || block_of(address)) return invalid_value;
-    blocks[number(address)] = {bytes, Kind::pinned, -1};
+    blocks[number(address)] = {bytes, Kind::pinned, -1, current, current_context};
     return success;
 }
 inline int host_unregister(void* address) {
@@ -350,7 +356,7 @@ struct Handle {
 };
 inline int share(void* handle, const void* address) {
     const auto* block = block_of(address);
-    if (!block || block->second.kind != Kind::device) return invalid_value;
+    if (!block || block->second.kind != Kind::device || !block->second.ipc) return invalid_value;
     const Handle content{getpid(), block->second.file, block->second.bytes};
     std::memcpy(handle, &content, sizeof content);
     return success;
@@ -364,7 +370,7 @@ inline int open(void** address, const void* handle) {
     const int file = ::open(path.c_str(), O_RDWR);
     if (file < 0) return invalid_value;
     *address = mmap(nullptr, content.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    blocks[number(*address)] = {content.bytes, Kind::device, file};
+    blocks[number(*address)] = {content.bytes, Kind::device, file, current, current_context};
     return success;
 }
 
@@ -386,6 +392,7 @@ inline int enable_peer(int device) { return peers.insert(device).second ? succes
 
 extern "C" int fake_contexts() { return static_cast<int>(fake::contexts.size()); }
 extern "C" int fake_retained() { return fake::retained; }
+extern "C" int fake_blocks() { return static_cast<int>(fake::blocks.size()); }
 
 #define FAKE(call, parameters, ...)                           \
     extern "C" int call parameters {                          \

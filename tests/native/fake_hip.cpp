@@ -3,7 +3,7 @@
 // says of the wall clock's rate, in kHz; "unknown": as before ROCm 5.4.
 #include <cstdio>
 
-#include "fake_gpu.hpp"
+#include "fake_pointers.hpp"
 
 namespace {
 
@@ -55,6 +55,11 @@ FAKE(hipMemAdvise, (void* address, std::size_t bytes, int advice, int device),
      return advice == 3 && device == -1 ? fake::advise(address, bytes) : fake::invalid_value;)
 FAKE(hipHostMalloc, (void** address, std::size_t bytes, unsigned flags),
      return flags == 1 ? fake::allocate(address, bytes, fake::Kind::pinned) : fake::invalid_value;)
+FAKE(hipMallocAsync, (void** address, std::size_t bytes, void*),
+     return fake::allocate(address, bytes, fake::Kind::device);)
+FAKE(hipFreeAsync, (void* address, void*), return fake::release(address);)
+FAKE(hipPointerGetAttribute, (void* value, int attribute, const void* address),
+     return fake::pointer_attribute(value, attribute, address);)
 FAKE(hipFree, (void* address), return fake::release(address);)
 FAKE(hipHostFree, (void* address), return fake::release(address);)
 FAKE(hipMemGetAddressRange, (void** base, std::size_t* bytes, void* address),

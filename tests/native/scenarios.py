@@ -1,7 +1,8 @@
 """What a GPU device must do, each in a process of its own: python scenarios.py NAME KIND [ARGUMENT].
 
 The drivers' tables are opened once per process, so a test that needs another driver (a fake one, one that
-fails) needs another process. LIBRARY_<name> in the environment says where a library lies.
+fails) needs another process. In the environment, LIBRARY_<name> says where a library lies,
+and ALLOCATOR who hands out device memory ("openmp"), and in which context ("openmp in own").
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class Gpu:
         self.index = index
 
     def open(self) -> Gpu:
-        self.device = self.core.open_device(self.kind, self.index)
+        allocator, _, context = os.environ.get("ALLOCATOR", "driver").partition(" in ")
+        self.device = self.core.open_device(self.kind, self.index, allocator, context == "own")
         return self
 
     def sibling(self, index: int) -> Gpu:
@@ -263,6 +265,28 @@ def fails(gpu: Gpu) -> None:
     address = gpu.allocate("device", 64)
     gpu.put(address, bytes(64))
     gpu.fill("device", address, 64, 1, 1)
+
+
+def pointer(gpu: Gpu) -> None:
+    """Prints what the driver says of memory on the second device, whose neighbour is in use, too."""
+    gpu.index = 1
+    gpu.open()
+    print(gpu.core.pointer(gpu.device, gpu.allocate("device", 4096)))
+
+
+def unshared(gpu: Gpu) -> None:
+    """Prints why memory cannot be shared; the rest of the device can."""
+    gpu.open()
+    print(error_of(gpu.share, gpu.allocate("device", 64)))
+
+
+def given_back(gpu: Gpu) -> None:
+    """Memory that is released is the driver's again, also what was mapped and what a host block held."""
+    gpu.open()
+    before = of_fake(gpu, "fake_blocks")
+    for size in SIZES:
+        gpu.release("device", gpu.allocate("device", size))
+    assert of_fake(gpu, "fake_blocks") == before
 
 
 def main() -> None:

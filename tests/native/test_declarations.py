@@ -28,6 +28,12 @@ def test_cupti(cxx: str, native: Path, cuda_include: list[Path], cupti_include: 
     assert done.returncode == 0, done.stderr
 
 
+def test_nvtx(cxx: str, native: Path, nvtx_include: Path) -> None:
+    """Protects profilers from tables that are not NVTX's, into which they store their functions."""
+    done = compile_only(cxx, DECLARATIONS / "nvtx.cpp", "-I", str(native), "-I", str(nvtx_include))
+    assert done.returncode == 0, done.stderr
+
+
 def test_nvshmem(cxx: str, native: Path, cuda_include: list[Path], nvshmem_include: Path) -> None:
     folders = [flag for folder in (native, *cuda_include, nvshmem_include) for flag in ("-I", str(folder))]
     done = compile_only(cxx, DECLARATIONS / "nvshmem.cpp", *folders)
@@ -36,6 +42,17 @@ def test_nvshmem(cxx: str, native: Path, cuda_include: list[Path], nvshmem_inclu
 
 def test_oshmem(cxx: str, native: Path, oshmem_include: Path) -> None:
     done = compile_only(cxx, DECLARATIONS / "oshmem.cpp", "-I", str(native), "-I", str(oshmem_include))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["openmp", "openacc"])
+def test_offloading(cxx: str, native: Path, tmp_path: Path, name: str) -> None:
+    """Protects calls of libgomp from arguments that it does not take, by the compiler's own header."""
+    header = {"openmp": "omp.h", "openacc": "openacc.h"}[name]
+    (tmp_path / "header.cpp").write_text(f"#include <{header}>\n")
+    if compile_only(cxx, tmp_path / "header.cpp").returncode:
+        pytest.skip(f"{cxx} has no {header} (apt install g++)")
+    done = compile_only(cxx, DECLARATIONS / f"{name}.cpp", "-I", str(native))
     assert done.returncode == 0, done.stderr
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from support.nvrtc import compiled
-from support.stand_ins import program_kernels
 
 from wirespeed.host.core import Core, NativeError
 
@@ -29,26 +27,17 @@ def nvidia(core: Core, nvrtc: Path) -> Core:
 
 
 def test_gpus_have_every_kernel_that_the_cpu_has(
-    core: Core, nvrtc: Path, cxx: str, native: Path, tmp_path: Path
+    nvrtc: Path, units: dict[str, str], cpu_kernels: dict[str, int]
 ) -> None:
     """Protects GPUs from a kernel that ran in all other tests: they find it by name, with its arguments."""
-    program = tmp_path / "names"
-    own = Path(__file__).parent / "kernel_names.cpp"
-    sources = [own, native / "kernels/kernels.cpp", native / "kernels/tma_model.cpp"]
-    sources.append(program_kernels(tmp_path))
-    command = [cxx, "-std=c++20", "-I", str(native), "-o", str(program), *map(str, sources), "-lpthread"]
-    subprocess.run(command, check=True)
-    said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
-    on_cpus = {name: int(count) for name, count in map(str.split, said.splitlines())}
-    units = {core.text(core.test_lib.ws_kernel_source(name.encode())) for name in on_cpus}
     assert len(units) > 1, "programs' kernels are compiled when they are needed"
     on_gpus: dict[str, int] = {}
-    for text in units:
+    for text in units.values():
         assembly = compiled(nvrtc, text, "--gpu-architecture=compute_90").assembly
         entries = re.findall(r"\.entry (\w+)\(([^)]*)\)", assembly)
         on_gpus |= {name: parameters.count(".param") for name, parameters in entries}
-    assert on_gpus == on_cpus
-    assert on_cpus
+    assert on_gpus == cpu_kernels
+    assert cpu_kernels
 
 
 # The oldest and the newest, and those of the large machines; nothing but sm_90 and newer has code of its own.

@@ -195,7 +195,18 @@ def test_the_local_rank_of_every_launcher(variable: str, value: str) -> None:
     from wirespeed.host import devices
 
     assert launch.local_rank({variable: value}) == 3
-    assert devices.pick("cuda", 2, 3, launch.local_rank({variable: value}), ()) == 1
+    assert devices.turn(2, 3, launch.local_rank({variable: value})) == 1
+
+
+def test_local_ranks_are_in_the_order_of_ranks() -> None:
+    """Protects which ranks share a GPU: Open MPI 5 may count the ranks of a host in another order."""
+    from wirespeed import launch
+
+    names = ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE")
+    one_host = {f"OMPI_COMM_WORLD_{name}": word for name, word in zip(names, "1424", strict=True)}
+    assert launch.local_rank(one_host) == 1
+    # Of two hosts the launcher alone knows.
+    assert launch.local_rank({**one_host, "OMPI_COMM_WORLD_SIZE": "8"}) == 2
 
 
 def test_the_device_is_named_by_between(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What each rank executes: every pattern that it can run, over the paths named, every byte checked.
 
-mpiexec -n 4 python all_patterns.py DEVICE SIZES PATH,... [LIE]. Rank 0 prints what was told, as JSON.
+mpiexec -n 4 python all_patterns.py DEVICE SIZES PATH,... [LIE]. Rank 0 prints what was told, as JSON. With
+COLLECTIVES=N in the environment: every collective operation in N variants, and no other pattern.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.paths import find_path
 from wirespeed.patterns import Pattern, Shape, all_patterns
+from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.path_run import PathRunner
 from wirespeed.rank.startup import open_device
@@ -41,12 +43,28 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "pairs": ({}, {"alone": True, "sample": 2}),
 }
 """Options that change who sends what."""
+COLLECTIVE_VARIANTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"type": "bf16", "in_place": "yes", "root": 1},
+    {"type": "fp16", "op": "max"},
+    {"type": "fp64", "op": "min", "in_place": "yes"},
+    {"type": "int32", "root": 1},
+)
+
+
+def chosen() -> list[Pattern]:
+    """The patterns to run."""
+    wanted = "COLLECTIVES" in os.environ
+    return [one for one in all_patterns().values() if isinstance(one, CollectivePattern) == wanted]
 
 
 def variants(pattern: Pattern, ranks: int) -> list[dict[str, Any]]:
     """Options that this world can run; the file of patterns that need one comes from the environment."""
     given = os.environ.get("CUSTOM_FILE")
     found: tuple[dict[str, Any], ...] = VARIANTS.get(pattern.name, ({},))
+    if isinstance(pattern, CollectivePattern):
+        count = int(os.environ["COLLECTIVES"])
+        found = COLLECTIVE_VARIANTS[:count] if pattern.name != "barrier" else ({},)
     if any(option.metavar == "FILE" for option in pattern.options):
         found = ({"file": given},) if given else ()
     defaults = {option.key: option.default for option in pattern.options}
@@ -58,11 +76,11 @@ def main() -> None:
     die_with_parent()
     opened = core()
     watched = Watchdog(opened, f"test-{os.getppid()}", launch.global_rank(), reports=-1, give_up=True)
-    device = open_device(opened, kind, (), launch.global_rank(), launch.local_rank())
+    device = open_device(opened, kind, Plan(), launch.global_rank(), launch.local_rank())
     world = Communicator(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
     world.open_mpi(opened)
     told: list[dict[str, Any]] = []
-    for pattern in all_patterns().values():
+    for pattern in chosen():
         for options in variants(pattern, world.size):
             fixed = pattern.fixed_sizes(Shape(world.size, options))
             plan = Plan(

@@ -21,12 +21,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "emulated_memory.hpp"
+#include "kernels/elements.h"
 
 namespace {
 
@@ -168,11 +170,10 @@ struct Lost {
 /// Work that never ends, as a kernel that waits for a peer that is gone.
 void never(void* data) { host_function()(static_cast<Lost*>(data)->stream, never, data); }
 
-int enqueue(std::vector<Transfer> transfers) {
-    if (transfers.empty()) return 0;
+/// What is put into a stream, or done at once where there is none; once it has been told to break,
+/// nothing.
+int put(Comm& comm, void* stream, std::function<void()> work) {
     ++groups_started;
-    Comm& comm = *transfers.front().comm;
-    void* const stream = transfers.front().stream;
     if (comm.groups++ >= number("FAKE_NCCL_BREAK_AFTER", 1L << 60)) {
         comm.asynchronous = 6;
         // Kept, since the stream never lets go of it.
@@ -180,13 +181,20 @@ int enqueue(std::vector<Transfer> transfers) {
         return 0;
     }
     if (!stream) {
-        perform(std::move(transfers));
+        work();
         return 0;
     }
     // Kept, since a graph may do it again.
-    auto* const kept = new std::vector<Transfer>(std::move(transfers));
+    auto* const kept = new std::function<void()>(std::move(work));
     return host_function()(
-        stream, [](void* data) { perform(*static_cast<std::vector<Transfer>*>(data)); }, kept);
+        stream, [](void* data) { (*static_cast<std::function<void()>*>(data))(); }, kept);
+}
+
+int enqueue(std::vector<Transfer> transfers) {
+    if (transfers.empty()) return 0;
+    Comm& comm = *transfers.front().comm;
+    void* const stream = transfers.front().stream;
+    return put(comm, stream, [=] { perform(transfers); });
 }
 
 int add(bool sends, char* at, std::size_t count, int type, int peer, Comm* comm, void* stream) {
@@ -202,9 +210,107 @@ int add(bool sends, char* at, std::size_t count, int type, int peer, Comm* comm,
     return depth ? 0 : enqueue(std::exchange(group, {}));
 }
 
+/// Sizes by ncclDataType_t.
+std::size_t size_of(int type) {
+    constexpr std::size_t sizes[] = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2};
+    return sizes[type];
+}
+
+void reduce_into(char* to, const char* other, std::size_t count, int type, int op) {
+    // ncclFloat32, ncclFloat16, ncclBfloat16, ncclFloat64, ncclInt32; ncclSum, ncclMax, ncclMin.
+    constexpr int types[] = {7, 6, 9, 8, 2}, operations[] = {0, 2, 3};
+    const auto kind = static_cast<u64>(std::find(types, types + 5, type) - types);
+    const auto how = static_cast<u64>(std::find(operations, operations + 3, op) - operations);
+    ws_with_type(kind, [&](auto element) {
+        using Element = decltype(element);
+        auto* const out = reinterpret_cast<Element*>(to);
+        auto* const in = reinterpret_cast<const Element*>(other);
+        for (std::size_t i = 0; i < count; ++i)
+            ws_round(ws_combined(ws_number(out[i]), ws_number(in[i]), how), out[i]);
+    });
+}
+
+/// All ranks get what all give, by messages; `then` makes the result of it.
+using Everyone = std::vector<std::vector<char>>;
+int together(const void* from, std::size_t bytes, Comm* comm, void* stream, const char* name,
+             std::function<void(const Everyone&)> then) {
+    if (const int code = fault(name)) return code;
+    return put(*comm, stream, [=] {
+        const char* const mine = static_cast<const char*>(
+            stream ? from : emulated_memory::view(const_cast<void*>(from)));
+        Everyone all(static_cast<std::size_t>(comm->ranks), std::vector<char>(bytes));
+        std::vector<Transfer> transfers;
+        for (int peer = 0; peer < comm->ranks; ++peer) {
+            auto& into = all[static_cast<std::size_t>(peer)];
+            if (peer == comm->rank) {
+                std::copy_n(mine, bytes, into.begin());
+                continue;
+            }
+            // Not device memory: taken as in a stream.
+            transfers.push_back({comm, true, peer, all[static_cast<std::size_t>(comm->rank)].data(),
+                                 bytes, sizeof(std::size_t), bytes, comm});
+            transfers.push_back(
+                {comm, false, peer, into.data(), bytes, sizeof(std::size_t), bytes, comm});
+        }
+        std::copy_n(mine, bytes, all[static_cast<std::size_t>(comm->rank)].begin());
+        perform(transfers);
+        then(all);
+    });
+}
+
+char* place(void* to, void* stream) {
+    return static_cast<char*>(stream ? to : emulated_memory::view(to));
+}
+
+/// Elements `first`, ... of all ranks, combined.
+void combined(char* to, const Everyone& all, std::size_t first, std::size_t count, int type,
+              int op) {
+    std::copy_n(all[0].data() + first * size_of(type), count * size_of(type), to);
+    for (std::size_t rank = 1; rank < all.size(); ++rank)
+        reduce_into(to, all[rank].data() + first * size_of(type), count, type, op);
+}
+
 }  // namespace
 
 extern "C" {
+
+int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int op, Comm* comm,
+                  void* stream) {
+    return together(
+        from, count * size_of(type), comm, stream, "ncclAllReduce",
+        [=](const Everyone& all) { combined(place(to, stream), all, 0, count, type, op); });
+}
+int ncclReduce(const void* from, void* to, std::size_t count, int type, int op, int root,
+               Comm* comm, void* stream) {
+    return together(from, count * size_of(type), comm, stream, "ncclReduce",
+                    [=](const Everyone& all) {
+                        if (comm->rank == root)
+                            combined(place(to, stream), all, 0, count, type, op);
+                    });
+}
+int ncclReduceScatter(const void* from, void* to, std::size_t count, int type, int op, Comm* comm,
+                      void* stream) {
+    const std::size_t first = count * static_cast<std::size_t>(comm->rank);
+    return together(from, count * size_of(type) * static_cast<std::size_t>(comm->ranks), comm,
+                    stream, "ncclReduceScatter", [=](const Everyone& all) {
+                        combined(place(to, stream), all, first, count, type, op);
+                    });
+}
+int ncclAllGather(const void* from, void* to, std::size_t count, int type, Comm* comm,
+                  void* stream) {
+    const std::size_t bytes = count * size_of(type);
+    return together(from, bytes, comm, stream, "ncclAllGather", [=](const Everyone& all) {
+        for (std::size_t rank = 0; rank < all.size(); ++rank)
+            std::copy_n(all[rank].data(), bytes, place(to, stream) + rank * bytes);
+    });
+}
+int ncclBroadcast(const void* from, void* to, std::size_t count, int type, int root, Comm* comm,
+                  void* stream) {
+    const std::size_t bytes = count * size_of(type);
+    return together(from, bytes, comm, stream, "ncclBroadcast", [=](const Everyone& all) {
+        std::copy_n(all[static_cast<std::size_t>(root)].data(), bytes, place(to, stream));
+    });
+}
 
 void takes_memory_of_emulated_gpus() {}
 

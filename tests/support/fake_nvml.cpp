@@ -6,6 +6,7 @@
 // - FAKE_NVML_REASONS: bits of nvmlClocksEventReason* of GPU 0; GPU 1 is idle.
 // - FAKE_NVML_LACKS: calls, and "field-161", that are not supported; with commas.
 // - FAKE_NVML_PENDING: rows wait to be remapped.
+// - FAKE_NVML_SLICES: GPU 0 is in MIG mode with so many slices, of which numbers 1, 3, 5... exist.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +31,17 @@ struct FieldValue {  // nvmlFieldValue_t
 };
 
 int gpus[2] = {0, 1};
+int slices[8] = {100, 101, 102, 103, 104, 105, 106, 107};
+int slice_count() {
+    const char* said = std::getenv("FAKE_NVML_SLICES");
+    return said ? std::atoi(said) : 0;
+}
+
+struct PciInfo {  // nvmlPciInfo_t
+    char legacy[16];
+    unsigned domain, bus, device, id, subsystem;
+    char bus_id[32];
+};
 int number(void* device) { return *static_cast<int*>(device); }
 
 std::string text(const char* name) {
@@ -67,6 +79,31 @@ extern "C" const char* nvmlErrorString(int code) {
     return code == not_supported ? "Not Supported" : "Invalid Argument";
 }
 
+NVML(nvmlDeviceGetCount_v2, (unsigned* count), *count = 2; return success;)
+NVML(nvmlDeviceGetHandleByIndex_v2, (unsigned index, void** device), *device = &gpus[index & 1];
+     return success;)
+NVML(nvmlDeviceGetName, (void*, char* name, unsigned length),
+     std::snprintf(name, length, "NVIDIA H200");
+     return success;)
+NVML(nvmlDeviceGetUUID, (void* device, char* uuid, unsigned length),
+     const int which = number(device);
+     std::snprintf(uuid, length, "%s-00000000-0000-0000-0000-%012d", which < 100 ? "GPU" : "MIG",
+                   which);
+     return success;)
+NVML(nvmlDeviceGetPciInfo_v3, (void* device, PciInfo* info), *info = {};
+     std::snprintf(info->bus_id, sizeof info->bus_id, "00000000:%02X:00.0", 0x17 + number(device));
+     return success;)
+NVML(nvmlDeviceGetMigMode, (void* device, unsigned* now, unsigned* pending),
+     *now = *pending = number(device) == 0 && slice_count() > 0;
+     return success;)
+NVML(nvmlDeviceGetMaxMigDeviceCount, (void*, unsigned* count), *count = 7; return success;)
+NVML(nvmlDeviceGetMigDeviceHandleByIndex, (void*, unsigned index, void** slice), {
+    if (index % 2 == 0 || static_cast<int>(index) / 2 >= slice_count()) return not_found;
+    *slice = &slices[index];
+    return success;
+})
+NVML(nvmlDeviceGetP2PStatus, (void*, void*, int, int* status), *status = slice_count() ? 2 : 0;
+     return success;)
 NVML(nvmlDeviceGetHandleByPciBusId_v2, (const char* pci, void** device), {
     const char* bus = std::strchr(pci, ':');
     if (!bus) return not_found;

@@ -11,6 +11,7 @@ import sys
 
 from wirespeed import launch
 from wirespeed.host.core import core
+from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.patterns import Step, Transfer
 from wirespeed.rank.communicator import Communicator
@@ -51,7 +52,7 @@ def main() -> None:
     lib, ffi = opened.lib, opened.ffi
     watched = Watchdog(opened, f"test-{os.getppid()}", launch.global_rank(), reports=-1, give_up=True)
     watched.stage("test", 0, 60.0)
-    device = open_device(opened, kind, (), launch.global_rank(), launch.local_rank())
+    device = open_device(opened, kind, Plan(), launch.global_rank(), launch.local_rank())
     world = Communicator(ExpectedJob(library=os.environ["MPI4PY_LIBMPI"]))
     world.open_mpi(opened)
     transport = opened.check(

@@ -16,7 +16,15 @@ def aware(builds: Path, mpi: InstalledMpi, needs: str | None = None) -> Path:
     return once(folder, partial(aware_prefix, mpiexec=mpi.mpiexec, library=mpi.library, needs=needs))
 
 
-def aware_prefix(folder: Path, mpiexec: Path, library: Path, needs: str | None = None) -> Path:
+def particular(builds: Path, mpi: InstalledMpi) -> Path:
+    """The prefix of an MPI that takes memory of primary contexts alone (context_mpi.cpp)."""
+    make = partial(aware_prefix, mpiexec=mpi.mpiexec, library=mpi.library, source="context_mpi.cpp")
+    return once(builds / f"particular-{mpi.name}", make)
+
+
+def aware_prefix(
+    folder: Path, mpiexec: Path, library: Path, needs: str | None = None, source: str = "aware_mpi.cpp"
+) -> Path:
     """A prefix whose mpiexec is the real one and whose libmpi takes emulated device pointers.
 
     `needs`: the name of a library, of nothing, that comes into the process with it.
@@ -28,8 +36,8 @@ def aware_prefix(folder: Path, mpiexec: Path, library: Path, needs: str | None =
     launcher = folder / "bin" / "mpiexec"
     launcher.write_text(f'#!/bin/sh\nexec "{mpiexec}" "$@"\n')
     launcher.chmod(0o755)
-    source = Path(__file__).with_name("aware_mpi.cpp")
-    command = [compiler(), "-std=c++17", "-shared", "-fPIC", "-O2", f"-DHANDLE={handle}", str(source)]
+    file = str(Path(__file__).with_name(source))
+    command = [compiler(), "-std=c++17", "-shared", "-fPIC", "-O2", f"-DHANDLE={handle}", file]
     command += ["-Wl,--no-as-needed"]
     if needs:
         # Not in lib: the real library would be looked for there, too, and the shim found again.

@@ -39,7 +39,9 @@ def kernels(builds: Path) -> tuple[Path, ...]:
 
 def _build(name: str, sources: tuple[Path, ...], folder: Path) -> None:
     folder.mkdir(exist_ok=True)
-    flags = ["-std=c++20", "-O2", "-shared", "-fPIC", "-I", str(NATIVE)]
+    # Other libraries open it by the vendor's name, which is known once we have opened the file.
+    soname = {"libcuda.so": "-Wl,-soname,libcuda.so.1"}.get(name, f"-Wl,-soname,{name}")
+    flags = ["-std=c++20", "-O2", "-shared", "-fPIC", soname, "-I", str(NATIVE)]
     command = [compiler(), *flags, "-o", str(folder / name), *map(str, sources), "-ldl", "-lrt"]
     subprocess.run(command, check=True, capture_output=True, text=True)
 
@@ -65,6 +67,13 @@ def driver(builds: Path, kind: str) -> Path:
 def fake_driver(builds: Path, kind: str) -> dict[str, str]:
     """The environment in which that driver is the machine's."""
     return {f"WIRESPEED_LIBRARY_{kind.upper()}": str(driver(builds, kind))}
+
+
+def fake_hiprtc(builds: Path) -> dict[str, str]:
+    """The environment with a hipRTC for the fake HIP driver; FAKE_HIPRTC_ABORTS: it ends its process."""
+    file = "libhiprtc.so"
+    build = partial(_build, file, (SUPPORT / "fake_hiprtc.cpp",))
+    return {"WIRESPEED_LIBRARY_HIPRTC": str(once(builds / "fake-hiprtc", build) / file)}
 
 
 def nvml(builds: Path) -> Path:

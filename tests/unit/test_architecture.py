@@ -19,7 +19,7 @@ SOURCE_SUFFIXES = (".py", ".cpp", ".hpp", ".h", ".c")
 
 # (room, words that it may not say, why)
 LIBRARIES = r"\b(open)?mpi(ch)?\b|\bmpi_|\bcuda|\bhip|\bnvrtc|\bnccl|\brccl|\bnvshmem|\bucx"
-PATTERNS = r"\bping-?pong|\bhalo|\bjacobi|\bbisection|\blbm|\ball-?to-?all\b"
+PATTERNS = r"\bping-?pong|\bhalo|\bjacobi|\bbisection|\blbm"
 UNSPEAKABLE = (
     ("wirespeed/patterns", LIBRARIES, "a pattern says who sends what to whom, and runs over every transport"),
     ("native/measure", LIBRARIES, "sampling and watching are the same for every transport and device"),

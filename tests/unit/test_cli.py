@@ -359,7 +359,7 @@ class TestApplication:
     ) -> None:
         assert main(["greet", "--loud"]) == 0
         assert capsys.readouterr().out == "hello True\n"
-        assert "  greet     Say hello.\n" in listed(capsys)["Share"]
+        assert "  greet          Say hello.\n" in listed(capsys)["Share"]
 
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -379,7 +379,9 @@ class TestDocuments:
 
     @pytest.mark.parametrize("command", ["survey", "paths", "show", *all_patterns()])
     def test_every_option_is_documented(self, command: str, capsys: pytest.CaptureFixture[str]) -> None:
-        text = "".join((DOCS / f"{name}.md").read_text() for name in ("commands", "patterns", "programs"))
+        text = "".join(
+            (DOCS / f"{name}.md").read_text() for name in ("commands", "patterns", "collectives", "programs")
+        )
         assert main([command, "--help"]) == 0
         options = re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)
         assert len(options) > 2

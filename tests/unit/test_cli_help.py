@@ -38,18 +38,18 @@ def test_no_listed_option_is_refused(
     (tmp_path / "mine.csv").write_text("step,from,to,bytes\n0,0,1,1M\n")
     needed = {"custom": ["--file", "mine.csv"], "watch": ["--count", "1", "--every", "0"]}.get(command, [])
     own = {"--ranks": "4", "--hosts": "n1", "--launcher": "auto", "--out": "new.jsonl", "--resume": ""}
-    own["--picture"] = "field.png"
+    own |= {"--picture": "field.png", "--timeline": "t.json"}
     good = {"FILE": "mine.csv", "SYSTEM": "summit", "PATTERN:PATH[:SIZE]": "stream:host:8", "I,J": "0,0"}
     good |= {"SHARE": "1%", "SECONDS": "1", "SIZES": "8", "NAME,...": "all", "PATH": "/opt/mpi"}
     good |= {"NAME=RATE,...": "eth0=1GB/s", "TIME": "0", "N": "2", "N,...": "2", "WxH": "64x64"}
-    good |= {"yes|no,...": "yes,no"}
+    good |= {"yes|no,...": "yes,no", "KIND[:GPU,...]": "emulated"}
     made = cli.get_command(click.Context(cli), command)
     assert made is not None
     listed = [one for one in made.params if isinstance(one, click.Option) and not one.hidden]
     assert len(listed) > 15
     for one in listed:
         name, kind = one.opts[0], str(one.make_metavar(click.Context(made)))
-        value = own.get(name) or good.get(kind) or kind.split("|")[-1]
+        value = own.get(name) or good.get(kind) or kind.removesuffix(",...").split("|")[-1]
         words = [name] if one.is_flag else [name, value]
         code = main([command, *needed, *words, *(["--out", "r"] if name == "--resume" else [])])
         assert code == ExitCode.OK, (words, capsys.readouterr().err)

@@ -163,6 +163,13 @@ class TestRefused:
         assert (outcome.code, outcome.bytes) == (3, 65536)
         assert outcome.stacks == [{"rank": 1, "python": ["main"]}]
 
+    def test_what_a_rank_lacks_is_no_fault(self) -> None:
+        """Protects the exit code: where there is no such allocator, nothing is broken."""
+        lack = {"rank": 1, "text": "--allocator openmp: no device", "code": 3, "lack": True}
+        outcome = diagnose(Events(errors=[lack], states={0: RECV, 1: SEND}))
+        assert (outcome.what, outcome.text) == ("unavailable", "--allocator openmp: no device")
+        assert (outcome.rank, outcome.bytes, outcome.stacks) == (None, None, [])
+
     @pytest.mark.parametrize("states", [{}, {1: replace(SEND, path="start")}, {1: replace(SEND, path="end")}])
     def test_an_error_outside_the_work(self, states: dict[int, RankState]) -> None:
         """Protects from blaming a message size; without a code of its own a rank ended with 1."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 from pathlib import Path
 
+import pynvml
 import pytest
 from support import fake_machine
 from support.fake_facts import facts_of, keys, one
 from support.fake_machine import GPUS, NICS, FakeGpu, FakeNvml, adapter, pci_device, process
+from support.stand_ins import nvml as nvml_library
 
 from wirespeed.doctor.facts.model import Limits
 from wirespeed.doctor.finding import Cost
+from wirespeed.doctor.findings import find_all
 from wirespeed.doctor.look import own_limits
 
 
@@ -52,6 +56,25 @@ class TestGpus:
     def test_mig(self, root: Path) -> None:
         facts = facts_of(root, FakeNvml(FakeGpu(GPUS[0], mig=1), FakeGpu(GPUS[1])))
         assert "GPU 0" in one(facts, "mig").title
+
+    @pytest.mark.parametrize("slices", ["0", "1", "2"])
+    def test_slices_by_the_library_itself(
+        self, root: Path, builds: Path, slices: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Protects what H200s in their default mode cannot show: slices by UUID, and no second finding."""
+        monkeypatch.setenv("FAKE_NVML_SLICES", slices)
+        monkeypatch.setattr(pynvml, "nvmlLib", ctypes.CDLL(str(nvml_library(builds))))
+        monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})
+        found = {finding.key: finding for finding in find_all(facts_of(root, pynvml))}
+        if slices == "0":
+            assert not {"mig", "peer-access"} & set(found)
+            return
+        uuids = [f"MIG-00000000-0000-0000-0000-{number:012d}" for number in (101, 103)][: int(slices)]
+        assert "peer-access" not in found
+        assert found["mig"].title.startswith("MIG is on for GPU 0: its slices have no peer access")
+        assert f"GPU 0: {', '.join(uuids)}" in found["mig"].evidence
+        command = f"wirespeed pingpong --device cuda:{',cuda:'.join(uuids)}  # a rank on each slice"
+        assert (command in found["mig"].remedy) == (slices == "2")
 
     @pytest.mark.parametrize(("mode", "cost"), [(2, Cost.BREAKS), (3, Cost.SMALL)])
     def test_compute_mode(self, root: Path, mode: int, cost: str) -> None:

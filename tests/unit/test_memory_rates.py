@@ -13,6 +13,7 @@ from support import busy
 from wirespeed.host.caches import cache_bytes
 from wirespeed.job.plan import Plan
 from wirespeed.rank import cpu_wait, memory_bandwidth, path_run
+from wirespeed.rank.ranges import Ranges
 
 
 def test_rates_of_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +73,7 @@ def test_ranks_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(path_run, "WireCounting", Counting)
     watchdog = SimpleNamespace(stage=lambda path, size, seconds: stages.append(seconds))
-    context = SimpleNamespace(plan=Plan(), tell=lambda message: None)
+    context = SimpleNamespace(plan=Plan(), tell=lambda message: None, ranges=Ranges())
     buffers = SimpleNamespace(needed=lambda size: 0)
     opened: Any = (context, watchdog, SimpleNamespace(name="host"), None, buffers)
     monkeypatch.setattr(

@@ -21,17 +21,20 @@ from wirespeed.patterns import (
     find_pattern,
 )
 
+COLLECTIVES = ("allgather", "allreduce", "alltoall", "barrier", "broadcast", "reduce", "reducescatter")
+
 
 @pytest.mark.parametrize(
     ("trait", "those"),
     [
         ("barrier_per_sample", ("copy", "custom", "groups", "halo")),
-        ("slowest_counts", ("custom", "groups", "halo", "jacobi", "lbm", "ring")),
-        ("in_place", ("jacobi", "lbm", "ring")),
+        ("slowest_counts", ("custom", "groups", "halo", "jacobi", "lbm", "ring", *COLLECTIVES)),
+        ("in_place", ("jacobi", "lbm", "ring", *COLLECTIVES)),
         ("intra_rank", ("copy",)),
         ("one_buffer", ("exchange", "pingpong")),
         ("published", ("pingpong",)),
         ("by_host", ("groups",)),
+        ("collective", tuple(name for name in COLLECTIVES if name != "barrier")),
     ],
 )
 def test_traits(trait: str, those: tuple[str, ...]) -> None:
@@ -58,8 +61,12 @@ def test_options() -> None:
         f"{name} --{one.name}": (one.default, one.least, one.most)
         for name, pattern in all_patterns().items()
         for one in pattern.options
+        if name not in COLLECTIVES or one.name in ("algorithm", "root")
     }
     assert found == {
+        **{f"{name} --algorithm": ("library,best", 1, MILLIONS) for name in COLLECTIVES},
+        "broadcast --root": (0, 0, MILLIONS),
+        "reduce --root": (0, 0, MILLIONS),
         "copy --node": (None, 0, MILLIONS),
         "custom --file": (None, 1, MILLIONS),
         "groups --group": (1, 1, MILLIONS),
@@ -88,7 +95,9 @@ def test_options() -> None:
         "stream --window": (64, 1, 4096),
         "stream --both-ways": (False, 1, MILLIONS),
     }
-    every = [one for pattern in all_patterns().values() for one in pattern.options]
+    reduces = [one.name for one in find_pattern("reduce").options]
+    assert reduces == ["algorithm", "type", "op", "root", "in-place"]
+    every = [one for name, each in all_patterns().items() for one in each.options if name not in COLLECTIVES]
     assert [one.name for one in every if one.many] == ["group", "overlap", "overlap"]
     assert [one.name for one in every if one.for_transport] == ["node"]
     assert [one.name for one in every if one.each_node] == ["node"]
@@ -134,5 +143,6 @@ def test_a_pattern_that_is_not_there() -> None:
         find_pattern("torus")
     assert str(error.value) == (
         "there is no pattern called 'torus'; there are: "
-        "copy, custom, exchange, groups, halo, jacobi, lbm, pairs, pingpong, ring, stream"
+        "allgather, allreduce, alltoall, barrier, broadcast, copy, custom, exchange, groups, halo, jacobi, "
+        "lbm, pairs, pingpong, reduce, reducescatter, ring, stream"
     )

@@ -11,6 +11,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
 from wirespeed.patterns import Shape, find_pattern
 from wirespeed.rank.context import Unusable
+from wirespeed.rank.ranges import Ranges
 from wirespeed.rank.size_run import SizeRun
 from wirespeed.statistics.stopping import Stopping
 
@@ -44,6 +45,7 @@ def context_of(library: Library, pattern: str, plan: Plan) -> Any:
         shape=Shape(2, {"steps": 4}),
         offset=0,
         fault=None,
+        ranges=Ranges(),
         tell=None,
         collectively=lambda call, undo: call(),
     )

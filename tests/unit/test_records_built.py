@@ -90,6 +90,9 @@ def test_a_step_says_where_its_bytes_go() -> None:
     copy = TransferPath("d2h", "", "copy", "device", into="pinned")
     rank = {"rank": 0, "host": "n1", "pid": 7, "cpus": "0", "cpu_quota": 1.5, "device": None}
     job = {"mpi": None, "launcher": "mpiexec", "variables": {"UCX_TLS": "all"}, "ranks": [rank]}
+    pointer = {"rank": 0, "memory": "device", "device": 1, "context": "own", "ipc": True}
+    pointer |= {"rdma": None, "library": "libgomp.so.1"}
+    job |= {"allocator": "openmp", "pointers": [pointer]}
     assert line_of(recorder.step(RUN, 2, copy, {**job, "startup_s": 0.5, "details": {"chunk": 8}})) == {
         "kind": "step",
         "run": RUN,
@@ -104,6 +107,8 @@ def test_a_step_says_where_its_bytes_go() -> None:
         "variables": {"UCX_TLS": "all"},
         "ranks": [rank],
         "startup_s": 0.5,
+        "allocator": "openmp",
+        "pointers": [pointer],
         "details": {"chunk": 8},
         "without": None,
     }

@@ -18,6 +18,7 @@ from wirespeed.cli.common.options import (
     measuring,
     option,
     plan_of,
+    profiling,
     reporting,
     together,
     unlisted,
@@ -59,7 +60,8 @@ def command_of(pattern: Pattern) -> click.Command:
         own.append(option("--picture", words.FILE, PICTURE))
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
     measured = measuring(pattern.sizes or DEFAULT_SIZES)
-    options = together(*own, measured, launches, background, reporting(pattern.published), where)
+    shown = together(reporting(pattern.published, pattern.collective), profiling)
+    options = together(*own, measured, launches, background, shown, where)
     text = f"{pattern.summary}\n\n{inspect.cleandoc(pattern.help)}"
     made = click.command(pattern.name, help=text)(options(command))
     return unlisted(made, "sizes") if pattern.own_sizes else made
@@ -93,6 +95,10 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     if not pattern.published and (how.against or how.format == "tutorial"):
         word = f"--against {how.against}" if how.against else "--format tutorial"
         raise WirespeedError(f"{word}: those figures are of ping-pongs, not of {pattern.name}")
+    if how.format == "nccl-tests" and not pattern.collective:
+        raise WirespeedError(
+            f"--format nccl-tests: that layout is of collective operations, not of {pattern.name}"
+        )
     plan, *further = plans(pattern, given)
     fixed = pattern.fixed_sizes(Shape(max(plan.ranks, 2), dict(plan.options)))
     if fixed is not None and plan.sizes != parse_sizes(pattern.sizes or DEFAULT_SIZES):
@@ -119,8 +125,11 @@ def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:
     own = {one.key: given[one.key] for one in pattern.options}
     common = {name: value for name, value in given.items() if name not in {*own, "ranks"}}
     worlds = given.get("ranks") or [pattern.ranks or 0]
+    in_one_table = {one.key for one in pattern.options if one.in_one_table}
     lists = [
-        [(key, value) for value in (values if isinstance(values, tuple) else [values])]
+        [(key, ",".join(values))]
+        if key in in_one_table
+        else [(key, value) for value in (values if isinstance(values, tuple) else [values])]
         for key, values in own.items()
     ]
     found = list(product(worlds, product(*lists)))

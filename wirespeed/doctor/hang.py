@@ -158,6 +158,9 @@ def pattern_words(plan: Plan) -> list[str]:
         value = given.get(option.key)
         if value is not None and value != option.default:
             words += [f"--{option.name}"] if value is True else [f"--{option.name}", str(value)]
+    words += ["--allocator", plan.allocator] if plan.allocator != "driver" else []
+    words += ["--context", plan.context] if plan.context != "primary" else []
     for key, values in (("between", plan.between), ("hosts", plan.hosts)):
         words += [f"--{key}", ",".join(map(str, values))] if values else []
+    words += ["--ranks-per-gpu", str(plan.ranks_per_gpu)] if plan.ranks_per_gpu else []
     return words

@@ -251,7 +251,7 @@ def _between_hosts(found: Mapping[str, WireShare]) -> WireVerdict:
 
 
 def _between_gpus(claim: Claim, found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
-    if claim.devices < 2:
+    if claim.devices < 2 and not copies.staged:
         return WireVerdict("inside", "inside one GPU, which the ranks share")
     link, pcie = _gpu_link(found), found.get("pcie")
     # Staged data crosses PCIe in both directions; commands and their answers need not.

@@ -158,9 +158,10 @@ def _refused(seen: Events) -> Outcome | None:
     state = seen.states.get(first["rank"])
     size = state.bytes if state and state.path not in ("start", "end") else None
     stacks = [{"rank": first["rank"], "python": first.get("python", [])}]
-    return Outcome(
-        "error", first["text"], first["rank"], bytes=size, code=first.get("code", 1), stacks=stacks
-    )
+    code = first.get("code", 1)
+    if first.get("lack"):
+        return Outcome("unavailable", first["text"], code=code)
+    return Outcome("error", first["text"], first["rank"], bytes=size, code=code, stacks=stacks)
 
 
 def _finished(seen: Events) -> Outcome | None:

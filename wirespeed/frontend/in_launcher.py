@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,15 @@ from typing import Any
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend.interruption import Interruption, say
-from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, completed, step_start
+from wirespeed.frontend.run_steps import (
+    NO_GPUS,
+    StepRecorder,
+    begin,
+    chosen_paths,
+    completed,
+    step_end,
+    step_start,
+)
 from wirespeed.host import devices, mpi
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.process import ancestors
@@ -34,7 +43,14 @@ from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import find_pattern
 from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.socket_world import SocketWorld
-from wirespeed.rank.startup import ignore, introduced, open_device, set_environment
+from wirespeed.rank.startup import (
+    ignore,
+    introduced,
+    open_device,
+    open_ranges,
+    set_environment,
+    show_own_slice,
+)
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.world import World
 from wirespeed.results.recorder import Observer, Recorder
@@ -54,6 +70,9 @@ def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
         code = error.code if isinstance(error, WirespeedError) else ExitCode.FAILED_ENTRY
         if place.rank == 0:
             raise WirespeedError(str(error), code) from None
+        if isinstance(error, devices.NoPlace):
+            # Rank 0 has one, and will not know.
+            os.write(2, f"wirespeed: rank {place.rank}: {error}\n".encode())
         # A launcher ends the job at the first rank that fails: rank 0 must have spoken by then.
         time.sleep(2.0)
         os._exit(int(code))
@@ -132,12 +151,23 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
             "start the job several times, each with its own --out, and keep the files in a folder: "
             "'wirespeed compare' takes each as a launch"
         )
+    if plan.profile:
+        raise WirespeedError(
+            f"--profile {plan.profile} starts ranks, and a launcher has started these: leave it out, and "
+            "write the profiler before wirespeed"
+        )
     if plan.ranks not in (0, place.size) and find_pattern(plan.pattern).ranks is None:
         raise WirespeedError(f"--ranks {plan.ranks}, but the launcher has started {place.size} ranks")
     expected, variables = expected_job(plan, place)
     set_environment(variables)
+    began = time.monotonic()
     opened = core()
+    plan = replace(plan, device=devices.with_slices(plan.device, os.environ))
+    show_own_slice(plan, place.rank, max(place.local_rank, 0))
     kind = devices.resolve(opened, plan.device)
+    if plan.ranks_per_gpu and kind == "host":
+        raise WirespeedError(NO_GPUS, ExitCode.UNAVAILABLE)
+    devices.check_allocator(kind, plan.allocator, plan.context)
     plan = completed(plan, place.size, kind)
     paths = _in_order(plan, kind, place)
     recorder: _Rank0 | None = None
@@ -155,8 +185,10 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     watchdog.stage("start", 0, startup_limit(plan))
     interruption = Interruption(partial(_end_at_once, recorder, watchdog))
     try:
-        device = open_device(opened, kind, plan.between, place.rank, max(place.local_rank, 0))
-        comm = Communicator(expected) if launch.joins_mpi(place) else SocketWorld(place)
+        device = open_device(opened, kind, plan, place.rank, max(place.local_rank, 0))
+        ranges = open_ranges(opened, plan, place.rank, began)
+        with ranges("connect"):
+            comm = Communicator(expected) if launch.joins_mpi(place) else SocketWorld(place)
     except (WirespeedError, NativeError):
         watchdog.close()
         if recorder:
@@ -173,7 +205,8 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     ranks = introduced(opened, comm, device, kind)
     if recorder:
         recorder.begin(comm, place.launcher, ranks or [], variables)
-    runner = PathRunner(opened, comm, device, watchdog, plan, recorder.take if recorder else ignore)
+    tell = recorder.take if recorder else ignore
+    runner = PathRunner(opened, comm, device, watchdog, plan, tell, ranges)
     for step, path in enumerate(paths):
         sizes = comm.share(recorder.sizes(path) if recorder else None)
         if recorder:
@@ -184,6 +217,8 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
             if recorder:
                 recorder.lost(str(error))
             raise
+        if recorder:
+            recorder.end_step()
     # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
     watchdog.stage("end", 0, 0.0)
     atexit.register(comm.leave)
@@ -233,12 +268,12 @@ class _Rank0:
         self._lock = threading.RLock()
         """Kept for good once a signal ends the run: nothing may follow its last record."""
         self._step: StepRecorder | None = None
-        self._job: Message = {}
+        self._job: Message = {"allocator": plan.allocator}
 
     def begin(self, comm: World, launcher: str, ranks: list[Any], variables: dict[str, str]) -> None:
         library = comm.described()
         found_mpi = None if library is None else library | {"source": "launcher"}
-        self._job = {"mpi": found_mpi, "launcher": launcher, "variables": variables, "ranks": ranks}
+        self._job |= {"mpi": found_mpi, "launcher": launcher, "variables": variables, "ranks": ranks}
         found = {rank["device"]["id"]: rank["device"] for rank in ranks if rank["device"]}
         with self._lock:
             begin(self._recorder, found.values())
@@ -273,6 +308,9 @@ class _Rank0:
     def start(self, number: int, path: TransferPath, total: int) -> None:
         self._step = StepRecorder(number, path, self._recorder, self._observe, self._job)
         self._observe(step_start(path, number, total))
+
+    def end_step(self) -> None:
+        self._observe(step_end())
 
     def take(self, message: Message) -> None:
         with self._lock:

@@ -33,8 +33,6 @@ GRACE = 1.5
 """Seconds for the other ranks to report once one has."""
 SLOW_LAUNCHER = 8.0
 """Seconds that a launcher may take to end a job one of whose ranks has died."""
-
-
 EXITING = 0.5
 """Seconds that a process may take from closing its files to its end."""
 
@@ -50,9 +48,16 @@ class JobStep:
     """A launcher's process and the ranks under it."""
 
     def __init__(
-        self, command: list[str], environment: Mapping[str, str], pages: Path, ranks: int, startup: float
+        self,
+        command: list[str],
+        environment: Mapping[str, str],
+        pages: Path,
+        ranks: int,
+        startup: float,
+        ending: float = SLOW_LAUNCHER,
     ) -> None:
-        self._pages, self._startup = pages, startup
+        """`ending`: seconds that the processes may take once the ranks have finished."""
+        self._pages, self._startup, self._ending = pages, startup, ending
         self._seen = Events(ranks, os.uname().nodename)
         self.outcome = Outcome()
         self._partial = {"out": b"", "err": b""}
@@ -99,7 +104,7 @@ class JobStep:
             ended = self._process.poll() is not None
             yield from self._messages(0.0 if ended else 0.1)
             now = time.monotonic()
-            if first_death and now - first_death > SLOW_LAUNCHER:
+            if first_death and now - first_death > self._patience():
                 ended = True
             states = read_pages(self._pages)
             if ended:
@@ -142,7 +147,12 @@ class JobStep:
             return self._startup + 5.0
         if not states and self._stopped_launchers():
             return SLOW_LAUNCHER
-        return max([state.timeout for state in states], default=self._startup) + 5.0
+        limit = max([state.timeout for state in states], default=self._startup) + 5.0
+        return max(limit, self._patience())
+
+    def _patience(self) -> float:
+        """Seconds that the launcher may take to end a job one of whose ranks has ended."""
+        return self._ending if self._seen.finished else SLOW_LAUNCHER
 
     def _receive(self, wait: float) -> Iterator[Message]:
         ready = self._selector.select(wait)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from typing import Any
 
-from wirespeed.host import devices, mpi
+from wirespeed.host import devices, mpi, visible_devices
 from wirespeed.host.core import Core, NativeError, core
 from wirespeed.host.libraries import lacking
 from wirespeed.job.plan import Plan
@@ -23,6 +24,8 @@ class Machine:
     mpis: list[mpi.Mpi]
     why_no_gpu: dict[str, str]
     """For each kind of GPU that cannot be used: why."""
+    hidden: str | None = None
+    """Why a variable shows fewer GPUs than it lists."""
 
     def availability(self, path: TransferPath) -> str | None:
         """None if the path can be tried; else one line: why not, and what would help."""
@@ -68,7 +71,7 @@ def _why_not(opened: Core, kind: str) -> str | None:
     try:
         return None if opened.device_count(kind) else "none found"
     except NativeError as error:
-        return short(str(error))
+        return "; ".join(filter(None, (short(str(error)), devices.hidden(kind, error))))
 
 
 def short(text: str) -> str:
@@ -82,7 +85,20 @@ def look(plan: Plan) -> Machine:
     """Looks at the machine. Raises WirespeedError for a device or an MPI asked for that is not there."""
     opened = core()
     kind = devices.resolve(opened, plan.device)
+    devices.check_allocator(kind, plan.allocator, plan.context)
     why = {} if plan.device != "auto" else {k: w for k in devices.GPU_KINDS if (w := _why_not(opened, k))}
     mpis = [mpi.choose(plan.mpi)] if plan.mpi else mpi.all_mpis()
-    identities = [] if kind == "host" else devices.every_identity(opened, kind)
-    return Machine(kind, identities, mpis, why)
+    hidden = visible_devices.explained(kind, devices.count(opened, kind), os.environ)
+    return Machine(kind, _identities(opened, kind, plan.device), mpis, why, hidden)
+
+
+def _identities(opened: Core, kind: str, word: str) -> list[dict[str, Any]]:
+    """Of the devices that ranks will use, in the order of --device if it names some."""
+    if kind == "host":
+        return []
+    names = devices.names_in(word)
+    if devices.by_slices(word):
+        # This process sees one of them at most.
+        return [{"kind": kind, "name": "MIG slice", "id": name} for name in names]
+    known = {one["index"]: one for one in devices.every_identity(opened, kind)}
+    return [known[index] for index in devices.chosen(opened, kind, names) if index in known]

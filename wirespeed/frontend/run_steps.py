@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -11,15 +12,18 @@ from wirespeed.errors import WirespeedError
 from wirespeed.frontend.shared_cpus import sharing
 from wirespeed.host.core import core
 from wirespeed.host.devices import GPU_KINDS
-from wirespeed.host.process import span
+from wirespeed.host.process import clock_name, span
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
-from wirespeed.job.path_selection import select
+from wirespeed.job.path_selection import by_algorithms, select
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import Option, Shape, find_pattern
+from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.results.environment import numa_nodes
 from wirespeed.results.recorder import Observer, Recorder
+
+NO_GPUS = "--ranks-per-gpu places ranks on GPUs, and there is none to use here"
 
 
 def completed(plan: Plan, ranks: int, kind: str) -> Plan:
@@ -54,6 +58,8 @@ def chosen_paths(plan: Plan, kind: str) -> list[TransferPath]:
     pattern = find_pattern(plan.pattern)
     chosen = select(plan.paths, kind != "host", pattern.intra_rank)
     chosen = chosen or select(plan.paths, intra_rank=pattern.intra_rank)
+    if isinstance(pattern, CollectivePattern):
+        return by_algorithms(chosen, pattern, Shape(plan.ranks, dict(plan.options)))
     return [_alone(chosen)] if pattern.view == "program" and plan.ranks == 1 else chosen
 
 
@@ -73,7 +79,12 @@ def begin(recorder: Recorder, devices: Iterable[Message]) -> None:
 def step_start(path: TransferPath, done: int, total: int, launch: int = 1, launches: int = 1) -> Message:
     """What observers are told as a path begins."""
     steps = {"steps_done": done, "steps_total": total, "launch": launch, "launches": launches}
-    return {"kind": "step-start", "path": path.name, **steps}
+    return {"kind": "step-start", "path": path.name, "at": time.monotonic_ns(), **steps}
+
+
+def step_end() -> Message:
+    """What observers are told once a path's job step is over."""
+    return {"kind": "step-end", "at": time.monotonic_ns()}
 
 
 @dataclass
@@ -111,12 +122,22 @@ class StepRecorder:
                 if message["fatal"]:
                     return outcome
                 self.fail(outcome)
+            case "ranges":
+                # The front end reads rank 0's clock, unless that one is on another host.
+                same = message["shared"] == clock_name()
+                shift = 0 if same else time.monotonic_ns() - message["now"]
+                self.observe({**message, "shift": shift})
             case "progress" | "note" | "picture":
                 self.observe(message)
         return None
 
     def _described(self, message: Message) -> Message:
-        return {**self.job, "launch": self.launch, "details": message["details"]}
+        return {
+            **self.job,
+            "launch": self.launch,
+            "details": message["details"],
+            "pointers": message["pointers"],
+        }
 
     def fail(self, outcome: Outcome, remedy: str | None = None) -> None:
         """Records what gave no figure, under this step if the path was measured at all."""

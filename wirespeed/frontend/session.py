@@ -14,15 +14,24 @@ from types import FrameType
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.frontend import machine
-from wirespeed.frontend.job_step import JobStep
+from wirespeed.frontend.job_step import SLOW_LAUNCHER, JobStep
 from wirespeed.frontend.machine import Machine
+from wirespeed.frontend.profiles import PROFILER_SECONDS, Profiles
 from wirespeed.frontend.rank_limit import refuse_too_many
-from wirespeed.frontend.run_steps import StepRecorder, begin, chosen_paths, completed, step_start
+from wirespeed.frontend.run_steps import (
+    NO_GPUS,
+    StepRecorder,
+    begin,
+    chosen_paths,
+    completed,
+    step_end,
+    step_start,
+)
 from wirespeed.host import devices, gpu_aware_mpi, mpi
-from wirespeed.host.core import core
 from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.memory import room_for_buffers
 from wirespeed.host.process import allowed_cpus, cores
+from wirespeed.host.profilers import PROFILERS
 from wirespeed.host.temporary import check_temporary_folder
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import unsuited
@@ -50,6 +59,9 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
 
         return measure_inside(plan, observe)
     refuse_too_many([plan])
+    plan = dataclasses.replace(plan, device=devices.with_slices(plan.device, os.environ))
+    if plan.profile:
+        PROFILERS[plan.profile].command(plan.profile, Path(), "")
     found = discover(plan)
     plan = completed(plan, plan.ranks or _usual_ranks(plan, found), found.kind)
     paths = chosen_paths(plan, found.kind)
@@ -58,7 +70,7 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         raise WirespeedError(f"{path.name}: {found.availability(path)}", ExitCode.UNAVAILABLE)
     check_temporary_folder()
     if not plan.hosts:
-        _check_between(plan, found.kind)
+        _check_places(plan, found)
         _check_memory(plan, found)
     sweep()
     run = Run(plan, found, observe)
@@ -66,13 +78,18 @@ def measure(plan: Plan, observe: Observer) -> ExitCode:
         return run.all_steps(paths)
 
 
-def _check_between(plan: Plan, kind: str) -> None:
+def _check_places(plan: Plan, found: Machine) -> None:
     """Raises WirespeedError for a processor that this host does not have."""
-    if kind == "host":
+    if found.kind == "host":
         allowed_cpus(plan.between)
-    there = devices.count(core(), kind)
+        if plan.ranks_per_gpu:
+            raise WirespeedError(NO_GPUS, ExitCode.UNAVAILABLE)
+        return
+    there = len(found.devices)
+    if plan.ranks_per_gpu and plan.ranks > there * plan.ranks_per_gpu:
+        raise WirespeedError(devices.too_many(plan.ranks, there, plan.ranks_per_gpu))
     for rank in range(len(plan.between)):
-        devices.pick(kind, there, rank, rank, plan.between)
+        devices.turn(there, rank, rank, plan.between)
 
 
 def _check_memory(plan: Plan, found: Machine) -> None:
@@ -97,7 +114,8 @@ def _in_mib(bytes_: int) -> str:
 def _usual_ranks(plan: Plan, found: Machine) -> int:
     """How many ranks, where --ranks does not say."""
     wanted = find_pattern(plan.pattern).wanted_ranks(Shape(0, dict(plan.options)))
-    return max(2, wanted or len(plan.between) or len(found.devices) or min(cores(), MOST_CPU_RANKS))
+    gpus = len(found.devices) * (plan.ranks_per_gpu or 1)
+    return max(2, wanted or len(plan.between) or gpus or min(cores(), MOST_CPU_RANKS))
 
 
 @contextmanager
@@ -125,6 +143,7 @@ class Run:
         launch.check_installed(launch.choose(plan.launcher, self._mpi))
         self._recorder = Recorder(plan, observe)
         self._steps = 0
+        self._profiles = Profiles(plan.profile, self._recorder.file) if plan.profile else None
         self._works: dict[str, mpi.Mpi] = {}
         """The MPI under which each path has moved bytes."""
         if self._recorder.resumed:
@@ -136,6 +155,8 @@ class Run:
         All paths take their turn before any is launched again, so that a drift of the machine hits all alike.
         """
         begin(self._recorder, self._found.devices)
+        if self._found.hidden:
+            self._observe({"kind": "note", "text": self._found.hidden})
         status, launches = "interrupted", self._plan.launches
         try:
             found = self._available(paths)
@@ -145,14 +166,19 @@ class Run:
             while turns:
                 number, path = turns.pop(0)
                 self._observe(step_start(path, done, done + 1 + len(turns), number, launches))
-                if not self._one_path(path, number):
-                    turns = [turn for turn in turns if turn[1] != path]
+                try:
+                    if not self._one_path(path, number):
+                        turns = [turn for turn in turns if turn[1] != path]
+                finally:
+                    self._observe(step_end())
                 done += 1
             status = "complete"
         except KeyboardInterrupt:
             pass
         finally:
             code = self._recorder.end(status)
+        if self._profiles:
+            self._observe({"kind": "note", "text": self._profiles.said()})
         return code
 
     def _same_as_before(self) -> None:
@@ -174,7 +200,10 @@ class Run:
     def _available(self, paths: list[TransferPath]) -> list[TransferPath]:
         """The paths that can be tried here; why the others cannot goes into the file."""
         pattern = find_pattern(self._plan.pattern)
-        reasons = [(path, self._found.availability(path) or unsuited(path, pattern)) for path in paths]
+        reasons = [
+            (path, self._found.availability(path) or unsuited(path, pattern, self._plan.allocator))
+            for path in paths
+        ]
         for path, why in reasons:
             if why:
                 self._recorder.fail(path, Outcome("unavailable", why), None)
@@ -202,6 +231,9 @@ class Run:
                 outcome.text = f"{library.title}: {outcome.text}"
             else:
                 remedy = gpu_aware_mpi.aware_remedy(library)
+                if self._plan.context == "own":
+                    first = gpu_aware_mpi.OWN_CONTEXT_REMEDY
+                    remedy = f"call {first} before the first allocation, as without --context own"
                 outcome = _no_device_pointers(library, outcome)
             if following:
                 remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
@@ -234,7 +266,12 @@ class Run:
             variables = mpi.one_host_environment(library) | variables
         if path.gpu_aware_ucx:
             variables |= gpu_aware_mpi.aware_environment(library)
-        job_said = {"mpi": {"source": library.source}, "launcher": launcher.name, "variables": variables}
+        job_said = {
+            "mpi": {"source": library.source},
+            "launcher": launcher.name,
+            "variables": variables,
+            "allocator": self._plan.allocator,
+        }
         step = StepRecorder(self._steps, path, self._recorder, self._observe, job_said, number)
         self._steps += 1
         spec = StepSpec(
@@ -246,6 +283,8 @@ class Run:
             device=self._found.kind,
             sizes=sizes,
             variables=variables,
+            profiler=self._profiles.command(path.name) if self._profiles else (),
+            profiles=str(self._profiles.folder) if self._profiles else "",
         )
         entry = Path(__file__).parents[1] / "rank"
         job = launch.Job(
@@ -260,6 +299,7 @@ class Run:
             own_folder(spec.run),
             self._plan.ranks,
             max(startup_limit(self._plan), stuck_after(self._plan, max(sizes))),
+            PROFILER_SECONDS if self._profiles else SLOW_LAUNCHER,
         )
         wrong: Outcome | None = None
         for message in watched.messages():

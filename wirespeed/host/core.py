@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from functools import cache, cached_property
 from pathlib import Path
@@ -62,6 +63,19 @@ class Core:
         self.lib: Any = self.ffi.dlopen(str(_locate(LIBRARY_NAME)), os.RTLD_NOW | os.RTLD_NODELETE)
         self._raised: BaseException | None = None
 
+    def find_libraries(self) -> None:
+        """Tells the core where the libraries lie that pip installed or the user named."""
+        from wirespeed.host.libraries import known_libraries
+
+        for name, path in known_libraries().items():
+            self.lib.ws_library_path(name.encode(), str(path).encode())
+
+    def compile_apart(self) -> None:
+        """From now on compilers that may end their process get one of their own (kernel_compiler.py)."""
+        words = [sys.executable, str(Path(__file__).with_name("kernel_compiler.py"))]
+        given = [self.ffi.new("char[]", word.encode()) for word in words]
+        self.lib.ws_kernel_compiler(self.ffi.new("char *[]", [*given, self.ffi.NULL]))
+
     @cached_property
     def test_lib(self) -> Any:
         """The library with native/wirespeed_test.h's functions too: fault injection, and what tests call."""
@@ -101,11 +115,16 @@ class Core:
         """Number of devices of a kind. Raises NativeError that says why none can be used."""
         return int(self.check(self.lib.ws_device_count(kind.encode())))
 
-    def open_device(self, kind: str, index: int) -> Any:
-        return self.check(self.lib.ws_device_open(kind.encode(), index))
+    def open_device(self, kind: str, index: int, allocator: str = "driver", own_context: bool = False) -> Any:
+        """A device whose buffers the allocator hands out, which the caller closes. Raises NativeError."""
+        return self.check(self.lib.ws_device_open(kind.encode(), index, allocator.encode(), own_context))
 
     def identity(self, device: Any) -> dict[str, Any]:
         return self.described(self.lib.ws_device_identity(device))
+
+    def pointer(self, device: Any, address: Any) -> dict[str, Any]:
+        """What the driver says of an address: memory, context, device, ipc, rdma; and who handed it out."""
+        return self.described(self.lib.ws_device_pointer(device, address))
 
     def identity_of(self, kind: str, index: int) -> dict[str, Any]:
         """A device's identity without opening it, which would take memory of a GPU, or all of its use."""
@@ -116,8 +135,6 @@ class Core:
 def core() -> Core:
     """The core, opened once. Raises WirespeedError when it has not been built."""
     opened = Core()
-    from wirespeed.host.libraries import known_libraries
-
-    for name, path in known_libraries().items():
-        opened.lib.ws_library_path(name.encode(), str(path).encode())
+    opened.find_libraries()
+    opened.compile_apart()
     return opened

@@ -2,29 +2,95 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.host import visible_devices
 from wirespeed.host.core import Core, NativeError
 
 GPU_KINDS = ("cuda", "hip")
 CHOICES = ("auto", "cpu", *GPU_KINDS, "emulated")
+SLICE = "MIG-"
+"""Begins the UUID of a MIG slice."""
+
+Identity = Mapping[str, Any]
+
+
+class NoPlace(WirespeedError):
+    """The GPUs of a host have no place for this rank, though perhaps for others."""
+
+
+def kind_of(word: str) -> str:
+    """'cuda' of --device cuda:GPU-3f,cuda:GPU-8a."""
+    return word.partition(":")[0]
+
+
+def names_in(word: str) -> tuple[str, ...]:
+    """The GPUs that --device names, by number or UUID; none: all that the driver shows."""
+    return tuple(one.partition(":")[2] for one in word.split(",") if ":" in one)
+
+
+def with_slices(word: str, environment: Mapping[str, str]) -> str:
+    """The word of --device with the MIG slices of CUDA_VISIBLE_DEVICES written out.
+
+    CUDA shows a process the first of them alone, so each rank must be given its own.
+    """
+    listed = visible_devices.entries(environment.get("CUDA_VISIBLE_DEVICES"))
+    slices = [name for name in listed if name.startswith(SLICE)]
+    if len(slices) < 2 or word not in ("auto", "cuda"):
+        return word
+    return ",".join(f"cuda:{name}" for name in slices)
+
+
+def by_slices(word: str) -> bool:
+    """Does --device name a MIG slice? Then every rank sees its own device and no other."""
+    return any(name.startswith(SLICE) for name in names_in(word))
 
 
 def resolve(core: Core, wanted: str) -> str:
     """The kind of device to use: 'host' for a machine without GPUs. Raises WirespeedError."""
-    if wanted not in CHOICES:
-        raise WirespeedError(f"--device {wanted}: there is no such device; there are: {', '.join(CHOICES)}")
-    if wanted == "cpu":
+    kind = kind_of(wanted)
+    if kind not in CHOICES:
+        raise WirespeedError(f"--device {kind}: there is no such device; there are: {', '.join(CHOICES)}")
+    if kind == "cpu":
         return "host"
-    if wanted != "auto":
+    if kind != "auto":
         try:
-            core.device_count(wanted)
+            core.device_count(kind)
         except NativeError as error:
-            raise WirespeedError(f"--device {wanted}: {error}", ExitCode.UNAVAILABLE) from None
-        return wanted
+            why = "; ".join(filter(None, (str(error), hidden(kind, error))))
+            raise WirespeedError(f"--device {kind}: {why}", ExitCode.UNAVAILABLE) from None
+        return kind
     return next((kind for kind in GPU_KINDS if count(core, kind) > 0), "host")
+
+
+def check_allocator(kind: str, allocator: str, context: str) -> None:
+    """Raises WirespeedError for an allocator that devices of this kind cannot have."""
+    if allocator != "driver" and kind == "host":
+        raise WirespeedError(
+            f"--allocator {allocator}: it hands out memory of GPUs, and there is none here; leave it out",
+            ExitCode.UNAVAILABLE,
+        )
+    if context != "own":
+        return
+    if not allocator.startswith(("openmp", "openacc")):
+        raise WirespeedError(
+            f"--context own: the allocator '{allocator}' needs a context before it allocates; write "
+            "--allocator openmp or --allocator openacc"
+        )
+    if kind != "cuda":
+        raise WirespeedError(
+            f"--context own: {kind} devices have no contexts; it works with --device cuda",
+            ExitCode.UNAVAILABLE,
+        )
+
+
+def hidden(kind: str, error: NativeError) -> str | None:
+    """Why the driver says that it has no device, if a variable hides them; None where there is no driver."""
+    return None if error.lack else visible_devices.explained(kind, 0, os.environ)
 
 
 def count(core: Core, kind: str) -> int:
@@ -35,22 +101,64 @@ def count(core: Core, kind: str) -> int:
         return 0
 
 
-def pick(kind: str, devices: int, rank: int, local_rank: int, between: tuple[int, ...]) -> int:
-    """Index of the device of a rank: --between's, else its local rank modulo the devices.
+def chosen(core: Core, kind: str, names: Sequence[str]) -> list[int]:
+    """Indices of the devices that are named, in that order; of all where none is.
 
-    Raises WirespeedError when --between names a device that is not there.
+    Raises WirespeedError for a name that stands for no device, or for several.
     """
-    if kind == "host" or devices == 0:
-        return 0
-    if not between:
-        return local_rank % devices
-    index = between[rank % len(between)]
-    if not 0 <= index < devices:
-        raise WirespeedError(
-            f"--between {','.join(map(str, between))}: there is no {kind} device {index}; "
-            f"there are {devices}, numbered from 0"
-        )
-    return index
+    if kind == "host":
+        return [0]
+    if not names:
+        return list(range(count(core, kind)))
+    known = every_identity(core, kind)
+    return [_find(kind, name, known) for name in names]
+
+
+def _find(kind: str, name: str, known: Sequence[Identity]) -> int:
+    """A number, a UUID, or enough of its first digits, as in CUDA_VISIBLE_DEVICES."""
+    found = [
+        int(one["index"])
+        for one in known
+        if name == str(one["index"]) or str(one["id"]).lower().startswith(name.lower())
+    ]
+    if len(found) == 1:
+        return found[0]
+    there = ", ".join(f"{one['index']} = {one['id']}" for one in known) or "none"
+    what = (
+        f"this begins the UUIDs of {len(found)} GPUs; write more of it" if found else "there is no such GPU"
+    )
+    raise WirespeedError(f"--device {kind}:{name}: {what}; there are: {there}", ExitCode.UNAVAILABLE)
+
+
+def turn(
+    devices: int, rank: int, local_rank: int, between: Sequence[int] = (), per_gpu: int | None = None
+) -> int:
+    """Which of so many devices a rank uses: --between's; each for `per_gpu` neighbouring ranks; else in turn.
+
+    Raises WirespeedError when there is no such device.
+    """
+    if between:
+        index = between[rank % len(between)]
+        if index >= devices:
+            raise WirespeedError(
+                f"--between {','.join(map(str, between))}: there is no device {index}; "
+                f"there are {devices}, numbered from 0"
+            )
+        return index
+    if per_gpu:
+        if local_rank // per_gpu >= devices:
+            raise NoPlace(too_many(local_rank + 1, devices, per_gpu))
+        return local_rank // per_gpu
+    return local_rank % max(1, devices)
+
+
+def too_many(ranks: int, devices: int, per_gpu: int) -> str:
+    """Why so many ranks of a host do not go onto its GPUs."""
+    gpus = f"{devices} GPU{'' if devices == 1 else 's'}"
+    return (
+        f"--ranks-per-gpu {per_gpu}: {gpus} hold{'s' if devices == 1 else ''} {devices * per_gpu} ranks of a "
+        f"host, and {ranks} or more were to start; start fewer, or put more on each GPU"
+    )
 
 
 def every_identity(core: Core, kind: str) -> list[dict[str, Any]]:
@@ -59,4 +167,16 @@ def every_identity(core: Core, kind: str) -> list[dict[str, Any]]:
     for index in range(count(core, kind)):
         with suppress(NativeError):
             found.append(core.identity_of(kind, index))
+    return found
+
+
+def by_board(devices: Iterable[Identity]) -> dict[str, Identity]:
+    """Identity of each device -> the device under which its board counts: slices of a GPU share counters.
+
+    Slot, links and their counters belong to the board, which a PCI address names.
+    """
+    first: dict[str, Identity] = {}
+    found = {}
+    for one in devices:
+        found[str(one["id"])] = first.setdefault(str(one.get("pci") or one["id"]), one)
     return found

@@ -7,6 +7,9 @@ from pathlib import Path
 from wirespeed.host.libraries import ucx_folder
 from wirespeed.host.mpi import Mpi, found_first, wheel_packages
 
+OWN_CONTEXT_REMEDY = "cudaSetDevice(n); cudaFree(0);"
+"""What makes a device's primary context current, which OpenMP's and OpenACC's runtimes then take."""
+
 
 def ucx_of(mpi: Mpi) -> Path | None:
     """Folder of a CUDA-enabled UCX for an MPI's wheel: the one beside it, else that of this environment."""

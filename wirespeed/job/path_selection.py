@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from wirespeed.errors import WirespeedError
 from wirespeed.paths import TransferPath, all_paths, find_path
-from wirespeed.patterns import Pattern
+from wirespeed.patterns import Pattern, Shape
+from wirespeed.patterns.collectives.operation import ALGORITHMS, BEST, LIBRARY, CollectivePattern
+from wirespeed.patterns.collectives.operation import ALL as EVERY_ALGORITHM
 
 ALL = "all"
 
@@ -33,17 +35,45 @@ def select(words: Sequence[str], gpus: bool = True, intra_rank: bool = False) ->
         check(word)
         if is_pattern(word):
             found += [path for path in here if word == ALL or fnmatchcase(path.name, word)]
-        elif own := [path for path in fitting if path.name == word]:
-            found += own
+        elif own := [path for path in fitting if path.name == word.partition(":")[0]]:
+            algorithm = word.partition(":")[2]
+            found += [path.by(algorithm) if algorithm else path for path in own]
         else:
             raise WirespeedError(_other_kind(word, intra_rank))
     return list(dict.fromkeys(found))
 
 
-def unsuited(path: TransferPath, pattern: Pattern) -> str | None:
-    """Why this path cannot carry this pattern, in one line; None if it can."""
+def by_algorithms(
+    paths: Iterable[TransferPath], pattern: CollectivePattern, shape: Shape
+) -> list[TransferPath]:
+    """Each path with the library's own operation, where it has one, and by each algorithm asked for."""
+    names = str(shape.options.get("algorithm") or f"{LIBRARY},{BEST}").split(",")
+    if EVERY_ALGORITHM in names:
+        names = [LIBRARY, *pattern.algorithms(shape.ranks)]
+    names = list(dict.fromkeys(names))
+    found = []
+    for path in paths:
+        if path.algorithm:
+            found.append(path)
+            continue
+        for name in names:
+            if name != LIBRARY:
+                found.append(path.by(name))
+            elif pattern.name in path.collectives or len(names) == 1:
+                found.append(path)
+    return found
+
+
+def unsuited(path: TransferPath, pattern: Pattern, allocator: str = "driver") -> str | None:
+    """Why this path cannot carry this pattern in such memory, in one line; None if it can."""
+    if path.own_memory and allocator != "driver":
+        return f"its library hands out its memory itself; leave out --allocator {allocator}"
     if path.into and pattern.in_place:
         return f"it needs two buffers, and {pattern.name} works in one"
+    if path.algorithm and not isinstance(pattern, CollectivePattern):
+        return f"{path.algorithm} is an algorithm of collective operations, and {pattern.name} is none"
+    if isinstance(pattern, CollectivePattern) and not path.algorithm and pattern.name not in path.collectives:
+        return f"its library has no {pattern.name}; --algorithm best measures ours over its messages"
     return None
 
 
@@ -58,6 +88,12 @@ def _other_kind(word: str, intra_rank: bool) -> str:
 def check(word: str) -> None:
     """Raises WirespeedError, with the names that may have been meant, for a word that means no path."""
     names = [path.name for path in all_paths()]
+    base, colon, algorithm = word.partition(":")
+    if colon and base in names:
+        known = (*ALGORITHMS, BEST)
+        if algorithm not in known:
+            raise WirespeedError(f"there is no algorithm called '{algorithm}'; there are: {', '.join(known)}")
+        return
     if word == ALL or word in names:
         return
     if is_pattern(word):

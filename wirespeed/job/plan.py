@@ -13,6 +13,8 @@ from wirespeed.statistics.stopping import Stopping
 from wirespeed.units import parse_sizes
 
 DEFAULT_SIZES = "1:1G"
+ALLOCATORS = ("driver", "pool", "vmm", "openmp", "openmp:map", "openacc", "openacc:map")
+CONTEXTS = ("primary", "own")
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,15 @@ class Plan:
     launches: int = 1
     """How many times every path is measured, with new processes each time."""
     device: str = "auto"
-    """auto, cpu, cuda, hip or emulated."""
+    """auto, cpu, cuda, hip or emulated; or GPUs by number or UUID: cuda:GPU-3f,cuda:MIG-8a."""
+    allocator: str = "driver"
+    """Who hands out device memory: one of ALLOCATORS."""
+    context: str = "primary"
+    """primary; own: the allocator's first memory is older than any context."""
     between: tuple[int, ...] = ()
     """Processor of each rank: GPU numbers, or CPU cores with device cpu; empty: rank i, GPU i mod n."""
+    ranks_per_gpu: int | None = None
+    """Ranks that share each GPU: the host's first ones share GPU 0; None: ranks take GPUs in turn."""
     ranks: int = 2
     oversubscribe: bool = False
     """Start the ranks even if there are many more of them than CPUs."""
@@ -46,6 +54,12 @@ class Plan:
     """Result file; None: ./wirespeed-<time>.jsonl."""
     picture: str | None = None
     """File to draw a program's field into."""
+    timeline: str | None = None
+    """File for the ranks' ranges on one clock."""
+    timing: bool = False
+    """Say where the time of each path went."""
+    profile: str | None = None
+    """Profiler to start each rank under: nsys, rocprof, ncu or vtune."""
     resume: bool = False
     timeout: float | None = None
     """Seconds without progress that count as a hang; None: scaled to the message size."""

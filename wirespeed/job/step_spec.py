@@ -22,6 +22,10 @@ class StepSpec:
     sizes: tuple[int, ...]
     variables: dict[str, str]
     """Environment that the ranks must have; a launcher may have failed to carry it."""
+    profiler: tuple[str, ...] = ()
+    """Command line that each rank is started by (wirespeed/host/profilers.py); empty: none."""
+    profiles: str = ""
+    """Folder that the profiler writes into."""
     host: str = field(default_factory=lambda: os.uname().nodename)
     """Where the front end watches."""
 

@@ -43,6 +43,8 @@ class Launcher:
     name: str
     variables: tuple[str, str, str]
     """Names of the environment variables for rank, size and local rank."""
+    local_size: str = ""
+    """Name of the variable for the number of ranks on this host, where local ranks are not in order."""
     starts_mpi: tuple[str, ...] = ()
     """Vendors whose ranks it starts; empty: it starts none, and is only recognised in a rank."""
     joins_mpi: bool = True
@@ -88,6 +90,8 @@ def _numbers(environment: Mapping[str, str] | None) -> Iterator[tuple[Launcher, 
 
     for launcher in all_launchers()[::-1]:
         rank, size, local = map(number, launcher.variables)
+        if launcher.local_size and 0 < size == number(launcher.local_size):
+            local = rank  # neighbours are on one GPU, or on GPUs side by side
         yield launcher, (rank, size, local)
 
 

@@ -12,6 +12,8 @@ from wirespeed.launch import Job, Launcher, spread
 class OpenMpi(Launcher):
     name = "openmpi"
     variables = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK")
+    # PRRTE's local ranks of four are 0, 2, 1, 3 where it maps them with :OVERSUBSCRIBE.
+    local_size = "OMPI_COMM_WORLD_LOCAL_SIZE"
     starts_mpi = ("openmpi",)
     order = 51
 

@@ -14,7 +14,9 @@ from wirespeed.limits.wires import PORTS
 Record = dict[str, Any]
 
 PAIRWISE = ("pingpong", "exchange", "stream", "pairs")
-OUT_OF_A_RANK = ("ring", "halo")
+COLLECTIVES = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce")
+"""Their figure is the bus bandwidth: bytes that a rank must send, to all others together."""
+OUT_OF_A_RANK = ("ring", "halo", *COLLECTIVES)
 """Patterns whose figure is the bytes that one rank sends, to all others together."""
 STAGED = ("staged", "pipelined")
 """Transports through host memory; all others on device memory may be direct."""
@@ -49,14 +51,16 @@ class Used:
 
     @property
     def model(self) -> str | None:
-        """The name of all GPUs; None where they differ."""
+        """The name of all GPUs; None where they differ. A slice's name is no GPU's."""
         names = {str(one.get("name")) for one in self.devices}
         return names.pop() if len(names) == 1 else None
 
     @property
     def device_name(self) -> str | None:
-        """The name of all GPUs; None where they differ, or where ranks share one."""
-        return self.model if len({str(one.get("id")) for one in self.devices}) == len(self.ranks) else None
+        """The name of all GPUs; None where they differ, or where ranks share one, or slices of one."""
+        places = zip(self.ranks, self.devices, strict=False)
+        boards = {(rank.get("host"), str(one.get("pci") or one.get("id"))) for rank, one in places}
+        return self.model if len(boards) == len(self.ranks) else None
 
     @property
     def staged(self) -> bool:
@@ -135,6 +139,8 @@ def _in_a_mesh(used: Used, name: str, kind: str, links: int) -> Ceiling | None:
     if used.pattern in (*PAIRWISE, "ring"):
         return replace(wires, equation=f"{wires.equation} from one GPU to the next")
     peers = len(used.ranks) // used.width - 1
+    if used.pattern in COLLECTIVES:
+        return _times(peers, wires, "out of a GPU, over the links to each of its peers")
     how = f"out of a group: each of its {used.width} to {peers} other GPUs over links of their own"
     return _times(used.width * peers, wires, how)
 

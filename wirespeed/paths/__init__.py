@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from wirespeed.errors import WirespeedError
@@ -36,6 +36,8 @@ class TransferPath:
     """The path works only where all ranks are on one host."""
     library: str = ""
     """The vendor's library that moves the bytes, as wirespeed/host/libraries.py names it."""
+    own_memory: bool = False
+    """The library hands out the buffers itself."""
     gpu_aware_mpi: bool = False
     """The path gives device pointers to MPI, which may kill the process: tried first, measured last."""
     trial: bool = False
@@ -46,12 +48,20 @@ class TransferPath:
     """The path copies device data through host memory by design."""
     without: str = ""
     """The path that this one is with something switched off; their ratio says what that is worth."""
+    collectives: tuple[str, ...] = ()
+    """Operations of all ranks that the transport hands to its library in one call."""
+    algorithm: str = ""
+    """Who does such an operation where it is not the library: ours over the path's messages."""
     order: int = 50
     """Position in tables and in runs."""
     variables: dict[str, str] = field(default_factory=dict, hash=False)
     """Environment variables that the path's job step needs; read when MPI starts."""
     switched: str = ""
     """Library that reads `variables`: where it is not loaded, the path is not available."""
+
+    def by(self, algorithm: str) -> TransferPath:
+        """This path with operations of all ranks by an algorithm of ours: `host:ring`."""
+        return replace(self, name=f"{self.name}:{algorithm}", algorithm=algorithm)
 
     @property
     def needs_device(self) -> bool:
@@ -73,6 +83,11 @@ class TransferPath:
     def gpu_aware_ucx(self) -> bool:
         """Does it need the UCX that the MPI loads to take device pointers?"""
         return self.gpu_aware_mpi or (self.transport == "ucx" and self.needs_device)
+
+    @property
+    def on_device(self) -> bool:
+        """Does one of the two buffers lie in device memory?"""
+        return "device" in (self.memory, self.into)
 
     @property
     def mixed(self) -> bool:
@@ -106,8 +121,16 @@ def all_paths() -> tuple[TransferPath, ...]:
 
 def find_path(name: str) -> TransferPath:
     """The path called `name`. Raises WirespeedError that lists the names there are."""
+    base, _, algorithm = name.partition(":")
     for path in all_paths():
-        if path.name == name:
-            return path
+        if path.name == base:
+            return path.by(algorithm) if algorithm else path
     names = ", ".join(path.name for path in all_paths())
     raise WirespeedError(f"there is no path called '{name}'; there are: {names}")
+
+
+def table_order(name: str) -> tuple[int, str]:
+    """Sorts names of paths as tables have them; unknown ones come last."""
+    base, _, algorithm = name.partition(":")
+    known = [path.name for path in all_paths()]
+    return (known.index(base) if base in known else len(known), algorithm)

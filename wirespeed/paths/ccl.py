@@ -4,7 +4,10 @@ from functools import partial
 
 from wirespeed.paths import TransferPath
 
-nccl = partial(TransferPath, transport="ccl", memory="device", library="nccl", trial=True)
+COLLECTIVES = ("allreduce", "allgather", "reducescatter", "broadcast", "reduce")
+nccl = partial(
+    TransferPath, transport="ccl", memory="device", library="nccl", trial=True, collectives=COLLECTIVES
+)
 PATHS = (
     nccl("nccl", "NCCL send and receive between device buffers; the CPU waits after each iteration",
          options="iterations=host", order=40),

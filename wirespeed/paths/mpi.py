@@ -4,10 +4,12 @@ from functools import partial
 
 from wirespeed.paths import TransferPath
 
-aware = partial(TransferPath, transport="mpi", gpu_aware_mpi=True)
+COLLECTIVES = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce", "barrier")
+host = partial(TransferPath, transport="mpi", collectives=COLLECTIVES)
+aware = partial(host, gpu_aware_mpi=True)
 PATHS = (
-    TransferPath("host", "MPI between pageable host buffers", "mpi", "pageable", order=10),
-    TransferPath("host-pinned", "MPI between pinned host buffers", "mpi", "pinned", order=11, default=False),
+    host("host", "MPI between pageable host buffers", memory="pageable", order=10),
+    host("host-pinned", "MPI between pinned host buffers", memory="pinned", order=11, default=False),
     aware("aware", "MPI given device pointers (GPU-aware MPI)", memory="device", order=30),
     aware("aware-managed", "MPI given managed memory", memory="managed", order=31, default=False),
     aware("aware-nogdr", "MPI given device pointers, GPUDirect P2P switched off (UCX_TLS=^cuda_ipc)",

@@ -4,5 +4,5 @@ from wirespeed.paths import TransferPath
 
 PATHS = (
     TransferPath("shmem", "NVSHMEM puts with a signal between device buffers, enqueued in a CUDA stream",
-                 "shmem", "device", library="nvshmem", trial=True, order=50, default=False),
+                 "shmem", "device", library="nvshmem", own_memory=True, trial=True, order=50, default=False),
 )  # fmt: skip

@@ -1,7 +1,8 @@
 """Patterns: who sends how many bytes to whom, in which order.
 
-Each module in this package but `answers` and `base` has one `PATTERN`; a new one is found by being there. A
-pattern is a pure function of one rank's view: it names no transport, no device and no library.
+Each module in this package but `answers` and `base` has one `PATTERN` (a package: `PATTERNS`); a new one is
+found by being there. A pattern is a pure function of one rank's view: it names no transport, no device and no
+library.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ _PROGRAMS = "wirespeed.programs"
 @cache
 def all_patterns() -> dict[str, Pattern]:
     """Every pattern and every program by name."""
-    found = []
+    found: list[Pattern] = []
     for package in map(importlib.import_module, (__name__, _PROGRAMS)):
         for module in pkgutil.iter_modules(package.__path__):
             one = importlib.import_module(f"{package.__name__}.{module.name}")
             # Others are shared by patterns.
-            found += [one.PATTERN] if hasattr(one, "PATTERN") else []
+            found += [one.PATTERN] if hasattr(one, "PATTERN") else getattr(one, "PATTERNS", ())
     return {pattern.name: pattern for pattern in sorted(found, key=lambda one: str(one.name))}
 
 

@@ -40,6 +40,25 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Collective:
+    """An operation of all ranks, as a library does it in one call; places count from the buffer's start."""
+
+    operation: str
+    type: str
+    reduction: str
+    root: int
+    count: int
+    """Elements of a rank's block; of the whole buffer where every rank has all of it."""
+    given: int
+    given_bytes: int
+    got: int
+    got_bytes: int
+    gets: bool
+    """Does this rank get a result? Not the root of a broadcast, and of a reduction only the root."""
+    in_place: bool
+
+
+@dataclass(frozen=True)
 class Step:
     """Transfers that run concurrently, and work; the next step starts when all are done.
 
@@ -54,6 +73,8 @@ class Step:
     """Needs nothing that the step receives."""
     gated: tuple[Work, ...] = ()
     """In place of both where a path orders kernels by flags: argument 0 is the gate (kernels/gate.h)."""
+    collective: Collective | None = None
+    """In place of all else: the transport's own operation of all ranks; such a step is an iteration."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +135,8 @@ class Option:
     """The option takes a list; each of its values is measured."""
     for_transport: bool = False
     """The transport reads the option, not the pattern."""
+    in_one_table: bool = False
+    """Of a list, all values are measured in one run."""
     each_node: bool = False
     """If it is not given, the pattern is measured again for each NUMA node, where there are several."""
 
@@ -154,6 +177,8 @@ class Pattern(ABC):
     """Every sample begins with a barrier of all ranks."""
     slowest_counts = False
     """A team's time is that of its slowest rank, not of its first one."""
+    counts_copies = False
+    """Its table also says how often each path copies between a GPU and its host."""
     in_place = False
     """Each rank sends from and receives into the same buffer."""
     intra_rank = False
@@ -164,6 +189,8 @@ class Pattern(ABC):
     """(pattern, paths) measured after it, into the same file."""
     published = False
     """Published curves, and the ping-pong tutorial's lines, are figures of this pattern."""
+    collective = False
+    """An operation of all ranks that moves data, which libraries have calls for."""
     by_host = False
     """The pattern assumes that ranks are placed host by host; a report says where they are not."""
     view = "sizes"

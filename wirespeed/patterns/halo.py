@@ -13,7 +13,7 @@ class Halo(Pattern):
     """Ranks in a grid; each sends one message to each neighbour, all at once."""
 
     name = "halo"
-    summary = "Measure a halo exchange: ranks in a plane, 2 to 4 neighbours each."
+    summary = "Measure a halo exchange: ranks in a plane, 2 to 4 neighbours."
     help = """
     Ranks stand in a grid as square as their number allows (or --columns wide). In each iteration every rank
     sends a message to each of its neighbours, and receives one; nothing goes round the edges unless

@@ -9,7 +9,7 @@ class Pairs(Pattern):
     """Ping-pongs of disjoint pairs at once, until every rank has met every other one."""
 
     name = "pairs"
-    summary = "Measure every pair of ranks: the matrix, and its slowest links."
+    summary = "Measure every pair of ranks: a matrix, and its slowest links."
     help = """
     In each phase ranks stand in disjoint pairs, and all pairs do a ping-pong at the same time; after p - 1
     phases (p, if p is odd) every rank has met every other one. The times are one-way times.

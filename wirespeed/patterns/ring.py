@@ -34,6 +34,7 @@ class Ring(Pattern):
     sizes = "8,4K,64K,1M,16M,256M"
     in_place = True
     slowest_counts = True
+    counts_copies = True
 
     def refuse(self, shape: Shape) -> str | None:
         if self.steps_of(shape) % 2:

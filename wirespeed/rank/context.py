@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from wirespeed.host.core import Core, NativeError
 from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
 from wirespeed.patterns import Pattern, Shape
+from wirespeed.rank.ranges import Ranges
 from wirespeed.rank.world import World
 
 Tell = Callable[[Message], None]
@@ -42,6 +43,7 @@ class RankContext:
     """For tests: every transfer starts so many bytes into its buffer."""
     fault: str | None = None
     """For tests: the fault injected into each program."""
+    ranges: Ranges = field(default_factory=Ranges)
 
     def failed(
         self, what: str, text: str, size: int | None = None, rank: int | None = None, fatal: bool = True

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from wirespeed.evidence.health import HealthReading, HealthSource, changes, find_health_sources, read
+from wirespeed.host.devices import by_board
 from wirespeed.job.messages import Message
 from wirespeed.rank.context import RankContext
 
@@ -24,7 +25,8 @@ class HostHealth:
         self._sources: list[HealthSource] = []
         self._broken: list[str] = []
         if self._reads:
-            devices = {str(one["id"]): one for _, one in (everyone[rank] for rank in here) if one}
+            boards = by_board(one for _, one in (everyone[rank] for rank in here) if one)
+            devices = {str(one["id"]): one for one in boards.values()}
             several = len({host for host, _ in everyone}) > 1
             self._sources, self._broken = find_health_sources(list(devices.values()), several)
         self._took = 0.0

@@ -18,23 +18,36 @@ from wirespeed.job.plan import decode
 from wirespeed.job.status_page import lost, own_folder
 from wirespeed.job.step_spec import StepSpec, startup_limit
 from wirespeed.rank.communicator import Communicator
-from wirespeed.rank.startup import ignore, introduced, open_device, set_environment
+from wirespeed.rank.startup import (
+    ignore,
+    introduced,
+    open_device,
+    open_ranges,
+    set_environment,
+    show_own_slice,
+    start_profiler,
+)
 from wirespeed.rank.watchdog import Watchdog
 
 
 def main(word: str) -> NoReturn:
-    """Measures the encoded step; never returns, so that no library's exit handler can undo the exit code."""
+    """Measures the encoded step; ends the process, without exit handlers, which could undo the exit code."""
     started = time.monotonic()
     spec: StepSpec = decode(word)
-    set_environment(spec.variables)
-    die_with_parent()
+    profiled = "WIRESPEED_PROFILED" in os.environ
+    if not profiled:
+        set_environment(spec.variables)
+        die_with_parent()
     rank = launch.global_rank()
     code = ExitCode.OK
     try:
+        if spec.profiler and not profiled:
+            start_profiler(spec, rank)
         _serve(spec, rank, started)
     except WirespeedError as error:
         code = error.code
-        messages.send({"kind": "error", "rank": rank, "text": str(error), "code": int(code)})
+        lack = code == ExitCode.UNAVAILABLE
+        messages.send({"kind": "error", "rank": rank, "text": str(error), "code": int(code), "lack": lack})
     except Exception as error:
         code = ExitCode.FAILED_ENTRY
         if isinstance(error, NativeError):
@@ -43,6 +56,9 @@ def main(word: str) -> NoReturn:
             _fail(spec, rank, f"{type(error).__name__}: {error}", traceback.format_exc().splitlines())
     sys.stdout.flush()
     sys.stderr.flush()
+    if profiled and code == ExitCode.OK:
+        # What a profiler has in this process writes its file in an exit handler.
+        sys.exit(0)
     os._exit(int(code))
 
 
@@ -61,16 +77,19 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     here = spec.host == os.uname().nodename
     watchdog = Watchdog(opened, spec.run, rank, reports=1, give_up=False, read_here=here)
     watchdog.stage("start", 0, startup_limit(spec.plan))
-    device = open_device(opened, spec.device, spec.plan.between, rank, launch.local_rank())
-    comm = Communicator(spec.expected)
-    watchdog.catch()
-    watchdog.list_uses()
-    ranks = introduced(opened, comm, device, spec.device)
+    show_own_slice(spec.plan, rank, launch.local_rank())
+    device = open_device(opened, spec.device, spec.plan, rank, launch.local_rank())
+    ranges = open_ranges(opened, spec.plan, rank, started)
+    with ranges("connect"):
+        comm = Communicator(spec.expected)
+        watchdog.catch()
+        watchdog.list_uses()
+        ranks = introduced(opened, comm, device, spec.device)
     if comm.rank == 0:
         took = time.monotonic() - started
         messages.send({"kind": "hello", "ranks": ranks, "mpi": comm.described(), "startup_s": took})
     tell = messages.send if comm.rank == 0 else ignore
-    runner = PathRunner(opened, comm, device, watchdog, spec.plan, tell)
+    runner = PathRunner(opened, comm, device, watchdog, spec.plan, tell, ranges)
     runner.run(spec.path, spec.sizes)
     watchdog.stage("end", 0, 30.0)
     if comm.rank == 0:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -14,22 +15,30 @@ from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import startup_limit, stuck_after
 from wirespeed.paths import TransferPath, find_path
 from wirespeed.patterns import Shape, find_pattern
+from wirespeed.patterns.collectives.operation import BEST, LIBRARY, CollectivePattern
 from wirespeed.programs import ProgramPattern
+from wirespeed.rank.algorithm_choice import fastest
 from wirespeed.rank.buffers import Buffers, buffer_room
+from wirespeed.rank.clock_offsets import ClockOffsets
 from wirespeed.rank.context import RankContext, Tell, Unusable
 from wirespeed.rank.env_check import without_effect
 from wirespeed.rank.host_health import HostHealth
 from wirespeed.rank.memory_bandwidth import MOVED
 from wirespeed.rank.payload_check import PayloadMismatch
+from wirespeed.rank.ranges import LEAST_RANGES, MOST_RANGES, Ranges
 from wirespeed.rank.size_run import SizeRun
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.wire_counting import WireCounting
 from wirespeed.rank.world import World
+from wirespeed.units import format_size
 
 TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 """A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
 
-OWN_TEST_KEYS = ("fault", "offset", "instead")
+LEAST_COUNTED = 64 << 10
+"""Bytes of a collective operation: of smaller ones, what starts their kernels hides what they move."""
+
+OWN_TEST_KEYS = ("clock", "fault", "offset", "instead")
 """Of `--test`; all others are options of the transport, for tests and sweeps."""
 
 
@@ -37,9 +46,17 @@ class PathRunner:
     """Measures paths on one rank; all ranks call run() with the same arguments, in the same order."""
 
     def __init__(
-        self, core: Core, comm: World, device: Any, watchdog: Watchdog, plan: Plan, tell: Tell
+        self,
+        core: Core,
+        comm: World,
+        device: Any,
+        watchdog: Watchdog,
+        plan: Plan,
+        tell: Tell,
+        ranges: Ranges | None = None,
     ) -> None:
         self._core, self._comm, self._watchdog, self._plan = core, comm, watchdog, plan
+        self._ranges = ranges = ranges or Ranges()
         self._device = device
         self._control = comm.control(core)
         test = dict(plan.test)
@@ -60,6 +77,7 @@ class PathRunner:
             open_transport=self._opened,
             offset=int(test.get("offset", "0")),
             fault=test.get("fault"),
+            ranges=ranges,
         )
 
     def run(self, name: str, sizes: Sequence[int]) -> None:
@@ -67,18 +85,41 @@ class PathRunner:
 
         A path that may not work at all is tried first; "accepted" is told once it has moved bytes.
         """
+        self._ranges.room = max(MOST_RANGES // self._comm.size, LEAST_RANGES)
+        # Inside a launcher each rank reads its own options.
+        kept = self._comm.share(self._ranges.kept)
+        clocks = ClockOffsets(self._comm, self._ranges) if kept else None
+        with self._ranges("path", name):
+            self._run(name, sizes)
+        if clocks:
+            self._tell_ranges(name, clocks)
+
+    def _tell_ranges(self, name: str, clocks: ClockOffsets) -> None:
+        """Collective. Rank 0 tells every rank's ranges, in a message for each."""
+        clocks.compare()
+        mine = {"host": os.uname().nodename, "pid": os.getpid(), **self._ranges.take()}
+        for rank, found in enumerate(self._comm.gather(mine) or ()):
+            found |= {"kind": "ranges", "path": name, "rank": rank}
+            found["clock"] = clocks.place(rank, found["rows"])
+            self._context.tell({**found, "shared": clocks.shared, "now": self._ranges.clock()})
+
+    def _run(self, name: str, sizes: Sequence[int]) -> None:
         path = find_path(name)
         # Some transports join the ranks once more, and that takes its time.
         self._watchdog.stage(name, 0, self._plan.timeout or startup_limit(self._plan))
-        why = unsuited(path, self._context.pattern)
+        context = self._context = with_algorithm(self._context, path)
+        why = unsuited(path, context.pattern, self._plan.allocator)
+        if isinstance(context.pattern, CollectivePattern):
+            why = why or context.pattern.lacks(context.shape)
         if why := why or next(filter(None, self._comm.everyone(without_effect(path))), None):
             self._context.failed("unavailable", why)
             return
-        self._load_kernels(path)
         try:
-            transport = self._context.collectively(
-                partial(self._open_transport, path), self._core.lib.ws_transport_abandon
-            )
+            with self._ranges("set-up"):
+                self._load_kernels(path)
+                transport = self._context.collectively(
+                    partial(self._open_transport, path), self._core.lib.ws_transport_abandon
+                )
         except Unusable as error:
             self._context.failed(error.what, str(error))
             return
@@ -99,18 +140,17 @@ class PathRunner:
     def _load_kernels(self, path: TransferPath) -> None:
         """Compiles what the path's memory needs, while the watchdog waits as long as a start may take.
 
-        What cannot be compiled is told where it is needed.
+        Without kernels no byte on a GPU can be checked: raises Unusable. What a program's kernels lack is
+        told where they are needed.
         """
-        if not path.needs_device:
-            return
-        context = self._context
-        kernels = ["ws_payload_fill"]
-        if isinstance(context.pattern, ProgramPattern):
-            kernels += [
-                work.kernel for work in context.pattern.start(context.comm.rank, context.shape, 0)[:1]
-            ]
-        for kernel in kernels:
-            self._core.lib.ws_device_load(context.device, kernel.encode())
+        context, load = self._context, self._core.lib.ws_device_load
+        if {path.memory, path.into} & {"device", "managed"}:
+            context.collectively(
+                lambda: self._core.check(load(context.device, b"ws_payload_fill")), lambda _: None
+            )
+        if path.needs_device and isinstance(context.pattern, ProgramPattern):
+            for work in context.pattern.start(context.comm.rank, context.shape, 0)[:1]:
+                load(context.device, work.kernel.encode())
 
     def _open_transport(self, path: TransferPath) -> Any:
         instead = dict(self._plan.test).get("instead")
@@ -126,6 +166,14 @@ class PathRunner:
         )
 
 
+def with_algorithm(context: RankContext, path: TransferPath) -> RankContext:
+    """The context in which a collective operation is done by the path's algorithm, else by its library."""
+    if not isinstance(context.pattern, CollectivePattern):
+        return context
+    options = {**context.shape.options, "by": path.algorithm or LIBRARY}
+    return replace(context, shape=replace(context.shape, options=options))
+
+
 @dataclass
 class _OpenPath:
     """A path whose transport is open: tried, measured, counted. All methods are collective."""
@@ -135,35 +183,65 @@ class _OpenPath:
     _path: TransferPath
     _transport: Any
     _buffers: Buffers
+    _algorithms: dict[int, str] = field(default_factory=dict)
+    """The fastest one for a size, once it is known."""
     drawn: bool = False
     """Has rank 0 told a picture of a program's field? By every path it is the same."""
 
     def run(self, sizes: Sequence[int]) -> None:
         context, core = self._context, self._context.core
         fixed = context.pattern.fixed_sizes(context.shape)
-        if self._path.tried_first and not self._try(TRIAL_SIZES if fixed is None else fixed):
+        tried = TRIAL_SIZES if self._path.tried_first else TRIAL_SIZES[:1] if self._by_library else ()
+        if tried and not self._try(tried if fixed is None else fixed):
             return
         details = core.described(core.lib.ws_transport_describe(self._transport))
-        context.tell({"kind": "accepted", "details": details})
+        context.tell({"kind": "accepted", "details": details, "pointers": self._pointers(sizes[0])})
         # A library may set up more for buffers that it has seen in a trial.
         self._buffers.close()
         # Inside a launcher each rank reads its own options.
         evidence = context.comm.share(context.plan.evidence)
-        health = HostHealth(context) if evidence else None
+        with context.ranges("health"):
+            health = HostHealth(context) if evidence else None
         self._measure(sizes)
-        if health and (found := health.end(self._path.name)):
-            context.tell(found)
+        with context.ranges("health"):
+            if health and (found := health.end(self._path.name)):
+                context.tell(found)
         # Counting comes after all figures, so that none of them can suffer from it. What another pattern
         # moves at the same time would be counted as ours.
         if evidence and not self._path.work_alone and not context.comm.share(bool(context.plan.background)):
-            self._count(sizes)
+            with context.ranges("counting"):
+                self._count(sizes)
+
+    def _pointers(self, size: int) -> list[Message]:
+        """What the driver says of each rank's device memory, on rank 0; empty for memory of the host."""
+        if not self._path.on_device:
+            return []
+        context = self._context
+        need = self._buffers.needed(size)
+        try:
+            held = self._buffers.hold(need, [need], partial(self._patient, size))
+        except Unusable:
+            # The figures will say why.
+            return []
+        lib = context.core.lib
+        of = lib.ws_buffers_send if self._path.memory == "device" else lib.ws_buffers_receive
+        found = context.comm.gather(
+            {"rank": context.comm.rank, **context.core.pointer(context.device, of(held))}
+        )
+        return found or []
+
+    @property
+    def _by_library(self) -> bool:
+        """Is it a library's own operation, which may lack what its messages do not need: a type to reduce?"""
+        return self._context.shape.options.get("by") == LIBRARY
 
     def _try(self, sizes: Sequence[int]) -> bool:
         """Does the path move bytes at all? Its first failure is the whole path's."""
         needs = self._needs(sizes)
         for index, size in enumerate(sizes):
             try:
-                self._size_run(sizes, needs, index).trial()
+                with self._context.ranges("trial"):
+                    self._size_run(sizes, needs, index).trial()
             except (Unusable, PayloadMismatch) as error:
                 self._failure(error, size, fatal=True)
                 return False
@@ -175,11 +253,12 @@ class _OpenPath:
         for index, size in enumerate(sizes):
             try:
                 self._context.tell(self._position(sizes, index))
-                one = self._size_run(sizes, needs, index)
-                one.measure()
-                if draws and not self.drawn:
-                    one.draw()
-                    self.drawn = True
+                with self._context.ranges("size", format_size(size), bytes=size):
+                    one = self._size_run(sizes, needs, index)
+                    one.measure()
+                    if draws and not self.drawn:
+                        one.draw()
+                        self.drawn = True
             except (Unusable, PayloadMismatch) as error:
                 self._failure(error, size)
 
@@ -191,11 +270,16 @@ class _OpenPath:
                 return
             # Rank 0 of each host measures its memory, which takes long where others use it too.
             self._patient(sizes[0], MOVED)
-            self._context.tell({"kind": "wires", "path": self._path.name, "wires": counting.wires()})
+            with self._context.ranges("wires", "rates of wires"):
+                wires = counting.wires()
+            self._context.tell({"kind": "wires", "path": self._path.name, "wires": wires})
+            if isinstance(self._context.pattern, CollectivePattern):
+                sizes = [size for size in sizes if size >= LEAST_COUNTED] or sizes[-1:]
             needs = self._needs(sizes)
             for index, size in enumerate(sizes):
                 try:
-                    self._size_run(sizes, needs, index).count(counting)
+                    with self._context.ranges("counted size", format_size(size), bytes=size):
+                        self._size_run(sizes, needs, index).count(counting)
                 except Unusable:
                     continue
                 except PayloadMismatch as error:
@@ -212,10 +296,17 @@ class _OpenPath:
         size = sizes[index]
         patience = stuck_after(self._context.plan, max(size, needs[index]))
         self._watchdog.stage(self._path.name, size, patience)
-        held = self._buffers.hold(needs[index], needs, partial(self._patient, size))
+        with self._context.ranges("set-up", "buffers"):
+            held = self._buffers.hold(needs[index], needs, partial(self._patient, size))
         self._watchdog.stage(self._path.name, size, patience)
         position = self._position(sizes, index)
-        return SizeRun(self._context, self._path, self._transport, held, size, position)
+        context = self._context
+        if context.shape.options.get("by") == BEST:
+            if size not in self._algorithms:
+                self._algorithms[size] = fastest(context, self._transport, held, size)
+            options = {**context.shape.options, "by": self._algorithms[size]}
+            context = replace(context, shape=replace(context.shape, options=options))
+        return SizeRun(context, self._path, self._transport, held, size, position)
 
     def _position(self, sizes: Sequence[int], index: int) -> Message:
         """How far the path is, as a progress message."""

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from wirespeed.patterns import Place, Step, Sums, Transfer, Work
+from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.programs import ProgramPattern
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.faulty_steps import with_fault
-from wirespeed.rank.work_list import WorkList
+from wirespeed.rank.work_list import WorkList, packed_collective
 
 IN_PLACE, BARRIER_PER_SAMPLE, ALONE = 1, 2, 4
 """Flags of ws_program_open (native/wirespeed.h)."""
@@ -44,11 +45,21 @@ class Program:
             if context.fault and isinstance(pattern, ProgramPattern):
                 steps = with_fault(steps, context.fault, pattern.aside(context.shape))
         self.steps = [_shifted(step, context.offset) for step in steps]
+        self.traffic: Sequence[Step] = self.steps
+        """Steps that move the bytes; for a library's collective operation those that move the least."""
+        if isinstance(pattern, CollectivePattern) and any(step.collective for step in steps):
+            self.traffic = pattern.least_traffic(rank, context.shape, size)
         sums = pattern.sums(rank, context.shape, size)
         self.sums: Sums | None = sums and replace(sums, offset=sums.offset + context.offset)
         """What an iteration must make of the buffer's doubles; None: it moves bytes unchanged."""
         by_core = not isinstance(pattern, ProgramPattern)
-        self._handle = self._compile(self.steps, context.fault if by_core else None)
+        self._arrived: tuple[int, int, int] | None = None
+        """Bytes that a fault damages, and of one element; None: all that the last step receives."""
+        if isinstance(pattern, CollectivePattern):
+            job = pattern.job(rank, context.shape, size)
+            self._arrived = (job.got, job.got_bytes if job.gets else 0, job.element)
+        with context.ranges("protocol"):
+            self._handle = self._compile(self.steps, context.fault if by_core else None)
 
     def close(self) -> None:
         self._core.lib.ws_program_close(self._handle)
@@ -82,10 +93,16 @@ class Program:
         flags = IN_PLACE * self._in_place | BARRIER_PER_SAMPLE * self._context.pattern.barrier_per_sample
         flags |= ALONE * self._alone
 
+        collective = next((step.collective for step in steps if step.collective), None)
+
         def compile_it() -> Any:
-            program = lib.ws_program_open(
-                self._transport, self.buffers, transfers, len(flat), work.structs(), len(work), flags
-            )
+            if collective:
+                given = self._core.ffi.new("ws_collective *", packed_collective(collective))
+                program = lib.ws_collective_open(self._transport, self.buffers, given, flags)
+            else:
+                program = lib.ws_program_open(
+                    self._transport, self.buffers, transfers, len(flat), work.structs(), len(work), flags
+                )
             return self._with_fault(self._core.check(program), fault)
 
         return self._context.collectively(compile_it, lib.ws_program_close)
@@ -100,7 +117,11 @@ class Program:
 
     def _with_fault(self, handle: Any, fault: str | None) -> Any:
         if fault:
-            self._core.check(self._core.test_lib.ws_program_inject_fault(handle, fault.encode()))
+            lib, arrived = self._core.test_lib, self._arrived
+            if arrived is None:
+                self._core.check(lib.ws_program_inject_fault(handle, fault.encode()))
+            else:
+                self._core.check(lib.ws_program_inject_fault_at(handle, fault.encode(), *arrived))
         return handle
 
 
@@ -137,4 +158,5 @@ def _shifted(step: Step, shift: int) -> Step:
         placed(step.after),
         placed(step.meanwhile),
         placed(step.gated),
+        step.collective,
     )

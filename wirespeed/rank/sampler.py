@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
+from wirespeed.programs import ProgramPattern
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.cpu_wait import CpuWait
 from wirespeed.rank.payload_check import Check
@@ -69,6 +71,7 @@ class Sampler:
         progress: Progress,
     ) -> None:
         self._context, self._comm, self._stopping = context, context.comm, context.plan.stopping
+        self._ranges = context.ranges
         self._program, self._payload, self._team, self._progress = program, check, team, progress
         self._divisor = context.pattern.figure(context.shape, program.size).divisor
         self._least = context.pattern.least_iterations(context.shape)
@@ -94,14 +97,15 @@ class Sampler:
     def _check(self) -> float:
         """Seconds of one checked iteration."""
         began = time.monotonic()
-        seconds = self._payload.checked_iteration(self._program)
+        with self._ranges("check"):
+            seconds = self._payload.checked_iteration(self._program)
         self._checking += time.monotonic() - began
         return seconds
 
     def _fixed(self, timed: Program, loops: int) -> int:
         """As the ping-pong tutorial: one elapsed time over all loops."""
         warm_up = WARM_UP_ITERATIONS if self._stopping.warmup is None else self._stopping.warmup
-        with self._wait.timed():
+        with self._batch(1, loops), self._wait.timed():
             seconds = timed.run(loops, untimed=warm_up)
         self._keep(seconds)
         return loops
@@ -118,7 +122,8 @@ class Sampler:
 
     def _sample(self, first: float) -> tuple[int, str]:
         """Batch after batch, until rank 0 decides to stop: iterations per sample, and the reason."""
-        estimate = self._warm_up(first)
+        with self._ranges("warm-up"):
+            estimate = self._warm_up(first)
         rule = StoppingRule(self._stopping, *self._program.clock(), divisor=self._divisor)
         if more := self._comm.share(rule.calibration_iterations(estimate)):
             estimate = self._comm.maximum(self._program.run(more)[0])
@@ -145,7 +150,7 @@ class Sampler:
             self._samples.step_s = rule.step_s
             if check:
                 self._check()
-            with self._wait.timed():
+            with self._batch(count, per_sample), self._wait.timed():
                 seconds = self._program.run(per_sample, count, untimed)
             self._keep(seconds)
             teams.count, teams.batches = teams.count + count, teams.batches + 1
@@ -154,6 +159,12 @@ class Sampler:
                 last_progress = time.monotonic()
                 precision = self._samples.precision() if self._samples.count else None
                 self._progress(teams.count, precision, last_progress - began)
+
+    def _batch(self, samples: int, iterations: int) -> AbstractContextManager[None]:
+        """The range of a batch; a program's is a block of its steps."""
+        steps = samples * iterations * round(self._divisor)
+        name = f"{steps} steps" if isinstance(self._context.pattern, ProgramPattern) else ""
+        return self._ranges("batch", name, samples=samples, iterations=iterations)
 
     def _keep(self, seconds: list[float]) -> None:
         self._samples.add([value / self._divisor for value in self._team.gathered(seconds)])

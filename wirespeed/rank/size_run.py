@@ -10,7 +10,9 @@ from typing import Any
 
 from wirespeed.job.messages import Message
 from wirespeed.paths import TransferPath
+from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.programs import ProgramPattern
+from wirespeed.rank.collective_check import CollectiveCheck
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.field_check import FieldCheck
 from wirespeed.rank.field_memory import FieldMemory
@@ -39,11 +41,13 @@ class SizeRun:
         self._context, self._path, self._size, self._position = context, path, size, position
         self._transport, self._buffers = transport, buffers
         pattern = context.pattern
-        self._payload: Check = (
-            FieldCheck(context, pattern, FieldMemory(context, path.memory, buffers))
-            if isinstance(pattern, ProgramPattern)
-            else PayloadCheck(context.core, context.comm, context.device, path.memory, path.into)
-        )
+        self._payload: Check
+        if isinstance(pattern, ProgramPattern):
+            self._payload = FieldCheck(context, pattern, FieldMemory(context, path.memory, buffers))
+        elif isinstance(pattern, CollectivePattern):
+            self._payload = CollectiveCheck(context, path.memory, buffers)
+        else:
+            self._payload = PayloadCheck(context.core, context.comm, context.device, path.memory, path.into)
         self._program_facts: dict[str, Any] | None = None
         self._phases = context.pattern.phases(context.shape)
         self._reported = context.pattern.reported_phase(context.shape)
@@ -83,7 +87,8 @@ class SizeRun:
             finally:
                 team.close()
         if isinstance(pattern := context.pattern, ProgramPattern):
-            found = limits(context, pattern, self._transport, self._buffers, self._size)
+            with context.ranges("limits"):
+                found = limits(context, pattern, self._transport, self._buffers, self._size)
             if pattern.sampling(context.comm.rank, context.shape):
                 with self._views(pattern) as views:
                     found["constant"] = views.constant()
@@ -160,13 +165,23 @@ class SizeRun:
             **summary,
             "iterations_per_sample": sampled.iterations_per_sample,
             "stopped": sampled.stopped,
-            "checked": {"iterations": self._payload.iterations, "bytes": self._payload.bytes},
-            "details": sampled.details,
+            "checked": {
+                "iterations": self._payload.iterations,
+                "bytes": self._payload.bytes,
+                # A wrong one has no figure.
+                **({"wrong": 0} if isinstance(self._payload, CollectiveCheck) else {}),
+            },
+            "details": sampled.details | self._algorithm(),
             "cores": sampled.cores,
             "teams": self._teams if len(self._teams) > 1 else [],
             "elapsed_s": time.monotonic() - self._began,
             **({"program": self._program_facts} if self._program_facts else {}),
         }
+
+    def _algorithm(self) -> dict[str, str]:
+        """Whose steps a collective operation of ours took."""
+        by = self._context.shape.options.get("by")
+        return {"algorithm": str(by)} if self._path.algorithm else {}
 
 
 def _median(team: dict[str, Any]) -> float:

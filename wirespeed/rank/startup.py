@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
-from wirespeed.host import devices
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.host import devices, mps
 from wirespeed.host.cgroup import cpu_quota
-from wirespeed.host.core import Core
+from wirespeed.host.core import Core, NativeError
 from wirespeed.host.process import allowed_cpus, own_cpus
+from wirespeed.host.profilers import RANK
 from wirespeed.job.messages import Message
+from wirespeed.job.plan import Plan
+from wirespeed.job.step_spec import StepSpec
+from wirespeed.rank.ranges import Ranges
 from wirespeed.rank.world import World
 
 _RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
@@ -25,15 +31,68 @@ def set_environment(variables: dict[str, str]) -> None:
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
-def open_device(opened: Core, kind: str, between: tuple[int, ...], rank: int, local: int) -> Any:
-    """This rank's device, or the host. A CPU named by --between is where the process is pinned."""
-    if kind == "host" and between:
-        try:
-            os.sched_setaffinity(0, {between[rank % len(between)]})
-        except OSError:
-            allowed_cpus(between)
-    index = devices.pick(kind, devices.count(opened, kind), rank, local, between)
-    return opened.open_device(kind, index)
+def show_own_slice(plan: Plan, rank: int, local: int) -> None:
+    """Before the driver starts: of several MIG slices it shows a process no more than one."""
+    if devices.by_slices(plan.device):
+        names = devices.names_in(plan.device)
+        own = names[devices.turn(len(names), rank, local, plan.between, plan.ranks_per_gpu)]
+        os.environ["CUDA_VISIBLE_DEVICES"] = own
+
+
+def start_profiler(spec: StepSpec, rank: int) -> None:
+    """Becomes the profiler, which starts this rank anew. Raises WirespeedError where that fails."""
+    command = [word.replace(RANK, str(rank)) for word in spec.profiler]
+    os.environ["WIRESPEED_PROFILED"] = "1"
+    try:
+        Path(spec.profiles).mkdir(parents=True, exist_ok=True)
+        os.execv(command[0], [*command, sys.executable, *sys.orig_argv[1:]])
+    except OSError as error:
+        why = f"{command[0]} does not start on {os.uname().nodename}: {error.strerror}"
+        raise WirespeedError(f"--profile {spec.plan.profile}: {why}", ExitCode.UNAVAILABLE) from None
+
+
+def open_device(opened: Core, kind: str, plan: Plan, rank: int, local: int) -> Any:
+    """This rank's device, or the host. A CPU named by --between is where the process is pinned.
+
+    Raises WirespeedError for a device that is not there, and where the plan's allocator cannot be had.
+    """
+    if kind == "host":
+        if plan.between:
+            try:
+                os.sched_setaffinity(0, {plan.between[rank % len(plan.between)]})
+            except OSError:
+                allowed_cpus(plan.between)
+        return opened.open_device(kind, 0)
+    if devices.by_slices(plan.device):
+        if not devices.count(opened, kind):
+            own = os.environ["CUDA_VISIBLE_DEVICES"]
+            text = f"--device cuda:{own}: the driver shows no such device; 'nvidia-smi -L' lists them"
+            raise WirespeedError(text, ExitCode.UNAVAILABLE)
+        return _opened(opened, kind, 0, plan)
+    there = devices.chosen(opened, kind, devices.names_in(plan.device))
+    if not there:
+        return opened.open_device(kind, 0)  # says why there is none
+    turn = devices.turn(len(there), rank, local, plan.between, plan.ranks_per_gpu)
+    return _opened(opened, kind, there[turn], plan)
+
+
+def _opened(opened: Core, kind: str, index: int, plan: Plan) -> Any:
+    try:
+        return opened.open_device(kind, index, plan.allocator, plan.context == "own")
+    except NativeError as error:
+        if not error.lack:
+            raise
+        asked = f"--allocator {plan.allocator}"
+        text = str(error) if str(error).startswith("--") else f"{asked}: {error}"
+        raise WirespeedError(text, ExitCode.UNAVAILABLE) from None
+
+
+def open_ranges(opened: Core, plan: Plan, rank: int, began: float) -> Ranges:
+    """This rank's ranges. `began`: time.monotonic() when the process began its work."""
+    ahead = float(dict(plan.test).get("clock", "0")) if rank % 2 else 0.0
+    ranges = Ranges(opened, rank, plan.timing or plan.timeline is not None, ahead)
+    ranges.add("start", round((began + ahead) * 1e9), ranges.clock())
+    return ranges
 
 
 def introduced(opened: Core, comm: World, device: Any, kind: str) -> list[Any] | None:
@@ -41,6 +100,8 @@ def introduced(opened: Core, comm: World, device: Any, kind: str) -> list[Any] |
     comm.open_mpi(opened)
     own = {"rank": comm.rank, "host": os.uname().nodename, "pid": os.getpid()}
     own |= {"cpus": own_cpus(), "cpu_quota": cpu_quota()}
+    if kind == "cuda":
+        own["mps"] = mps.state()
     return comm.gather(own | {"device": None if kind == "host" else opened.identity(device)})
 
 

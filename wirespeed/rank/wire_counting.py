@@ -12,6 +12,7 @@ from wirespeed.evidence.counters import CounterSource, Reading, Wire, find_count
 from wirespeed.evidence.verdict import Claim, Counted, identify_wire, more_would_help
 from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import NativeError
+from wirespeed.host.devices import by_board
 from wirespeed.job.messages import Message
 from wirespeed.limits.wires import NETWORKS
 from wirespeed.paths import TransferPath
@@ -86,12 +87,17 @@ class WireCounting:
         mine = None if identity["kind"] == "host" else identity
         host = os.uname().nodename
         everyone = self._comm.everyone((host, mine))
-        self._locations = [Location(name, None if one is None else str(one["id"])) for name, one in everyone]
+        hosts = dict.fromkeys(name for name, _ in everyone)
+        boards = {here: by_board(one for name, one in everyone if name == here and one) for here in hosts}
+        self._locations = [
+            Location(name, None if one is None else str(boards[name][str(one["id"])]["id"]))
+            for name, one in everyone
+        ]
         first = next(rank for rank, one in enumerate(self._locations) if one.host == host)
         self._reads = first == self._comm.rank
         if self._reads:
-            devices = {str(one["id"]): one for name, one in everyone if name == host and one}
-            self._sources, self._unread = find_counter_sources(list(devices.values()))
+            counted = {str(one["id"]): one for one in boards[host].values()}
+            self._sources, self._unread = find_counter_sources(list(counted.values()))
 
     def close(self) -> None:
         for source in self._sources:
@@ -126,7 +132,7 @@ class WireCounting:
     def evidence(self, program: Program, seconds: float) -> Message | None:
         """Counts; the record on rank 0. `seconds`: what an iteration of the program takes."""
         self._last = (program.size, seconds)
-        sends = self._comm.gather(sent_by(program.steps))
+        sends = self._comm.gather(sent_by(program.traffic))
         expected = ExpectedTraffic.of(self._locations, sends) if sends is not None else None
         found: Message | None = None
         for lasts in ATTEMPTS:
@@ -152,10 +158,11 @@ class WireCounting:
         start, idled = self._read(), time.monotonic()
         watched = self._watch_copies(True)
         self._comm.barrier()
-        started = time.monotonic()
-        program.run(iterations)
-        self._comm.barrier()
-        took = time.monotonic() - started
+        with self._context.ranges("counted", iterations=iterations):
+            started = time.monotonic()
+            program.run(iterations)
+            self._comm.barrier()
+            took = time.monotonic() - started
         copies = self._copies() if watched else None
         end, ended = self._read(), time.monotonic()
         share = (ended - idled) / max(idled - began, 1e-9)

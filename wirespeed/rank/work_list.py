@@ -8,6 +8,11 @@ from typing import Any
 
 from wirespeed.host.core import Core
 from wirespeed.patterns import Place, Work
+from wirespeed.patterns.base import Collective
+from wirespeed.patterns.collectives.job import REDUCTIONS, TYPES
+
+OPERATIONS = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce", "barrier")
+"""In the order of the core's numbers."""
 
 
 def packed(core: Core, arguments: Iterable[int | float | Place]) -> Any:
@@ -19,6 +24,23 @@ def packed(core: Core, arguments: Iterable[int | float | Place]) -> Any:
         else:
             words.append(one.offset if isinstance(one, Place) else one)
     return core.ffi.new("uint64_t[]", words)
+
+
+def packed_collective(one: Collective) -> tuple[int, ...]:
+    """The members of ws_collective."""
+    return (
+        OPERATIONS.index(one.operation),
+        list(TYPES).index(one.type),
+        REDUCTIONS.index(one.reduction),
+        one.root,
+        int(one.gets),
+        int(one.in_place),
+        one.count,
+        one.given,
+        one.got,
+        one.given_bytes,
+        one.got_bytes if one.gets else 0,
+    )
 
 
 class WorkList:

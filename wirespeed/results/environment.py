@@ -12,10 +12,10 @@ from wirespeed.job.messages import Message
 
 PREFIXES = (
     "CUDA_", "FI_", "FLUX_", "HIP_", "I_MPI_", "MPI4PY_", "MPICH_", "MPIR_", "MV2_", "NCCL_", "NVSHMEM_",
-    "OMP_", "OMPI_", "PALS_", "PMIX_", "PRTE_", "ROCR_", "SLURM_", "UCX_",
+    "OMP_", "OMPI_", "ONEAPI_", "PALS_", "PMIX_", "PRTE_", "ROCR_", "SLURM_", "UCX_", "ZE_",
 )  # fmt: skip
 """Environment variables that can change a figure."""
-ALSO = ("LD_LIBRARY_PATH",)
+ALSO = ("GPU_DEVICE_ORDINAL", "LD_LIBRARY_PATH")
 SECRET = ("TOKEN", "KEY", "SECRET", "PASS")
 """A variable with one of these in its name is left out: result files are shared."""
 

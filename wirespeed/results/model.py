@@ -43,6 +43,7 @@ from wirespeed.results.parts import (
     Wire,
     one_of,
 )
+from wirespeed.results.pointers import Pointer
 
 SCHEMA = 2
 SHORTEST = 1e-15
@@ -110,6 +111,10 @@ class StepRecord(RunRecord, frozen=True, kw_only=True, tag="step"):
     ranks: tuple[Rank, ...] = ()
     startup_s: Amount = 0.0
     """From the first instruction of rank 0 until all had joined."""
+    allocator: str = "driver"
+    """Who handed out the device memory."""
+    pointers: list[Pointer] = []
+    """Of each rank; empty for memory of the host."""
     details: dict[str, Any] = {}
     """What the transport chose."""
     without: str | None = None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from wirespeed.host.mps import STATES as MPS_STATES
 
 MUCH_WAITED, SOME_WAITED = 0.2, 0.02
 """Shares of the timed seconds without a CPU. A few waits change no median. Ranks that take turns wait for
@@ -104,6 +106,8 @@ class Rank(Part, frozen=True, kw_only=True):
     """CPUs' worth of time that its control group may use; null: no limit."""
     device: Device | None = None
     """null: the host's own memory only."""
+    mps: Annotated[str, one_of(*MPS_STATES)] | UnsetType = UNSET
+    """Does NVIDIA's Multi-Process Service run on its host? Missing: no CUDA device."""
 
 
 class Interval(Part, frozen=True, kw_only=True):
@@ -236,6 +240,8 @@ class Checked(Part, frozen=True, kw_only=True):
 
     iterations: Whole = 0
     bytes: Whole = 0
+    wrong: Whole | None = None
+    """Elements that were not the exact result; null: not counted by element."""
 
 
 class Cores(Part, frozen=True, kw_only=True):

@@ -31,7 +31,8 @@ class Recorder:
         """Opens the file. Raises WirespeedError when it cannot be written."""
         self.run = secrets.token_hex(6)
         self._store = Store(plan.out, resume=plan.resume)
-        self._plan, self._observe = replace(plan, out=str(self._store.path)), observe
+        self.file = self._store.path
+        self._plan, self._observe = replace(plan, out=str(self.file)), observe
         self.before = self._store.before
         """What the file held, on resume."""
         self._done = self._store.done(plan) if plan.resume else set()

@@ -10,7 +10,7 @@ from msgspec import to_builtins
 
 from wirespeed.job.messages import Message
 from wirespeed.limits import Ceiling, Used, ceiling
-from wirespeed.paths import all_paths
+from wirespeed.paths import table_order
 from wirespeed.patterns import Pattern, all_patterns
 from wirespeed.results.launches import combined, with_earlier
 from wirespeed.results.model import (
@@ -32,7 +32,7 @@ __all__ = ["CONDITIONS", "NO_STEP", "Entry", "Evidence", "Failure", "Record", "R
 
 CONDITIONS = (
     *("pattern", "options", "background", "stopping", "device", "between"),
-    *("ranks", "mpi", "launcher", "hosts", "test"),
+    *("ranks_per_gpu", "ranks", "mpi", "launcher", "hosts", "test", "allocator", "context", "profile"),
 )
 AS_FAST = 1.25
 NO_STEP = StepRecord(run="", step=0, path="")
@@ -77,19 +77,33 @@ class Run:
     @property
     def changed_options(self) -> dict[str, Any]:
         """The pattern's options that are not what they are by default."""
-        usual = {one.key: one.default for one in self.pattern.options} if self.pattern else {}
+        known = {one.key: one for one in self.pattern.options} if self.pattern else {}
+        # What is in one table is told by the paths' names.
+        usual = {
+            key: self.options.get(key) if one.in_one_table else one.default for key, one in known.items()
+        }
         return {name: value for name, value in self.options.items() if value != usual.get(name)}
 
     @property
     def given_options(self) -> list[str]:
         """Those in words: 'group 4', 'both ways'."""
         words = ((name.replace("_", " "), value) for name, value in self.changed_options.items())
-        return [word if value is True else f"{word} {value}" for word, value in words]
+        plan = self.head.plan
+        memory = [f"allocator {plan.allocator}"] * (plan.allocator != "driver")
+        memory += ["in a context of its own"] * (plan.context == "own")
+        return [*(word if value is True else f"{word} {value}" for word, value in words), *memory]
 
     @property
     def background(self) -> str | None:
         """The pattern that ran at the same time."""
         return self.head.plan.background
+
+    @property
+    def slowed(self) -> str:
+        """What slowed its figures on purpose: 'while running stream:host:16M', 'under nsys'; '': nothing."""
+        profile = self.head.plan.profile
+        words = (self.background and f"while running {self.background}", profile and f"under {profile}")
+        return ", ".join(filter(None, words))
 
     @property
     def conditions(self) -> tuple[Any, ...]:
@@ -203,9 +217,8 @@ class Run:
     @property
     def paths(self) -> list[str]:
         """Paths with at least one figure, in table order."""
-        known = [path.name for path in all_paths()]
-        seen = list(dict.fromkeys(path for path, _ in self.entries))
-        return sorted(seen, key=lambda name: known.index(name) if name in known else len(known))
+        seen = dict.fromkeys(path for path, _ in self.entries)
+        return sorted(seen, key=table_order)
 
     @property
     def sizes(self) -> list[int]:

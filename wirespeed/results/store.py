@@ -25,7 +25,10 @@ from wirespeed.results.reading import Results, cannot, read, shown, why
 SYNC_S = 1.0
 """Data is forced to the disk at most this often, and at the end."""
 
-_NO_FIGURE = ("out", "picture", "resume", "timeout", "debug", "paths", "sizes", "oversubscribe", "launches")
+_NO_FIGURE = (
+    *("out", "picture", "timeline", "timing", "resume", "timeout", "debug"),
+    *("paths", "sizes", "oversubscribe", "launches"),
+)
 """Parts of a plan that change no figure; entries of plans that agree in the rest are not measured again."""
 
 

@@ -8,6 +8,7 @@ import secrets
 import stat
 from pathlib import Path
 
+from wirespeed.errors import WirespeedError
 from wirespeed.results.reading import START, cannot, shown, why
 
 
@@ -23,15 +24,30 @@ def write_whole(file: str | os.PathLike[str], content: str | bytes) -> None:
         if target.exists() and not target.is_file():
             target.write_bytes(data)  # a pipe, or a device
         elif _is_result_file(target):
-            raise cannot(f"{shown(file)} is a result file, which is never overwritten: name another file")
+            raise _never_overwritten(file)
         else:
             _replace(target.resolve(), data)
     except (OSError, ValueError, RuntimeError) as error:
         raise cannot(f"cannot write {shown(file)}: {why(error)}") from None
 
 
+def refuse_unwritable(file: str) -> None:
+    """Raises WirespeedError for a file that cannot be written, before anything is measured for it."""
+    folder = Path(file).resolve().parent
+    if not folder.is_dir():
+        raise cannot(f"cannot write {shown(file)}: there is no folder {shown(folder)}")
+    if Path(file).is_dir() or not os.access(folder, os.W_OK):
+        raise cannot(f"cannot write {shown(file)}: it is a folder, or lies in one that you may not write to")
+    if _is_result_file(Path(file)):
+        raise _never_overwritten(file)
+
+
+def _never_overwritten(file: str | os.PathLike[str]) -> WirespeedError:
+    return cannot(f"{shown(file)} is a result file, which is never overwritten: name another file")
+
+
 def _is_result_file(target: Path) -> bool:
-    if not target.exists():
+    if not target.is_file():
         return False
     with target.open("rb") as stream:
         return stream.read(len(START)) == START

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "devices/cuda/cupti_copies.hpp"
+#include "devices/cuda/mapped_memory.hpp"
 #include "devices/gpu/vendor_driver.hpp"
 #include "libraries/cuda_driver.hpp"
 
@@ -20,14 +21,15 @@ const Cuda::Calls& driver() {
 
 class CudaDriver final : public gpu::VendorDriver<Cuda> {
   public:
-    explicit CudaDriver(int index) : VendorDriver(driver(), index) {
+    explicit CudaDriver(int index, DeviceContext context = DeviceContext::primary)
+        : VendorDriver(driver(), index), adopts_(context == DeviceContext::current) {
         check(calls_.device_get(&device_, index), Names::device_get);
     }
     ~CudaDriver() override {
         for (const auto& [device, context] : contexts_) calls_.context_release(device);
     }
 
-    void retain() override { context_ = context_of(device_); }
+    void retain() override { context_ = adopts_ ? current_context() : context_of(device_); }
     void enter() override { check(calls_.context_set(context_), Names::context_set); }
 
     void copy(void* to, const void* from, std::size_t bytes) override {
@@ -66,7 +68,45 @@ class CudaDriver final : public gpu::VendorDriver<Cuda> {
     void watch_copies(bool on) override { cuda::watch_copies(on); }
     CopyCounts copies() override { return cuda::copies(); }
 
+    PointerFacts facts(const void* address) override {
+        PointerFacts found = VendorDriver::facts(address);
+        Cuda::Context context = nullptr;
+        if (!pointer_fact(context, Cuda::pointer_context, address)) return found;
+        found.context = !context ? "none" : context == primary() ? "primary" : "own";
+        return found;
+    }
+
+    std::unique_ptr<Allocator> allocator(std::string_view name) override {
+        if (name == "vmm") return cuda::mapped_memory(calls_, device_);
+        return VendorDriver::allocator(name);
+    }
+
   private:
+    /// This device's context that the calling thread has current. Throws Error where it has none.
+    Cuda::Context current_context() const {
+        Cuda::Context context = nullptr;
+        Cuda::Device of = -1;
+        check(calls_.context_current(&context), Names::context_current);
+        if (context) check(calls_.context_device(&of), Names::context_device);
+        if (of != device_)
+            throw Error("--context own: the allocation has left no context of device " +
+                        std::to_string(index_) + " current");
+        return context;
+    }
+
+    /// The primary context, or null while nothing in this process keeps it.
+    Cuda::Context primary() {
+        if (!adopts_) return context_of(device_);
+        unsigned flags = 0;
+        int active = 0;
+        Cuda::Context context = nullptr;
+        check(calls_.primary_state(device_, &flags, &active), Names::primary_state);
+        if (!active) return nullptr;
+        check(calls_.context_retain(&context, device_), Names::context_retain);
+        calls_.context_release(device_);
+        return context;
+    }
+
     /// A device's primary context, which exists until nobody in this process retains it.
     Cuda::Context context_of(Cuda::Device device) {
         const std::scoped_lock lock(mutex_);
@@ -109,6 +149,7 @@ class CudaDriver final : public gpu::VendorDriver<Cuda> {
         return value;
     }
 
+    bool adopts_;
     Cuda::Context context_ = nullptr;
     std::mutex mutex_;
     std::map<Cuda::Device, Cuda::Context> contexts_;  ///< retained: this device's and its peers'
@@ -116,8 +157,8 @@ class CudaDriver final : public gpu::VendorDriver<Cuda> {
 
 const AddDevices add{{"cuda", [] { return gpu::count<Cuda>(driver()); },
                       [](int index) { return CudaDriver(index).identity(); },
-                      [](int index) -> std::unique_ptr<Device> {
-                          return gpu::make_device(std::make_unique<CudaDriver>(index));
+                      [](int index, DeviceContext context) -> std::unique_ptr<Device> {
+                          return gpu::make_device(std::make_unique<CudaDriver>(index, context));
                       }}};
 
 }  // namespace

@@ -56,6 +56,19 @@ class StreamWithoutValues final : public host::ThreadStream {
     }
 };
 
+/// As cuMemAllocAsync's and cuMemCreate's: a GPU's memory without a handle for other processes.
+class UnsharedMemory final : public Allocator {
+  public:
+    explicit UnsharedMemory(int index) : index_(index) {}
+    void* allocate(std::size_t bytes) override {
+        return emulated::create_region(bytes, index_, false);
+    }
+    void release(void* address) noexcept override { emulated::destroy_region(address); }
+
+  private:
+    int index_;
+};
+
 class EmulatedDevice final : public Device {
   public:
     explicit EmulatedDevice(int index) : index_(index) {}
@@ -79,6 +92,20 @@ class EmulatedDevice final : public Device {
             emulated::destroy_region(address);
         else
             host::release_pages(address);
+    }
+    std::unique_ptr<Allocator> allocator(std::string_view name) override {
+        if (name != "pool" && name != "vmm") return Device::allocator(name);
+        return std::make_unique<UnsharedMemory>(index_);
+    }
+    PointerFacts facts(const void* address) override {
+        PointerFacts found;
+        Region region;
+        found.memory = "host";
+        if (!emulated::find_region(address, region)) return found;
+        found.memory = "device";
+        found.device = region.owner;
+        found.ipc = region.shareable;
+        return found;
     }
 
     void copy(void* to, const void* from, std::size_t bytes) override {
@@ -143,10 +170,12 @@ class EmulatedDevice final : public Device {
     CopyCounter counter_;
 };
 
-const AddDevices add{
-    {"emulated", [] { return emulated::declared().count; },
-     [](int index) { return EmulatedDevice(index).identity(); },
-     [](int index) -> std::unique_ptr<Device> { return std::make_unique<EmulatedDevice>(index); }}};
+const AddDevices add{{"emulated", [] { return emulated::declared().count; },
+                      [](int index) { return EmulatedDevice(index).identity(); },
+                      [](int index, DeviceContext context) -> std::unique_ptr<Device> {
+                          refuse_current(context, "emulated");
+                          return std::make_unique<EmulatedDevice>(index);
+                      }}};
 
 }  // namespace
 }  // namespace wirespeed

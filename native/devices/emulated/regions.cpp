@@ -29,7 +29,7 @@ struct Shared {
     std::size_t bytes, offset;
 };
 
-void* map_twice(int descriptor, std::size_t bytes, int owner, bool from_peer) {
+void* map_twice(int descriptor, std::size_t bytes, int owner, bool from_peer, bool shareable) {
     void* device = mmap(nullptr, bytes, PROT_NONE, MAP_SHARED, descriptor, 0);
     void* view = device == MAP_FAILED
                      ? MAP_FAILED
@@ -47,6 +47,7 @@ void* map_twice(int descriptor, std::size_t bytes, int owner, bool from_peer) {
     region.owner = owner;
     region.descriptor = descriptor;
     region.from_peer = from_peer;
+    region.shareable = shareable;
     std::lock_guard lock(mutex);
     regions()[region.device] = region;
     return device;
@@ -54,7 +55,7 @@ void* map_twice(int descriptor, std::size_t bytes, int owner, bool from_peer) {
 
 }  // namespace
 
-void* create_region(std::size_t bytes, int owner) {
+void* create_region(std::size_t bytes, int owner, bool shareable) {
     bytes = std::max<std::size_t>(bytes, 1);
     const int descriptor = memfd_create("wirespeed-emulated", MFD_CLOEXEC);
     if (descriptor < 0) throw Error("memfd_create", "", std::strerror(errno));
@@ -62,7 +63,7 @@ void* create_region(std::size_t bytes, int owner) {
         close(descriptor);
         throw Error("posix_fallocate", std::to_string(bytes) + " bytes", std::strerror(code));
     }
-    return map_twice(descriptor, bytes, owner, false);
+    return map_twice(descriptor, bytes, owner, false, shareable);
 }
 
 void destroy_region(void* address) noexcept {
@@ -95,7 +96,8 @@ void* view_of(void* address) {
 
 ShareHandle share_region(void* address) {
     Region region;
-    if (!find_region(address, region)) throw Error("only device memory can be shared");
+    if (!find_region(address, region) || !region.shareable)
+        throw Error("only device memory of the driver's can be shared");
     Shared shared{getpid(), region.descriptor, region.owner, region.bytes,
                   static_cast<std::size_t>(static_cast<std::byte*>(address) - region.device)};
     ShareHandle handle;
@@ -112,7 +114,7 @@ void* open_region(const ShareHandle& handle) {
     const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (descriptor < 0) throw Error("open", path, std::strerror(errno));
     auto* base = static_cast<std::byte*>(
-        map_twice(descriptor, shared.bytes, shared.owner, shared.pid != getpid()));
+        map_twice(descriptor, shared.bytes, shared.owner, shared.pid != getpid(), true));
     return base + shared.offset;
 }
 

@@ -17,9 +17,10 @@ struct Region {
     int owner = 0;  ///< index of the emulated GPU that allocated it
     int descriptor = -1;
     bool from_peer = false;  ///< opened from another process's handle
+    bool shareable = true;   ///< by a handle
 };
 
-void* create_region(std::size_t bytes, int owner);
+void* create_region(std::size_t bytes, int owner, bool shareable = true);
 void destroy_region(void* address) noexcept;
 
 /// The region that holds `address`, if any; safe to call from any thread.

@@ -31,6 +31,9 @@ class Driver {
     virtual void* allocate(Memory kind, std::size_t bytes) = 0;
     virtual void release(Memory kind, void* address) noexcept = 0;
     virtual std::size_t free_bytes() = 0;
+    /// As Device's.
+    virtual std::unique_ptr<Allocator> allocator(std::string_view name) = 0;
+    virtual PointerFacts facts(const void* address) = 0;
 
     /// Back early where the vendor says so: between devices, and from pageable memory.
     virtual void copy(void* to, const void* from, std::size_t bytes) = 0;

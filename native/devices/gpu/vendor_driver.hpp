@@ -34,6 +34,29 @@ template <class Api> int count(const typename Api::Calls& calls) {
     return count;
 }
 
+/// Memory of the device's default pool. Nothing is in flight when a call returns.
+template <class Api> class PoolAllocator final : public Allocator {
+  public:
+    explicit PoolAllocator(const typename Api::Calls& calls) : calls_(calls) {
+        if (!calls.pool_allocate || !calls.pool_free)
+            throw Unavailable(std::string("the driver has no ") + Api::Names::pool_allocate);
+    }
+    void* allocate(std::size_t bytes) override {
+        void* address = nullptr;
+        check_bytes<Api>(calls_, calls_.pool_allocate(&address, bytes, nullptr),
+                         Api::Names::pool_allocate, bytes);
+        check<Api>(calls_, calls_.stream_wait(nullptr), Api::Names::stream_wait);
+        return address;
+    }
+    void release(void* address) noexcept override {
+        calls_.pool_free(address, nullptr);
+        calls_.stream_wait(nullptr);
+    }
+
+  private:
+    const typename Api::Calls& calls_;
+};
+
 template <class Api> class VendorDriver : public Driver {
   public:
     using Calls = typename Api::Calls;
@@ -88,6 +111,30 @@ template <class Api> class VendorDriver : public Driver {
         std::size_t free = 0, total = 0;
         check(calls_.memory_info(&free, &total), Names::memory_info);
         return free;
+    }
+
+    std::unique_ptr<Allocator> allocator(std::string_view name) override {
+        if (name == "pool") return std::make_unique<PoolAllocator<Api>>(calls_);
+        throw Unavailable("--allocator " + std::string(name) + ": there is none for " +
+                          std::string(Api::name) + " devices");
+    }
+    PointerFacts facts(const void* address) override {
+        PointerFacts found;
+        unsigned memory = 0, managed = 0;
+        if (!calls_.pointer_attribute) return found;
+        if (!pointer_fact(memory, Api::pointer_memory, address))
+            found.memory = "unregistered";
+        else if (pointer_fact(managed, Api::pointer_managed, address) && managed)
+            found.memory = "managed";
+        else
+            found.memory =
+                static_cast<int>(memory) == Api::memory_on_device(calls_) ? "device" : "host";
+        int device = -1, yes = 0;
+        if (pointer_fact(device, Api::pointer_device, address)) found.device = device;
+        if (pointer_fact(yes, Api::pointer_ipc, address)) found.ipc = yes != 0;
+        if constexpr (requires { Api::pointer_rdma; })
+            if (pointer_fact(yes, Api::pointer_rdma, address)) found.rdma = yes != 0;
+        return found;
     }
 
     void* create_stream() override {
@@ -217,6 +264,12 @@ template <class Api> class VendorDriver : public Driver {
     void close(void* base) override { check(calls_.ipc_close(base), Names::ipc_close); }
 
   protected:
+    /// Whether the driver knows this attribute of the address; then `value` has it.
+    template <class Value> bool pointer_fact(Value& value, int which, const void* address) const {
+        return calls_.pointer_attribute &&
+               calls_.pointer_attribute(&value, which, address) == Api::success;
+    }
+
     virtual std::string id(const Identity& so_far) const = 0;
     virtual std::string architecture() const = 0;
     virtual std::string version_text(int version) const = 0;

@@ -28,12 +28,12 @@ class HipDriver final : public gpu::VendorDriver<Hip> {
 
     void write_value(void* stream, std::uint32_t* to, std::uint32_t value) override {
         if (!calls_.write_value) throw Unavailable("the driver has no hipStreamWriteValue32");
-        check(calls_.write_value(stream, to, value, 0), Names::write_value);
+        check_value(calls_.write_value(stream, to, value, 0), Names::write_value);
     }
     void wait_value(void* stream, std::uint32_t* from, std::uint32_t value) override {
         if (!calls_.wait_value) throw Unavailable("the driver has no hipStreamWaitValue32");
-        // Flags of 0: until the word has reached the value, as a signed difference.
-        check(calls_.wait_value(stream, from, value, 0, ~0u), Names::wait_value);
+        // Flags of 0: until the word, as an unsigned number, is the value or more.
+        check_value(calls_.wait_value(stream, from, value, 0, ~0u), Names::wait_value);
     }
 
     void* open(const gpu::VendorHandle& handle, const std::string& pci) override {
@@ -80,6 +80,15 @@ class HipDriver final : public gpu::VendorDriver<Hip> {
     }
 
   private:
+    /// Documented for memory of hipExtMallocWithFlags(hipMallocSignalMemory) alone, which no other
+    /// process can see; whether a version takes shared host memory as well is tried.
+    /// docs/amd-intel.md
+    void check_value(Hip::Result code, const char* call) const {
+        if (code == Hip::invalid_value || code == Hip::not_supported)
+            throw Unavailable(std::string(call) +
+                              " does not take host memory here: " + Hip::text(calls_, code));
+        check(code, call);
+    }
     void enable(Hip::Device peer, const std::string& pci) {
         if (peer == device_) return;
         const Hip::Result code = calls_.enable_peer(peer, 0);
@@ -118,7 +127,8 @@ class HipDriver final : public gpu::VendorDriver<Hip> {
 
 const AddDevices add{{"hip", [] { return gpu::count<Hip>(runtime()); },
                       [](int index) { return HipDriver(index).identity(); },
-                      [](int index) -> std::unique_ptr<Device> {
+                      [](int index, DeviceContext context) -> std::unique_ptr<Device> {
+                          refuse_current(context, "hip");
                           return gpu::make_device(std::make_unique<HipDriver>(index));
                       }}};
 

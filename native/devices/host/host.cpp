@@ -58,9 +58,11 @@ class HostDevice final : public Device {
     void close(void*) override {}
 };
 
-const AddDevices add{
-    {"host", [] { return 1; }, [](int) { return HostDevice().identity(); },
-     [](int) -> std::unique_ptr<Device> { return std::make_unique<HostDevice>(); }}};
+const AddDevices add{{"host", [] { return 1; }, [](int) { return HostDevice().identity(); },
+                      [](int, DeviceContext context) -> std::unique_ptr<Device> {
+                          refuse_current(context, "host");
+                          return std::make_unique<HostDevice>();
+                      }}};
 
 }  // namespace
 }  // namespace wirespeed

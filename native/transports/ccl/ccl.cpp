@@ -72,14 +72,7 @@ class CclTransport final : public Transport {
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         ccl::OpList iteration(*communicator_, context_, steps, buffers);
         const bool nothing = iteration.has_empty_messages();
-        std::unique_ptr<Program> program;
-        if (in_stream_)
-            program = std::make_unique<StreamProgram>(
-                context_,
-                std::make_unique<InStream>(*communicator_, context_.page, std::move(iteration)),
-                "NCCL's stream", enqueue_, clock_);
-        else
-            program = of_host_iterations(std::move(iteration));
+        std::unique_ptr<Program> program = program_of(std::move(iteration));
         if (!nothing) return program;
         return std::make_unique<Noted>(std::move(program),
                                        "\"empty_messages\": \"sent as 1 byte\"");
@@ -89,6 +82,11 @@ class CclTransport final : public Transport {
                                                const Buffers& buffers) override {
         if (on_host(buffers.worked_on())) return Transport::compile_with_work(steps, buffers);
         return compile(steps, buffers);
+    }
+
+    std::unique_ptr<Program> compile_collective(const Collective& collective,
+                                                const Buffers& buffers) override {
+        return program_of({*communicator_, context_.page, collective, buffers});
     }
 
     std::string describe() const override { return communicator_->describe(); }
@@ -111,6 +109,14 @@ class CclTransport final : public Transport {
             throw Unavailable(setting +
                               " is not set in this rank: set it where the ranks are "
                               "started, and measure this path alone");
+    }
+
+    std::unique_ptr<Program> program_of(ccl::OpList iteration) {
+        if (!in_stream_) return of_host_iterations(std::move(iteration));
+        return std::make_unique<StreamProgram>(
+            context_,
+            std::make_unique<InStream>(*communicator_, context_.page, std::move(iteration)),
+            "NCCL's stream", enqueue_, clock_);
     }
 
     std::unique_ptr<Program> of_host_iterations(ccl::OpList iteration) {

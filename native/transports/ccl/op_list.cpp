@@ -1,6 +1,17 @@
 #include "transports/ccl/op_list.hpp"
 
+#include "core/error.hpp"
+
 namespace wirespeed::ccl {
+namespace {
+
+constexpr const char* names[] = {"ncclAllReduce", "ncclAllGather", "ncclReduceScatter",
+                                 nullptr,         "ncclBroadcast", "ncclReduce",
+                                 nullptr};
+constexpr Nccl::DataType types[] = {Nccl::fp32, Nccl::fp16, Nccl::bf16, Nccl::fp64, Nccl::int32};
+constexpr Nccl::Op reductions[] = {Nccl::sum, Nccl::max, Nccl::min};
+
+}  // namespace
 
 OpList::OpList(Communicator& communicator, Page& page)
     : communicator_(communicator), page_(page), group_(page.name("ncclGroupEnd")),
@@ -25,6 +36,17 @@ OpList::OpList(Communicator& communicator, Context& context, std::span<const Ste
         beside_->begun = communicator.stream().event(false);
         beside_->done = beside_->stream->event(false);
     }
+}
+
+OpList::OpList(Communicator& communicator, Page& page, const Collective& collective,
+               const Buffers& buffers)
+    : OpList(communicator, page) {
+    const char* const name = names[collective.operation];
+    if (!name) throw Unavailable("NCCL has no call for this operation");
+    collective_ = collective;
+    from_ = buffers.send + collective.from;
+    to_ = buffers.send + collective.to;
+    group_ = page.name(name);
 }
 
 OpList OpList::barrier(Communicator& communicator, Page& page) {
@@ -55,11 +77,40 @@ void OpList::close_group(std::size_t begin) {
         groups_.push_back({begin, parts_.size(), parts_[begin].peer, {}, {}});
 }
 
+void OpList::enqueue_collective() {
+    const Nccl::Calls& calls = communicator_.calls();
+    const Nccl::Comm comm = communicator_.handle();
+    void* const stream = communicator_.stream().native();
+    const Collective& one = *collective_;
+    const Nccl::DataType type = types[one.type];
+    const Nccl::Op op = reductions[one.reduction];
+    page_.enter(group_);
+    const Nccl::Result code = [&] {
+        switch (one.operation) {
+            case Collective::allreduce:
+                return calls.all_reduce(from_, to_, one.count, type, op, comm, stream);
+            case Collective::allgather:
+                return calls.all_gather(from_, to_, one.count, type, comm, stream);
+            case Collective::reducescatter:
+                return calls.reduce_scatter(from_, to_, one.count, type, op, comm, stream);
+            case Collective::broadcast:
+                return calls.broadcast(from_, to_, one.count, type, one.root, comm, stream);
+            default:
+                return calls.reduce(from_, to_, one.count, type, op, one.root, comm, stream);
+        }
+    }();
+    if (code != Nccl::success) [[unlikely]]
+        communicator_.check(code, names[one.operation],
+                            std::to_string(one.count) + " " + one.type_name());
+}
+
 void OpList::enqueue() {
+    if (collective_) return enqueue_collective();
     Stream& stream = communicator_.stream();
     for (const Group& group : groups_) {
-        // Libraries see no order in a stream that is not the vendor's.
-        if (!stream.native() && !group.after.empty()) stream.wait();
+        // Libraries see no order in a stream that is not the vendor's: neither earlier work nor its
+        // own.
+        if (!stream.native()) stream.wait();
         const bool beside = !group.meanwhile.empty();
         if (beside) beside_->begun->record();
         if (group.end > group.begin) transfer(group);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,10 @@ namespace wirespeed::ccl {
 class OpList {
   public:
     OpList(Communicator& communicator, Context& context, std::span<const Step> steps,
+           const Buffers& buffers);
+
+    /// NCCL's own operation of all ranks. Throws Unavailable for one that it does not have.
+    OpList(Communicator& communicator, Page& page, const Collective& collective,
            const Buffers& buffers);
 
     /// A barrier: what comes behind it in the stream starts when all ranks have come so far.
@@ -49,6 +54,7 @@ class OpList {
     };
     OpList(Communicator& communicator, Page& page);
     void transfer(const Group& group);
+    void enqueue_collective();
     void work_beside(const Group& group);
     void add(const Transfer& transfer, std::byte* base, bool sends);
     void close_group(std::size_t begin);
@@ -59,6 +65,9 @@ class OpList {
     std::vector<Group> groups_;
     std::shared_ptr<Beside> beside_;
     bool has_empty_messages_ = false;
+    std::optional<Collective> collective_;
+    const std::byte* from_ = nullptr;
+    std::byte* to_ = nullptr;
     CallId group_, wait_;
 };
 

@@ -39,8 +39,8 @@ Buffers PeerBuffers::allocate(Memory kind, std::size_t bytes) {
     opened.handles = exchange(context_.control, [&] {
         if (kind != Memory::device)
             throw Error("memory of another process can be opened where it is a GPU's only");
-        send = Allocation(context_.device, kind, bytes);
-        receive = Allocation(context_.device, kind, bytes);
+        send = Allocation::buffer(context_.device, kind, bytes);
+        receive = Allocation::buffer(context_.device, kind, bytes);
         return Handles{context_.device.share(send.address()),
                        context_.device.share(receive.address())};
     });
@@ -111,8 +111,9 @@ void refuse_shared_devices(Context& context, const std::string& path) {
         for (std::size_t other = one + 1; other < names.size(); ++other)
             if (names[one] == names[other])
                 throw Unavailable("ranks " + std::to_string(one) + " and " + std::to_string(other) +
-                                  " share the GPU " + names[one].data() + ": " + path +
-                                  " needs a GPU for each rank");
+                                  " share the GPU " + names[one].data() +
+                                  " and take turns on it: " + path +
+                                  "'s kernels wait for each other and must run together");
 }
 
 }  // namespace wirespeed

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "transports/mpi/align.hpp"
+#include "transports/mpi/collective.hpp"
 #include "transports/mpi/message.hpp"
 #include "transports/mpi/world.hpp"
 
@@ -136,6 +137,13 @@ class MpiTransport final : public HostTransport {
             return HostTransport::compile(steps, buffers);
         std::vector<std::unique_ptr<Action>> iteration;
         iteration.push_back(op_list(steps, buffers));
+        return std::make_unique<HostProgram>(context_.page, std::move(iteration), align());
+    }
+
+    std::unique_ptr<Program> compile_collective(const Collective& collective,
+                                                const Buffers& buffers) override {
+        std::vector<std::unique_ptr<Action>> iteration;
+        iteration.push_back(mpi::make_collective(context_.page, collective, buffers, largest_));
         return std::make_unique<HostProgram>(context_.page, std::move(iteration), align());
     }
 

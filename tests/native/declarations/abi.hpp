@@ -43,5 +43,9 @@ struct SameFunction<OurResult (*)(Our...), TheirResult (*)(Their...)>
     : std::bool_constant<same_argument<OurResult, TheirResult>() &&
                          (same_argument<Our, Their>() && ...)> {};
 
+template <class Ours, class TheirResult, class... Their>
+struct SameFunction<Ours, TheirResult (*)(Their...) noexcept>
+    : SameFunction<Ours, TheirResult (*)(Their...)> {};
+
 #define HOLD(function_type, symbol) \
     static_assert(SameFunction<function_type, decltype(&symbol)>::value, #symbol);

@@ -26,6 +26,20 @@ WS_NVRTC_NEWER_CALLS(HOLD_NVRTC)
 
 static_assert(Cuda::success == CUDA_SUCCESS);
 static_assert(Cuda::peer_access_already_enabled == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+static_assert(Cuda::pointer_context == CU_POINTER_ATTRIBUTE_CONTEXT);
+static_assert(Cuda::pointer_memory == CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+static_assert(Cuda::pointer_managed == CU_POINTER_ATTRIBUTE_IS_MANAGED);
+static_assert(Cuda::pointer_device == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+static_assert(Cuda::pointer_ipc == CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE);
+static_assert(Cuda::pointer_rdma == CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE);
+static_assert(Cuda::memory_device == CU_MEMORYTYPE_DEVICE);
+static_assert(sizeof(Cuda::MapProperties) == sizeof(CUmemAllocationProp));
+static_assert(offsetof(Cuda::MapProperties, location) == offsetof(CUmemAllocationProp, location));
+static_assert(Cuda::MapProperties{}.type == CU_MEM_ALLOCATION_TYPE_PINNED);
+static_assert(Cuda::MapLocation{}.type == CU_MEM_LOCATION_TYPE_DEVICE);
+static_assert(sizeof(Cuda::MapAccess) == sizeof(CUmemAccessDesc));
+static_assert(Cuda::MapAccess{}.flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+static_assert(CU_MEM_ALLOC_GRANULARITY_MINIMUM == 0);
 static_assert(Cuda::attribute_major == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
 static_assert(Cuda::attribute_minor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 static_assert(Cuda::not_ready == CUDA_ERROR_NOT_READY);

@@ -17,6 +17,11 @@ extern "C" hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t, unsigned, 
                                                        hipStream_t, void**);
 #endif
 
+// Of a name with overloads, the C function is the one that must be there.
+extern "C" hipError_t malloc_async(void**, std::size_t, hipStream_t);
+[[maybe_unused]] constexpr decltype(&malloc_async) held = &hipMallocAsync;
+#define hipMallocAsync malloc_async
+
 using wirespeed::Hip;
 using wirespeed::RuntimeCompiler;
 
@@ -33,6 +38,11 @@ static_assert(Hip::success == hipSuccess);
 static_assert(Hip::invalid_value == hipErrorInvalidValue);
 static_assert(Hip::peer_access_already_enabled == hipErrorPeerAccessAlreadyEnabled);
 static_assert(Hip::copy_any == hipMemcpyDefault);
+static_assert(Hip::pointer_memory == HIP_POINTER_ATTRIBUTE_MEMORY_TYPE);
+static_assert(Hip::pointer_managed == HIP_POINTER_ATTRIBUTE_IS_MANAGED);
+static_assert(Hip::pointer_device == HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+static_assert(Hip::pointer_ipc == HIP_POINTER_ATTRIBUTE_IS_LEGACY_HIP_IPC_CAPABLE);
+static_assert(hipMemoryTypeDevice == (HIP_VERSION >= 60000000 ? 2 : 1));
 static_assert(Hip::not_ready == hipErrorNotReady);
 static_assert(Hip::attribute_multiprocessors == hipDeviceAttributeMultiprocessorCount);
 #if HIP_VERSION >= 50300000

@@ -15,10 +15,15 @@ WS_MPI_CALLS(HOLD_CALL)
 #define HOLD_WINDOW_CALL(member, symbol, ...) HOLD(decltype(mpi::WindowCalls<ABI>::member), symbol)
 WS_MPI_WINDOW_CALLS(HOLD_WINDOW_CALL)
 
+#define HOLD_COLLECTIVE(member, symbol, ...) \
+    HOLD(decltype(mpi::CollectiveCalls<ABI>::member), symbol)
+WS_MPI_COLLECTIVE_CALLS(HOLD_COLLECTIVE)
+
 template <class Ours, class Theirs> constexpr bool same_handle = same_argument<Ours, Theirs>();
 static_assert(same_handle<ABI::Comm, MPI_Comm> && same_handle<ABI::Datatype, MPI_Datatype>);
 static_assert(same_handle<ABI::Request, MPI_Request> && same_handle<ABI::Win, MPI_Win>);
 static_assert(same_handle<ABI::Info, MPI_Info> && same_handle<ABI::Errhandler, MPI_Errhandler>);
+static_assert(same_handle<ABI::Op, MPI_Op>);
 static_assert(sizeof(mpi::Aint) == sizeof(MPI_Aint));
 
 static_assert(mpi::success == MPI_SUCCESS);
@@ -34,12 +39,23 @@ consteval bool says(std::string_view text, std::string_view word) {
 
 #ifdef OMPI_MPI_H
 static_assert(says(TEXT(MPI_BYTE), "(ompi_mpi_byte)"));
+static_assert(says(TEXT(MPI_FLOAT), "ompi_mpi_float)"));
+static_assert(says(TEXT(MPI_DOUBLE), "ompi_mpi_double)"));
+static_assert(says(TEXT(MPI_INT), "ompi_mpi_int)"));
+static_assert(says(TEXT(MPI_SUM), "ompi_mpi_op_sum)"));
+static_assert(says(TEXT(MPI_MAX), "ompi_mpi_op_max)"));
+static_assert(says(TEXT(MPI_MIN), "ompi_mpi_op_min)"));
+static_assert(says(TEXT(MPI_IN_PLACE), "1)"));
 static_assert(says(TEXT(MPI_INFO_NULL), "(ompi_mpi_info_null)"));
 static_assert(says(TEXT(MPI_ERRORS_RETURN), "(ompi_mpi_errors_return)"));
 static_assert(says(TEXT(MPI_STATUS_IGNORE), "(0)") || says(TEXT(MPI_STATUS_IGNORE), " 0)"));
 static_assert(says(TEXT(MPI_STATUSES_IGNORE), "(0)") || says(TEXT(MPI_STATUSES_IGNORE), " 0)"));
 #else
 static_assert(mpi::Mpich::byte_handle == MPI_BYTE);
+static_assert(mpi::Mpich::fp32_handle == MPI_FLOAT && mpi::Mpich::fp64_handle == MPI_DOUBLE);
+static_assert(mpi::Mpich::int32_handle == MPI_INT && mpi::Mpich::sum_handle == MPI_SUM);
+static_assert(mpi::Mpich::max_handle == MPI_MAX && mpi::Mpich::min_handle == MPI_MIN);
+static_assert(says(TEXT(MPI_IN_PLACE), "-1"));
 static_assert(mpi::Mpich::info_null_handle == MPI_INFO_NULL);
 static_assert(mpi::Mpich::errors_return_handle == MPI_ERRORS_RETURN);
 static_assert(says(TEXT(MPI_STATUS_IGNORE), "1") && says(TEXT(MPI_STATUSES_IGNORE), "1"));

@@ -18,4 +18,7 @@ WS_NCCL_NEWER_CALLS(HOLD_NCCL)
 static_assert(Nccl::success == ncclSuccess);
 static_assert(Nccl::in_progress == ncclInProgress);
 static_assert(Nccl::byte == ncclUint8);
+static_assert(Nccl::int32 == ncclInt32 && Nccl::fp16 == ncclFloat16 && Nccl::fp32 == ncclFloat32);
+static_assert(Nccl::fp64 == ncclFloat64 && Nccl::bf16 == ncclBfloat16);
+static_assert(Nccl::sum == ncclSum && Nccl::max == ncclMax && Nccl::min == ncclMin);
 static_assert(sizeof(Nccl::UniqueId) == sizeof(ncclUniqueId));

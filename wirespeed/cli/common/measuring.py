@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from wirespeed.cli.common.options import Reporting
 from wirespeed.cli.common.streams import distrust_terminals, note
+from wirespeed.cli.common.traced import Traced
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job.plan import Plan
 
@@ -56,7 +57,9 @@ class Measured:
             note("no picture: this run has measured nothing that could be drawn")
 
 
-def measure_plan(plan: Plan, begin: Callable[[Head], None] | None = None) -> Measured:
+def measure_plan(
+    plan: Plan, begin: Callable[[Head], None] | None = None, traced: Traced | None = None
+) -> Measured:
     """Measures, showing progress on stderr; `begin` gets the run's own record before anything is shown.
 
     Ctrl-C keeps what was measured until then.
@@ -79,6 +82,8 @@ def measure_plan(plan: Plan, begin: Callable[[Head], None] | None = None) -> Mea
     with make_progress(named, len(plan.sizes)) as progress:
 
         def observe(event: Event) -> None:
+            if traced and traced.take(event):
+                return
             if isinstance(event, dict) and event["kind"] == "picture":
                 if measured.picture:
                     measured.picture.take(event)
@@ -119,7 +124,8 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
 
         refuse_picture(plan.picture)
         plan, *further = _last_draws([plan, *further])
-    measured = measure_plan(plan)
+    traced = Traced.of(plan)
+    measured = measure_plan(plan, traced=traced)
     # What programs read is one document: it comes at the end.
     at_once = not further or reporting.format in ("table", "tutorial")
     if measured.records and at_once:
@@ -127,7 +133,10 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
     for one in further:
         if measured.code not in (ExitCode.OK, ExitCode.UNAVAILABLE):
             break
-        code, measured = measured.code, measure_plan(replace(one, out=measured.file, resume=True))
+        code, measured = (
+            measured.code,
+            measure_plan(replace(one, out=measured.file, resume=True), traced=traced),
+        )
         measured.code = measured.code if code == ExitCode.OK else code
         if measured.records and at_once:
             print()
@@ -139,6 +148,7 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
         more = "; go on with --resume and this --out" if measured.code == ExitCode.INTERRUPTED else ""
         note(f"results: {measured.file}{more}")
         measured.draw()
+        traced.finish(reporting.console())
     return measured.code
 
 

@@ -15,11 +15,13 @@ from wirespeed.job.plan import DEFAULT_SIZES, Plan
 from wirespeed.statistics.stopping import Stopping
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from wirespeed.results.runs import Run
 
 Decorated = Callable[..., Any]
 Decorator = Callable[[Decorated], Decorated]
-FORMATS = ("table", "json", "csv", "tutorial", "osu", "prometheus", "reframe")
+FORMATS = ("table", "json", "csv", "tutorial", "osu", "nccl-tests", "prometheus", "reframe")
 STOPPING = ("precision", "max_time", "loops", "warmup")
 
 
@@ -57,8 +59,12 @@ _DEBUG = "Show where an unexpected error comes from."
 debugging = flag("--debug", _DEBUG, expose_value=False)
 """For commands that start no ranks."""
 
+_DEVICE = (
+    "auto (GPUs if there are any), cpu, cuda, hip or emulated; or GPUs by number, or by the first digits of "
+    "a UUID: cuda:GPU-3f2a,cuda:MIG-91c0."
+)
 where = together(
-    option("--device", words.DEVICE, "Kind of processors; auto means GPUs if there are any.", "auto"),
+    option("--device", words.DEVICE, _DEVICE, "auto"),
     option("--mpi", words.MPI, "Prefix of an MPI, or its mpiexec. Default: the machine's, or a wheel's."),
     option("--launcher", words.LAUNCHER, "What starts the ranks: auto, mpiexec, srun, flux, jsrun.", "auto"),
     flag("--debug", _DEBUG),
@@ -73,7 +79,19 @@ _sampling = together(
     option("--max-time", words.SECONDS, "Time limit per size; figures that hit it are marked.", "0.15"),
     option("--loops", words.count(1), "Measure exactly N iterations per size, whatever the precision."),
     option("--warmup", words.count(), "Untimed iterations first. Default: 5, or fewer if 5 take over 0.2 s."),
+    option("--allocator", words.ALLOCATOR, "Who hands out GPU memory; docs/openmp-openacc.md.", "driver"),
+    option(
+        "--context",
+        words.CONTEXT,
+        "own: memory is allocated before any CUDA context is current, which some MPIs do not take.",
+        "primary",
+    ),
     option("--between", words.CORES, "Processor of each rank: GPU numbers, or CPU cores with --device cpu."),
+    option(
+        "--ranks-per-gpu",
+        words.count(1, 64),
+        "So many neighbouring ranks share each GPU. Default: ranks take GPUs in turn.",
+    ),
     option("--hosts", words.HOSTS, "Place the ranks on these hosts, in turn."),
     option("--out", words.FILE, "Result file. Default: ./wirespeed-<time>.jsonl."),
     flag("--resume", "Measure only what the file of --out lacks."),
@@ -110,12 +128,21 @@ launches = option(
 """For commands that measure once."""
 
 
-def reporting(published: bool = True) -> Decorator:
-    """How a result is printed: Reporting. `published`: as published ping-pongs, too."""
+profiling = together(
+    option("--timeline", words.FILE, "Write what each rank did, and when, for Perfetto or Chrome (.json)."),
+    flag("--timing", "Also print where the time of each path went."),
+    option("--profile", words.PROFILER, "Start each rank under this profiler, with a file for each path."),
+)
+"""For commands that measure once."""
+
+
+def reporting(published: bool = True, collective: bool = True) -> Decorator:
+    """How a result is printed: Reporting. `published` and `collective`: which layouts of others fit it."""
     text = "How to print the result."
     if published:
         text += " Tutorial means as the ping-pong tutorial does, with GB = 2^30 bytes."
-    listed = [name for name in FORMATS if published or name != "tutorial"]
+    fitting = {"tutorial": published, "nccl-tests": collective}
+    listed = [name for name in FORMATS if fitting.get(name, True)]
     kind = words.Word("|".join(listed), words.choice(*FORMATS).parse)
     against = "Also print a system's published curves (summit)."
     return together(
@@ -144,6 +171,8 @@ def plan_of(given: dict[str, Any], ranks: int = 2, **more: Any) -> Plan:
     if ranks and "between" in found and len(found["between"]) != ranks:
         example = ",".join(map(str, range(min(ranks, 8))))
         raise WirespeedError(f"--between: write one processor for each of the {ranks} ranks, as in {example}")
+    if "between" in found and "ranks_per_gpu" in found:
+        raise WirespeedError("--between and --ranks-per-gpu both place the ranks: write one of them")
     stopping = Stopping(**{name: found.pop(name) for name in STOPPING if name in found})
     return Plan(ranks=ranks, stopping=stopping, evidence=not without_evidence, **found, **more)
 
@@ -166,6 +195,12 @@ class Reporting:
         from wirespeed.report.systems.published_curves import load_system
 
         load_system(self.against)
+
+    def console(self) -> Console:
+        """Where people read what goes with the result: beside a table, and not within what programs read."""
+        from wirespeed.report.terminal.run_summary import make_console
+
+        return make_console(sys.stdout if self.format == "table" else sys.stderr)
 
     def print(self, runs: Sequence[Run]) -> None:
         """The runs, on stdout."""

@@ -10,6 +10,8 @@ from typing import Any
 import click
 
 from wirespeed.errors import WirespeedError
+from wirespeed.host.profilers import PROFILERS
+from wirespeed.job.plan import ALLOCATORS, CONTEXTS
 from wirespeed.units import parse_rate, parse_share, parse_sizes
 
 
@@ -115,6 +117,23 @@ def _grid(word: str) -> str:
     return "x".join(str(int(side)) for side in sides.groups())
 
 
+def _device(word: str) -> str:
+    """A kind of device, or devices of one kind: 'cuda:GPU-3f,cuda:GPU-8a' of 'cuda:GPU-3f,GPU-8a' as well."""
+    from wirespeed.host.devices import CHOICES, GPU_KINDS
+
+    kind, sign, _ = word.partition(":")
+    if not sign:
+        return str(choice(*CHOICES).parse(word))
+    if kind not in (*GPU_KINDS, "emulated"):
+        raise ValueError("write devices as in cuda:GPU-3f2a,cuda:GPU-8a01, all of one kind")
+    names = [one.strip().removeprefix(f"{kind}:") for one in word.split(",")]
+    if not all(re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z./-]{0,99}", name) for name in names):
+        raise ValueError("write devices as in cuda:GPU-3f2a,cuda:GPU-8a01, all of one kind")
+    if len(set(names)) < len(names):
+        raise ValueError("name each device once; --ranks-per-gpu lets several ranks share it")
+    return ",".join(f"{kind}:{name}" for name in names)
+
+
 def _file(word: str) -> str:
     if not word.strip() or "\0" in word:
         raise ValueError("this is no name of a file")
@@ -159,7 +178,19 @@ def _link(word: str) -> tuple[str, float]:
 
 
 TEST_KEYS = (
-    *("blocks", "by", "call", "chunk", "copy", "enqueue", "fault", "instead", "iterations", "largest-count"),
+    *(
+        "blocks",
+        "by",
+        "call",
+        "chunk",
+        "clock",
+        "copy",
+        "enqueue",
+        "fault",
+        "instead",
+        "iterations",
+        "largest-count",
+    ),
     *("offset", "protocol", "shared", "signal", "slots", "streams", "threads", "transfers-before"),
 )
 
@@ -173,7 +204,9 @@ def _test(word: str) -> tuple[str, str]:
 
 
 CORES = several(count(most=999_999), "I,J")
-DEVICE = choice("auto", "cpu", "cuda", "hip", "emulated")
+ALLOCATOR = choice(*ALLOCATORS)
+CONTEXT = choice(*CONTEXTS)
+DEVICE = Word("KIND[:GPU,...]", _device)
 FILE = Word("FILE", _file)
 GRID = Word("WxH", _grid)
 HOSTS = several(Word("NAME", _host))
@@ -181,6 +214,7 @@ LAUNCHER = Word("NAME", _launcher)
 LINKS = several(Word("NAME=RATE", _link))
 MPI = Word("PATH", _file)
 PATHS = Word("NAME,...", _paths)
+PROFILER = choice(*PROFILERS)
 SECONDS = Word("SECONDS", _seconds)
 SHARE = Word("SHARE", parse_share)
 SIZES = Word("SIZES", _sizes)

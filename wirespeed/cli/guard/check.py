@@ -1,4 +1,4 @@
-"""Hold results against the bounds in a file, for acceptance tests.
+"""Hold results against bounds in a file, for acceptance tests.
 
 FILE has the results: a result file, a folder of them, or a quoted wildcard. Each rule ([[require]]) that does
 not hold is one line; the exit code is then 6.

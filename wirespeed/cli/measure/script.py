@@ -128,6 +128,7 @@ def command(context: click.Context, /, output: str | None, listed: bool, **given
 
 def script(wanted: Wanted) -> str:
     """The script. Raises WirespeedError in one line for what could not run there."""
+    from wirespeed.host.devices import kind_of
     from wirespeed.patterns import all_patterns
     from wirespeed.systems.scripts import between, write
 
@@ -138,7 +139,8 @@ def script(wanted: Wanted) -> str:
     system, batch = _where(wanted)
     plan = _measurement(pattern, wanted.words)
     job = _job(wanted, pattern, plan, system)
-    if not plan.between and not plan.hosts and plan.device not in ("cpu", "emulated"):
+    placed = plan.between or plan.hosts or plan.ranks_per_gpu
+    if not placed and kind_of(plan.device) not in ("cpu", "emulated"):
         gpus = between(job, system)
         if gpus:
             job = replace(job, words=(*job.words, "--between", ",".join(map(str, gpus))))

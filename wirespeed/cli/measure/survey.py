@@ -1,4 +1,4 @@
-"""Show what this machine has, and how fast it is: run this first.
+"""Show what this machine has and how fast it is: run it first.
 
 Measures every path that the machine offers at ten message sizes from 8 B to 1 GiB, says what is not
 available and why, and suggests commands to try next.
@@ -6,13 +6,12 @@ available and why, and suggests commands to try next.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from wirespeed.cli.common.options import Reporting, launches, measuring, plan_of, reporting, where
+from wirespeed.cli.common.options import Reporting, launches, measuring, plan_of, profiling, reporting, where
 from wirespeed.cli.common.streams import distrust_terminals, note
 from wirespeed.errors import ExitCode
 from wirespeed.host.memory import free_memory
@@ -32,12 +31,13 @@ MEMORY_PER_BYTE = 12
 @click.command(help=__doc__)
 @measuring(SIZES)
 @launches
-@reporting()
+@reporting(collective=False)
+@profiling
 @where
 def command(style: str, against: str | None, explain: bool, **given: Any) -> ExitCode:
     """Measures and prints."""
     from wirespeed.cli.common.measuring import measure_plan
-    from wirespeed.report.terminal.run_summary import make_console
+    from wirespeed.cli.common.traced import Traced
     from wirespeed.report.terminal.survey import print_lacking, print_machine, print_next
     from wirespeed.results.runs import joined
 
@@ -48,7 +48,7 @@ def command(style: str, against: str | None, explain: bool, **given: Any) -> Exi
     if plan.sizes == parse_sizes(SIZES):
         plan = replace(plan, sizes=fitting(plan.sizes, free_memory()))
     machine = look(plan)
-    console = make_console(sys.stdout if how.format == "table" else sys.stderr)
+    console = how.console()
 
     def begin(head: Head) -> None:
         print_machine(console, head, machine)
@@ -57,12 +57,14 @@ def command(style: str, against: str | None, explain: bool, **given: Any) -> Exi
                 f"Sizes up to {format_size(plan.sizes[-1])} only: larger ones need more memory than is free."
             )
 
-    measured = measure_plan(plan, begin)
+    traced = Traced.of(plan)
+    measured = measure_plan(plan, begin, traced)
     if measured.records:
         measured.print(how)
         run = joined(measured.runs)
         print_lacking(console, run, machine)
         print_next(console, run, measured.file, machine)
+        traced.finish(console)
     return measured.code
 
 

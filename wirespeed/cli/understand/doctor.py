@@ -1,4 +1,4 @@
-"""Say what this machine has, what is wrong with it, and what to set.
+"""Say what this machine has, what is wrong, and what to set.
 
 Draws the machine and lists what costs speed, most expensive first: how it is known, what to do, and what
 that is worth where it was measured. Changes nothing.

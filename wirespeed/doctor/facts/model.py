@@ -62,6 +62,8 @@ class Gpu(Struct, frozen=True):
     compute_mode: str = "default"
     """default, exclusive, prohibited."""
     mig: bool = False
+    slices: tuple[str, ...] = ()
+    """UUIDs of its MIG slices."""
     processes: tuple[Process, ...] = ()
     nvlinks: tuple[NvLink, ...] = ()
     fabric: str = ""

@@ -90,10 +90,18 @@ def _gpu(nvml: Nvml, tree: Tree, index: int, handle: Any) -> Gpu:
         **pci.location(tree, address),
         compute_mode=_COMPUTE.get(nvml.ask("nvmlDeviceGetComputeMode", 0, handle), "default"),
         mig=bool(mig[0]),
+        slices=tuple(_slices(nvml, handle)) if mig[0] else (),
         processes=tuple(_processes(nvml, handle)),
         nvlinks=tuple(nvml.links(handle)),
         fabric=_fabric(nvml, handle),
     )
+
+
+def _slices(nvml: Nvml, handle: Any) -> Iterator[str]:
+    """Numbers of slices have gaps."""
+    for number in range(nvml.ask("nvmlDeviceGetMaxMigDeviceCount", 0, handle)):
+        if (one := nvml.ask("nvmlDeviceGetMigDeviceHandleByIndex", None, handle, number)) is not None:
+            yield nvml.ask("nvmlDeviceGetUUID", "MIG-?", one)
 
 
 def _processes(nvml: Nvml, handle: Any) -> Iterator[Process]:

@@ -77,11 +77,15 @@ def _fabric(gpus: list[Gpu]) -> Iterator[Finding]:
 
 
 def _peer_access(facts: Facts) -> Iterator[Finding]:
-    """Pairs for which the driver refuses peer access, together where it gives the same reason."""
+    """Pairs for which the driver refuses peer access, together where it gives the same reason.
+
+    Of a GPU in slices the finding 'mig' says it.
+    """
     names = {gpu.index: gpu.title for gpu in facts.gpus}
+    split = {gpu.index for gpu in facts.gpus if gpu.mig}
     refused: dict[str, list[GpuPair]] = {}
     for pair in facts.pairs:
-        if pair.peer not in ("", "ok"):
+        if pair.peer not in ("", "ok") and not split & {pair.first, pair.second}:
             refused.setdefault(pair.peer, []).append(pair)
     for why, pairs in refused.items():
         shown = ", ".join(f"{names[pair.first]} and {names[pair.second]}" for pair in pairs[:4])

@@ -12,13 +12,26 @@ def find(facts: Facts) -> Iterator[Finding]:
     """One finding for each kind, with all GPUs that it concerns."""
     gpus = facts.real_gpus
     if split := [gpu for gpu in gpus if gpu.mig]:
+        slices = [name for gpu in split for name in gpu.slices]
+        first = ",".join(f"cuda:{name}" for name in slices[:2])
         yield Finding(
             "mig",
-            f"MIG is on for {_names(split)}: its instances have no peer access, no NVLink and no CUDA IPC",
+            f"MIG is on for {_names(split)}: its slices have no peer access and no NVLink, and CUDA IPC "
+            "works only inside one of them",
             Cost.HIGH,
-            ("NVML (nvmlDeviceGetMigMode): enabled",),
-            (f"sudo nvidia-smi -i {_numbers(split)} -mig 0  # the GPU must be idle",),
-            source="https://docs.rapids.ai/deployment/stable/guides/mig",
+            (
+                "NVML (nvmlDeviceGetMigMode): enabled",
+                *(f"{gpu.title}: {', '.join(gpu.slices) or 'no slice has been made'}" for gpu in split),
+            ),
+            (
+                f"sudo nvidia-smi -i {_numbers(split)} -mig 0  # whole GPUs again; they must be idle",
+                *(
+                    [f"wirespeed pingpong --device {first}  # a rank on each slice"]
+                    if len(slices) > 1
+                    else []
+                ),
+            ),
+            source="https://docs.nvidia.com/datacenter/tesla/mig-user-guide/",
         )
     if closed := [gpu for gpu in gpus if gpu.compute_mode == "prohibited"]:
         yield Finding(

@@ -22,6 +22,8 @@ def find(facts: Facts) -> Iterator[Finding]:
     Only the latest run that has such figures counts.
     """
     for run in filter(None, (facts.trial, *reversed(facts.runs))):
+        if run.head.plan.context == "own":
+            continue
         seen = _counted(run)
         seen = _rated(run) if seen is None else seen
         if seen is not None:

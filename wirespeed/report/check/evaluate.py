@@ -95,7 +95,7 @@ def _fits(one: Requirement, run: Run) -> bool:
         pattern(run) == one.pattern
         and one.ranks in (None, run.head.plan.ranks)
         and all(chosen.get(name) == value for name, value in one.options.items())
-        and not run.background
+        and not run.slowed
     )
 
 

@@ -31,7 +31,7 @@ DIGITS = 3
 
 def learn(runs: Sequence[Run], names: Sequence[str]) -> str:
     """The text of the file; what it asks for, the runs that it comes from reach."""
-    measured = [run for run in runs if run.entries and not run.background]
+    measured = [run for run in runs if run.entries and not run.slowed]
     return "".join(f"{line}\n" for line in [*_head(measured, names), *_entries(measured)])
 
 
@@ -63,7 +63,7 @@ def _entries(runs: Sequence[Run]) -> Iterator[str]:
         sizes = grouped((entry.bytes, (run, entry)) for run, entry in found)
         lines = [_line(size, sizes[size]) for size in sorted(sizes)]
         yield ""
-        if not (name in all_patterns() and any(path == one.name for one in all_paths())):
+        if not (name in all_patterns() and any(path.partition(":")[0] == one.name for one in all_paths())):
             yield f"# {text(f'{name}, {path}')}: this version has no such pattern or path"
             continue
         if all(line.startswith("#") for line in lines):

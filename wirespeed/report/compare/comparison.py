@@ -77,7 +77,7 @@ def published(system: Reference, runs: Sequence[Run]) -> list[Run]:
     found: dict[str, Run] = {}
     for run in runs:
         plan = run.head.plan
-        if not run.published or run.background or plan.ranks not in (0, 2):
+        if not run.published or run.slowed or plan.ranks not in (0, 2):
             continue
         twin = found.setdefault(str(plan), Run(system.name, head=run.head))
         for path in run.paths:

@@ -9,6 +9,7 @@ from typing import Any
 
 from wirespeed.report.compare.matching import HOW
 from wirespeed.report.facts.machine import cpu_line, device_title, devices_lines, mpi_title
+from wirespeed.report.facts.pointers import of_step
 from wirespeed.report.grouping import grouped
 from wirespeed.results.model import StepRecord
 from wirespeed.results.parts import Rank
@@ -105,6 +106,8 @@ def _variables(variables: Mapping[str, str], path: str) -> Iterator[tuple[Fact, 
 def _of_step(step: StepRecord, path: str) -> Iterator[tuple[Fact, str]]:
     if step.mpi:
         yield ("MPI", "MPI", path), mpi_title(step.mpi)
+    if memory := of_step(step):
+        yield ("GPU", "GPU memory", path), memory
     if step.launcher:
         yield ("MPI", "launcher", path), step.launcher
     yield from _variables(step.variables, path)

@@ -10,7 +10,7 @@ from typing import Any
 
 from wirespeed.results.runs import CONDITIONS, Entry, Failure, Run
 
-WHAT = ("pattern", "options", "background", "ranks", "test")
+WHAT = ("pattern", "options", "background", "ranks", "test", "profile")
 """Conditions that have to be equal for two figures to measure the same thing."""
 HOW = tuple(name for name in CONDITIONS if name not in WHAT)
 """Conditions that may themselves be compared: another MPI, other hosts, another pair of GPUs."""
@@ -107,7 +107,7 @@ def _figures(runs: Iterable[Run]) -> dict[Key, dict[str, LaunchFigures]]:
 
 
 def _words(run: Run) -> str:
-    words = [*run.given_options, *([f"while running {run.background}"] if run.background else [])]
+    words = [*run.given_options, *([run.slowed] if run.slowed else [])]
     if (ranks := run.head.plan.ranks) not in (0, 2):
         words.append(f"{ranks} rank{'s' if ranks != 1 else ''}")
     return ", ".join(words)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import base64
 import io
-import os
-from pathlib import Path
 
 from wirespeed.errors import WirespeedError
 from wirespeed.job.messages import Message
 from wirespeed.report.export.matplotlib_figure import DPI, FORMATS, SETTINGS, require_matplotlib
-from wirespeed.results.reading import cannot, shown
-from wirespeed.results.whole_file import write_whole
+from wirespeed.results.reading import shown
+from wirespeed.results.whole_file import refuse_unwritable, write_whole
 
 SIDE = 5.5
 """Inches of the field's longer side."""
@@ -26,11 +24,7 @@ def refuse_picture(file: str) -> None:
     if not file.endswith(FORMATS):
         raise WirespeedError(f"--picture {shown(file)}: the name of a picture ends in {', '.join(FORMATS)}")
     require_matplotlib("--picture")
-    folder = Path(file).resolve().parent
-    if not folder.is_dir():
-        raise cannot(f"cannot write {shown(file)}: there is no folder {shown(folder)}")
-    if Path(file).is_dir() or not os.access(folder, os.W_OK):
-        raise cannot(f"cannot write {shown(file)}: it is a folder, or lies in one that you may not write to")
+    refuse_unwritable(file)
 
 
 class FieldPicture:

@@ -7,6 +7,7 @@ from typing import IO, Any
 
 import msgspec
 
+from wirespeed.report.export.nccl_tests import to_nccl_tests
 from wirespeed.report.export.osu import to_osu
 from wirespeed.report.export.prometheus import to_prometheus
 from wirespeed.report.export.reframe import to_reframe
@@ -61,6 +62,7 @@ FORMATS: dict[str, Writer] = {
     "csv": _text(_csv),
     "tutorial": _text(tutorial),
     "osu": _text(to_osu),
+    "nccl-tests": _text(to_nccl_tests),
     "prometheus": _text(to_prometheus),
     "reframe": _text(to_reframe),
 }

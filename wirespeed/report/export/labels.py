@@ -42,7 +42,7 @@ def conditions(run: Run) -> str:
     plan, found = run.head.plan, run.changed_options
     if plan.ranks not in (0, USUAL_RANKS):
         found["ranks"] = plan.ranks
-    for name in ("between", "mpi", "hosts", "background"):
+    for name in ("between", "ranks_per_gpu", "mpi", "hosts", "background", "profile"):
         if value := getattr(plan, name):
             found[name] = "+".join(map(str, value)) if isinstance(value, tuple) else value
     return ",".join(f"{name}={'_'.join(str(value).split())}" for name, value in found.items())

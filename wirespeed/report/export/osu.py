@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.report.export import labels
 from wirespeed.report.facts import figures
 from wirespeed.report.facts.machine import mpi_title
@@ -15,14 +16,17 @@ FIGURES = 6
 
 
 def to_osu(runs: Sequence[Run]) -> str:
-    """For each path its latencies, where its time is one way, and its bandwidths."""
+    """For each path its latencies, where its time is one way or an operation's, and its bandwidths."""
     return "\n".join(block for run in runs for path in run.paths for block in _blocks(run, path))
 
 
 def _blocks(run: Run, path: str) -> Iterator[str]:
     entries = run.of_path(path)
-    latencies = [(entry.bytes, entry.seconds * 1e6) for entry in entries if labels.one_way(entry)]
-    rates = [(entry.bytes, entry.rate / 1e6) for entry in entries if entry.amount]
+    collective = isinstance(run.pattern, CollectivePattern)
+    latencies = [
+        (entry.bytes, entry.seconds * 1e6) for entry in entries if collective or labels.one_way(entry)
+    ]
+    rates = [(entry.bytes, entry.rate / 1e6) for entry in entries if entry.amount and not collective]
     for column, rows in (("Latency (us)", latencies), ("Bandwidth (MB/s)", rates)):
         if rows:
             lines = [_title(run, entries[0]), f"# Size          {column}"]

@@ -20,7 +20,7 @@ def title(run: Run) -> str:
         f"{pattern} on {host}" if host else pattern,
         *dict.fromkeys(mpi_title(step.mpi) for step in run.steps if step.mpi),
         *run.given_options,
-        f"while running {run.background}" if run.background else "",
+        run.slowed,
         figures.launches(run.launches),
         _when(run.head.started),
     ]

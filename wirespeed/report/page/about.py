@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wirespeed.report.facts.machine import cpu_line, devices_lines, placement, title
+from wirespeed.report.facts.pointers import memory_lines
 from wirespeed.report.facts.transport_choices import choices
 from wirespeed.report.page.sources import Measured
 from wirespeed.report.terminal.legend import legend
@@ -42,6 +43,7 @@ def _facts(one: Measured) -> list[tuple[str, str]]:
         ("File", one.file),
         ("Command", " ".join(run.head.command)),
         ("Ranks", "; ".join(placement(run))),
+        ("GPU memory", "; ".join(memory_lines(run))),
         ("CPU", cpu_line(environment.cpu, environment.memory_bytes)),
         ("GPU", "; ".join(devices_lines(environment.devices)) or "none"),
         ("Driver", ", ".join(drivers)),

@@ -92,7 +92,7 @@ def _facts(file: str, run: Run) -> list[str]:
         text(Path(file).stem),
         f"{plan.ranks} ranks" if plan.ranks else "",
         text(", ".join(run.given_options)),
-        text(f"while running {run.background}") if run.background else "",
+        text(run.slowed),
         # What a study fixed that a transport else chooses by itself: 'protocol LL, blocks 1'.
         ", ".join(text(" ".join(pair)) for pair in plan.test),
     ]

@@ -28,6 +28,11 @@ GROUPS = (
     "GPU to GPU, by wirespeed's own copies and kernels",
     "Inside one rank (wirespeed copy)",
 )
+NOT_ON_HARDWARE = (
+    "AMD GPUs: tested with a stand-in for their driver, and compiled for gfx90a, gfx942 and gfx950; not yet "
+    "run on one",
+    "Intel GPUs: planned, by Level Zero; docs/amd-intel.md says what it takes",
+)
 _OWN, _STAGED = ("gpu", "ipc"), ("pipelined", "staged")
 
 
@@ -54,7 +59,7 @@ def _line(row: PathState, width: int) -> Text:
 
 
 def print_paths(console: Console, rows: Iterable[PathState]) -> None:
-    """A line for each path, alike ones together, then what those lack that are not available."""
+    """A line for each path, alike ones together; what those lack that are not available; what is planned."""
     rows = sorted(rows, key=lambda row: GROUPS.index(group(row.path)))
     width = max(len(row.path.name) for row in rows)
     for number, (title, alike) in enumerate(grouped((group(row.path), row) for row in rows).items()):
@@ -65,3 +70,6 @@ def print_paths(console: Console, rows: Iterable[PathState]) -> None:
     for why, names in lacking.items():
         console.print()
         say(console, Text.assemble((f"{', '.join(names)}: ", "bold yellow"), why))
+    console.print()
+    for line in NOT_ON_HARDWARE:
+        say(console, line, "dim")

@@ -11,12 +11,14 @@ from typing import IO, cast
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.facts import awareness, health, outcome, programs
+from wirespeed.report.facts import awareness, health, outcome, programs, shared_gpus
 from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.cpu_contention import marked
 from wirespeed.report.facts.failures import print_failures
+from wirespeed.report.facts.host_copies import host_copies
 from wirespeed.report.facts.machine import placement, title
 from wirespeed.report.facts.markers import AS_FAST
+from wirespeed.report.facts.pointers import memory_lines
 from wirespeed.report.facts.shares import unlimited
 from wirespeed.report.facts.transport_choices import choices
 from wirespeed.report.facts.wire_verdicts import beyond, misnamed, print_suspicions, print_wires
@@ -61,7 +63,7 @@ def make_console(stream: IO[str] | None = None) -> Console:
 def print_run(console: Console, run: Run, *, explain: bool = False) -> None:
     """One run: title, table, outcome, failures. `explain`: also legends, equations and choices."""
     console.print(Text(title(run), style="bold"))
-    for line in placement(run):
+    for line in [*placement(run), *memory_lines(run)]:
         say(console, line, "dim")
     console.print()
     if run.entries:
@@ -81,7 +83,7 @@ def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
     for one in layout.tables:
         console.print(one, crop=False)
         console.print()
-    for line in [*marked(run), *health.notes(run), *health.standing(run)]:
+    for line in [*marked(run), *shared_gpus.notes(run), *health.notes(run), *health.standing(run)]:
         say(console, line, "yellow")
     _print_outcome(console, run)
     _print_doubts(console, run)
@@ -91,6 +93,9 @@ def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
         _print_program(console, run)
     if not copies:
         print_slowest(console, run)
+    if run.pattern and run.pattern.counts_copies and (counted := host_copies(run)):
+        words = ("copies between GPU and host in an iteration, of the rank with most: ", "bold")
+        say(console, Text.assemble(words, counted))
     if not explain:
         for line in brief(run, layout):
             say(console, line, "dim")

@@ -1,0 +1,159 @@
+// Elements of a reduction: two arrays combined, and whole numbers that say where they come from.
+#pragma once
+
+#include "kernels/platform.h"
+
+struct WsHalf {
+    unsigned short bits;
+};
+struct WsBfloat {
+    unsigned short bits;
+};
+
+union WsFloat {
+    u32 bits;
+    float value;
+};
+
+WS_INLINE float ws_float_of(u32 bits) {
+    WsFloat word;
+    word.bits = bits;
+    return word.value;
+}
+WS_INLINE u32 ws_bits_of(float value) {
+    WsFloat word;
+    word.value = value;
+    return word.bits;
+}
+
+/// What elements are computed in: 16 bits in 32.
+WS_INLINE float ws_number(float element) { return element; }
+WS_INLINE double ws_number(double element) { return element; }
+WS_INLINE int ws_number(int element) { return element; }
+WS_INLINE float ws_number(WsBfloat element) { return ws_float_of((u32)element.bits << 16); }
+/// The exponent is moved by a multiplication, which is right for denormal numbers too.
+WS_INLINE float ws_number(WsHalf element) {
+    const u32 magnitude = (u32)(element.bits & 0x7fff) << 13;
+    float value = ws_float_of(magnitude) * ws_float_of(0x77800000u);
+    if (magnitude >= 0x0f800000u) value = ws_float_of(magnitude | 0x7f800000u);
+    return ws_float_of(ws_bits_of(value) | (u32)(element.bits & 0x8000) << 16);
+}
+
+WS_INLINE void ws_round(float value, float& to) { to = value; }
+WS_INLINE void ws_round(double value, double& to) { to = value; }
+WS_INLINE void ws_round(int value, int& to) { to = value; }
+/// To the nearest, to even where two are as near.
+WS_INLINE void ws_round(float value, WsBfloat& to) {
+    const u32 bits = ws_bits_of(value);
+    to.bits = (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    if (value != value) to.bits = 0x7fc0;
+}
+WS_INLINE void ws_round(float value, WsHalf& to) {
+    const u32 bits = ws_bits_of(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffffu;
+    u32 half = 0;
+    if (magnitude > 0x7f800000u)
+        half = 0x7e00;
+    else if (magnitude >= 0x477ff000u)
+        half = 0x7c00;
+    else if (magnitude >= 0x38800000u)
+        half = (magnitude - 0x38000000u + 0xfff + (magnitude >> 13 & 1)) >> 13;
+    else  // denormal: the addition rounds
+        half = ws_bits_of(ws_float_of(magnitude) + 0.5f) - 0x3f000000u;
+    to.bits = (unsigned short)(half | sign);
+}
+
+constexpr u64 ws_sum = 0, ws_max = 1, ws_min = 2, ws_first = 3;
+
+/// Calls body with an element of the type of this number: fp32, fp16, bf16, fp64, int32.
+template <class Body> WS_INLINE void ws_with_type(u64 type, Body body) {
+    if (type == 0) body(float());
+    if (type == 1) body(WsHalf());
+    if (type == 2) body(WsBfloat());
+    if (type == 3) body(double());
+    if (type == 4) body(int());
+}
+
+template <class Number> WS_INLINE Number ws_combined(Number a, Number b, u64 operation) {
+    if (operation == ws_sum) return a + b;
+    if (operation == ws_max) return a < b ? b : a;
+    if (operation == ws_min) return b < a ? b : a;
+    return a;
+}
+
+/// to[i] = a[i] + b[i], or the larger, or the smaller one, or a[i]. `to` may be `a` or `b`.
+WS_KERNEL ws_elements_combine(u8* to, const u8* a, const u8* b, u64 count, u64 type,
+                              u64 operation) {
+    ws_with_type(type, [=](auto element) {
+        using Element = decltype(element);
+        Element* const out = (Element*)to;
+        const Element *const one = (const Element*)a, *const other = (const Element*)b;
+        if (operation == ws_first)
+            ws_for_each(count, [=](u64 i) { out[i] = one[i]; });
+        else if (operation == ws_sum)
+            ws_for_each(count,
+                        [=](u64 i) { ws_round(ws_number(one[i]) + ws_number(other[i]), out[i]); });
+        else
+            ws_for_each(count, [=](u64 i) {
+                ws_round(ws_combined(ws_number(one[i]), ws_number(other[i]), operation), out[i]);
+            });
+    });
+}
+
+/// What a checked element is made of.
+struct WsContent {
+    u64 tag;   ///< the iteration
+    u64 most;  ///< values are from 1 to 2 * most
+    u64 odd;   ///< where neighbours are odd and even by turns: 0: on rank 0 alone; 1: on all ranks
+              ///< alike; 2: on neighbouring ranks by turns, too
+};
+
+/// Element i of a rank: a whole number of 1 or more, so that one that is left out is missed.
+/// Neighbouring elements, and those of neighbouring iterations, differ; so do their sums (odd = 0)
+/// and the greatest and least of all ranks (odd = 1).
+WS_INLINE u64 ws_element_at(u64 i, u64 rank, const WsContent& content) {
+    u64 word = i * 0x9e3779b97f4a7c15ull + rank * 0xbf58476d1ce4e5b9ull +
+               content.tag * 0x94d049bb133111ebull;
+    word = (word ^ (word >> 29)) * 0xd6e8feb86659fd93ull;
+    const u64 turn = i + content.tag + (content.odd == 2 ? rank : 0);
+    const u64 less = content.odd || rank == 0 ? turn & 1 : 0;
+    return 2 * (1 + (word >> 40) % content.most) - less;
+}
+
+template <class Element> WS_INLINE void ws_make(u64 value, Element& to) {
+    using Number = decltype(ws_number(to));
+    ws_round((Number)(long long)value, to);
+}
+
+/// Elements first, first + 1, ... of a rank; -1, which is none of them, where `most` is 0.
+WS_KERNEL ws_elements_fill(u8* to, u64 count, u64 type, u64 first, u64 rank, u64 tag, u64 most,
+                           u64 odd) {
+    ws_with_type(type, [=](auto element) {
+        using Element = decltype(element);
+        Element* const out = (Element*)to;
+        ws_for_each(count, [=](u64 i) {
+            ws_make(most ? ws_element_at(first + i, rank, {tag, most, odd}) : ~(u64)0, out[i]);
+        });
+    });
+}
+
+/// Compares with elements first, first + 1, ... of ranks rank, rank + 1, ..., combined. Lowers
+/// found[0] to the first wrong one's number, and adds their count to found[1].
+WS_KERNEL ws_elements_check(const u8* from, u64 count, u64 type, u64 operation, u64 first, u64 rank,
+                            u64 ranks, u64 tag, u64 most, u64 odd, u64* found) {
+    ws_with_type(type, [=](auto element) {
+        using Element = decltype(element);
+        const Element* const in = (const Element*)from;
+        ws_for_each(count, [=](u64 i) {
+            u64 expected = ws_element_at(first + i, rank, {tag, most, odd});
+            for (u64 other = rank + 1; other < rank + ranks; ++other)
+                expected = ws_combined(expected, ws_element_at(first + i, other, {tag, most, odd}),
+                                       operation);
+            Element right;
+            ws_make(expected, right);
+            // What is no number compares unequal, too.
+            if (ws_number(in[i]) == ws_number(right)) return;
+            ws_atomic_min(found, i);
+            ws_atomic_add((u32*)(found + 1), 1);
+        });
+    });
+}

@@ -1,0 +1,156 @@
+"""Every pattern and program in memory that another allocator handed out, with every byte compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import tools
+from support.command import Done, wirespeed
+from support.mpis import InstalledMpi
+from support.shim import aware, particular
+from support.stand_ins import fake_driver
+
+FAST = ("--max-time", "0.005", "--warmup", "0")
+SMALL = ("--sizes", "8,4097,64K")
+PATTERNS = {
+    "pingpong": SMALL,
+    "exchange": SMALL,
+    "stream": SMALL,
+    "ring": (*SMALL, "--ranks", "2"),
+    "halo": ("--ranks", "2", "--sizes", "4K"),
+    "pairs": ("--ranks", "2", "--sizes", "4K"),
+    "groups": ("--ranks", "2", "--sizes", "4K"),
+    "copy": ("--ranks", "2", "--sizes", "4K", "--paths", "d2d,h2d-pinned,d2h-pageable"),
+    "jacobi": ("--ranks", "2", "--size", "96x40", "--steps", "8"),
+    "lbm": ("--ranks", "2", "--size", "32x32", "--steps", "4"),
+}
+
+
+def right(done: Done) -> None:
+    """Everything gave a figure, of bytes that were compared."""
+    assert done.code == 0, done.err + done.out
+    assert done.entries and not done.failures
+    assert all(entry["checked"]["iterations"] > 0 for entry in done.entries)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_every_pattern_on_a_pool(pattern: str, tmp_path: Path) -> None:
+    """Protects patterns and programs from memory whose owner they would take for the driver."""
+    paths = () if pattern == "copy" else ("--paths", "staged")
+    done = wirespeed(
+        *(pattern, "--device", "emulated", "--allocator", "pool", *PATTERNS[pattern], *paths, *FAST),
+        out=tmp_path / "r.jsonl",
+    )
+    right(done)
+    for step in done.of("step"):
+        assert step["allocator"] == "pool"
+        if "device" in (step["memory"], step["into"]):
+            assert [one["ipc"] for one in step["pointers"]] == [False] * len(step["ranks"])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "allocator", "paths"),
+    [
+        ("pingpong", "openmp", "staged,ipc-write,gpu"),
+        ("pingpong", "openmp:map", "ipc-write"),
+        ("pingpong", "openacc", "ipc-write"),
+        ("ring", "openmp", "staged,gpu"),
+        ("halo", "openacc:map", "staged,gpu"),
+    ],
+)
+def test_the_real_libgomp(pattern: str, allocator: str, paths: str, builds: Path, tmp_path: Path) -> None:
+    """Protects memory of OpenMP and OpenACC on the paths that open it in other processes, and by MPI."""
+    if why := tools.why_no_gcc_offloading():
+        pytest.skip(why)
+    done = wirespeed(
+        *(pattern, "--device", "cuda", "--allocator", allocator, *PATTERNS[pattern], *FAST),
+        *("--paths", paths),
+        out=tmp_path / "r.jsonl",
+        environment=fake_driver(builds, "cuda"),
+    )
+    right(done)
+    for step in done.of("step"):
+        for rank, pointer in enumerate(step["pointers"]):
+            assert (pointer["rank"], pointer["device"]) == (rank, rank)
+            assert pointer["library"] == "libgomp.so.1" and pointer["context"] == "primary"
+
+
+@pytest.mark.parametrize("allocator", ["openmp", "openacc"])
+def test_memory_older_than_any_context(allocator: str, builds: Path, tmp_path: Path) -> None:
+    """Protects the trap itself: its memory is of a context that libgomp made, not of the primary one."""
+    if why := tools.why_no_gcc_offloading():
+        pytest.skip(why)
+    done = wirespeed(
+        *("pingpong", "--device", "cuda", "--allocator", allocator, "--context", "own", *SMALL, *FAST),
+        *("--paths", "staged,ipc-write"),
+        out=tmp_path / "r.jsonl",
+        environment=fake_driver(builds, "cuda"),
+    )
+    right(done)
+    assert [one["context"] for step in done.of("step") for one in step["pointers"]] == ["own"] * 4
+    shown = wirespeed("show", tmp_path / "r.jsonl").out
+    assert "in a context of its own" in shown and "GPU memory by" in shown
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_an_mpi_that_does_not_take_it(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
+    """Protects the trap's line in the table, its remedy, and the finding: a crash costs no figure."""
+    if why := tools.why_no_gcc_offloading():
+        pytest.skip(why)
+    prefix, outs = particular(builds, mpi), (tmp_path / "own.jsonl", tmp_path / "primary.jsonl")
+    words = ("pingpong", "--device", "cuda", "--allocator", "openmp", "--mpi", prefix, *SMALL, *FAST)
+    environment = {**mpi.variables, **fake_driver(builds, "cuda")}
+    own, primary = (
+        wirespeed(*words, "--paths", "staged,aware", *context, out=out, environment=environment)
+        for out, context in zip(outs, (("--context", "own"), ()), strict=True)
+    )
+    right(primary)
+    assert {entry["path"] for entry in own.entries} == {"staged"}
+    (failure,) = own.failures
+    assert (failure["path"], failure["what"]) == ("aware", "unavailable")
+    assert "crashed on a device pointer" in failure["text"]
+    assert "cudaSetDevice(n); cudaFree(0);" in failure["remedy"]
+    said = " ".join(wirespeed("doctor", "--look-only", outs[0]).out.split())
+    assert "Memory of openmp that is older than any current CUDA context is refused by MPI" in said
+
+
+@pytest.mark.parametrize("allocator", ["pool", "vmm"])
+def test_paths_that_cannot_take_it_say_so(allocator: str, tmp_path: Path) -> None:
+    """Protects a table from silence: legacy IPC handles do not exist for such memory."""
+    done = wirespeed(
+        *("pingpong", "--device", "emulated", "--allocator", allocator, *SMALL, *FAST),
+        *("--paths", "staged,ipc-write,ipc-read,ipc-kernel,gpu,shmem"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err + done.out
+    assert {entry["path"] for entry in done.entries} == {"staged"}
+    why = {failure["path"]: (failure["what"], failure["text"]) for failure in done.failures}
+    assert {what for what, _ in why.values()} == {"unavailable"}
+    for path in ("ipc-write", "ipc-read", "ipc-kernel", "gpu"):
+        assert f"memory of --allocator {allocator} has no IPC handle" in why[path][1], path
+    assert f"leave out --allocator {allocator}" in why["shmem"][1]
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_the_ring_counts_its_copies(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
+    """Protects the count by which device pointers are chosen: of 500 steps 1000 copies, or none."""
+    done = wirespeed(
+        *("ring", "--device", "emulated", "--allocator", "pool", "--ranks", "2", "--steps", "500"),
+        *("--mpi", aware(builds, mpi), "--paths", "staged,aware", "--sizes", "4K", *FAST),
+        out=tmp_path / "r.jsonl",
+        environment={**mpi.variables, "WIRESPEED_NO_EVIDENCE": ""},
+    )
+    right(done)
+    assert "of the rank with most: staged 1000, aware none" in " ".join(done.out.split())
+
+
+def test_an_allocator_that_is_not_there(tmp_path: Path) -> None:
+    """Protects from host memory under a GPU's name: no runtime has an emulated GPU."""
+    done = wirespeed(
+        *("pingpong", "--device", "emulated", "--allocator", "openacc", "--paths", "staged", *SMALL),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 3, done.err + done.out
+    done.no_stack_trace()
+    assert "--allocator openacc: " in done.err + done.out

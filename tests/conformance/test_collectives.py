@@ -1,0 +1,126 @@
+"""Every collective operation, by libraries and by ours, is exact on every rank; a wrong element is found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conformance.test_patterns import played
+from support.command import wirespeed
+from support.mpis import InstalledMpi
+from support.stand_ins import fake_nccl
+
+from wirespeed.patterns.collectives import PATTERNS
+
+NAMES = {pattern.name for pattern in PATTERNS}
+OURS = ("ring", "doubling", "direct")
+LACKING = ("MPI has no type", "in place leaves", "power of two", "its library has no")
+"""Begin reasons why there is no figure."""
+
+
+def told_by(
+    mpi: InstalledMpi, ranks: int, device: str, paths: str, tmp: Path, *fault: str, **more: Any
+) -> Any:
+    """What rank 0 was told of all operations: odd counts, none at all, and more than one message's worth."""
+    more["libraries"] = {"COLLECTIVES": "5" if device == "host" else "3"} | (more.get("libraries") or {})
+    return played(mpi, ranks, device, paths, tmp, *fault, **({"sizes": "0,1000,70000"} | more))
+
+
+def exact(told: list[dict[str, Any]], paths: str, ranks: int) -> None:
+    """Each operation has figures on each path, and no failure but of what there is not."""
+    for message in told:
+        if message["kind"] == "failure":
+            assert message["what"] == "unavailable" and any(word in message["text"] for word in LACKING), (
+                message
+            )
+    entries = [message for message in told if message["kind"] == "entry"]
+    for path in paths.split(","):
+        lacks = {"alltoall", "barrier"} if path.startswith("nccl") and ":" not in path else set[str]()
+        if path.endswith(":doubling"):
+            lacks |= {"alltoall"} | (set() if ranks in (2, 4, 8) else {"allgather", "reducescatter"})
+        assert NAMES - lacks <= {entry["pattern"] for entry in entries if entry["path"] == path}, path
+    for entry in entries:
+        assert entry["checked"]["wrong"] == 0 and entry["checked"]["iterations"] >= 1
+        if entry["bytes"] >= 1000 and entry["pattern"] != "barrier":
+            assert entry["checked"]["bytes"] > 0 or entry["pattern"] in ("reduce", "broadcast")
+
+
+@pytest.mark.parametrize(
+    ("mpi", "ranks", "paths"),
+    [
+        ("openmpi", 3, "host,host:ring,host:doubling,host:direct"),
+        ("openmpi", 8, "host:best"),
+        ("mpich", 2, "host,host:ring,host:doubling"),
+        ("impi", 2, "host,host:direct"),
+    ],
+    indirect=["mpi"],
+)
+def test_every_operation_on_host_buffers(mpi: InstalledMpi, ranks: int, paths: str, tmp_path: Path) -> None:
+    """Protects MPI's own calls in both of their binary interfaces, and each of our algorithms.
+
+    MPICH's ranks never yield: more of them than cores take their time.
+    """
+    told = told_by(mpi, ranks, "host", paths, tmp_path, sizes="0,1000,70000" if ranks < 8 else "1000")
+    exact(told, paths, ranks)
+    chosen = {m["details"]["algorithm"] for m in told if m["kind"] == "entry" and m["path"] == "host:best"}
+    assert chosen <= {*OURS}
+
+
+@pytest.mark.parametrize(
+    ("mpi", "ranks", "paths"),
+    [("openmpi", 3, "staged:direct,gpu:ring"), ("mpich", 2, "ipc-write:doubling,staged-pipelined:ring")],
+    indirect=["mpi"],
+)
+def test_every_operation_on_devices(mpi: InstalledMpi, ranks: int, paths: str, tmp_path: Path) -> None:
+    """Protects ours over paths whose peers write into buffers, and over those that run work by themselves."""
+    exact(told_by(mpi, ranks, "emulated", paths, tmp_path, sizes="1000"), paths, ranks)
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_operations_of_a_stand_in_of_nccl(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
+    """Protects NCCL's own calls, with and without the CPU between iterations, and ours over its messages."""
+    paths = "nccl,nccl-stream,nccl:direct"
+    told = told_by(mpi, 2, "emulated", paths, tmp_path, sizes="70000", libraries=fake_nccl(builds))
+    exact(told, paths, 2)
+
+
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+@pytest.mark.parametrize("fault", ["drop-element", "repeat-element", "swap-elements", "repeat-iteration"])
+def test_one_wrong_element_is_found(mpi: InstalledMpi, fault: str, tmp_path: Path) -> None:
+    """Protects the check: an element that is dropped, repeated or misordered, in every operation and type."""
+    told = told_by(mpi, 2, "host", "host,host:direct", tmp_path, f"fault={fault}", sizes="4096")
+    # Of the least of all ranks, in place, half of them have it before.
+    hidden = (
+        [("reduce", "min"), ("allreduce", "min"), ("reducescatter", "min")] if fault == "drop-element" else []
+    )
+    figures = [m for m in told if m["kind"] == "entry" and m["pattern"] != "barrier"]
+    assert {(m["pattern"], m["options"].get("op")) for m in figures} <= {*hidden}
+    failures = [m for m in told if m["kind"] == "failure" and m["what"] != "unavailable"]
+    assert failures and {m["what"] for m in failures} == {"mismatch"}
+    for failure in failures:
+        assert "not the exact result; on rank" in failure["text"]
+        if fault == "drop-element":
+            assert "element" in failure["text"] and "iteration 0" in failure["text"]
+
+
+def test_counts_beyond_mpi_s_are_cut(tmp_path: Path) -> None:
+    """Protects sizes beyond 2^31 elements, with a small limit in their place: pieces, or one clear line."""
+    words = ("--ranks", "2", "--paths", "host", "--algorithm", "library", "--sizes", "4K", "--loops", "2")
+    for name in ("allreduce", "broadcast"):
+        done = wirespeed(name, *words, "--test", "largest-count=100", out=tmp_path / f"{name}.jsonl")
+        assert done.code == 0, done.err + done.out
+        assert done.entries[0]["checked"]["wrong"] == 0
+    done = wirespeed("allgather", *words, "--test", "largest-count=100", out=tmp_path / "allgather.jsonl")
+    assert "MPI_Allgather takes at most 100 elements for each rank, not 512" in done.failures[0]["text"]
+
+
+def test_an_mpi_that_crashes_in_a_reduction_of_device_pointers(tmp_path: Path) -> None:
+    """Protects all other entries: the crash is one line, and ours has its figures."""
+    words = ("--ranks", "2", "--device", "emulated", "--paths", "aware,staged", "--algorithm", "library,ring")
+    done = wirespeed("allreduce", *words, "--sizes", "4K", "--loops", "2", out=tmp_path / "r.jsonl")
+    assert done.code == 0, done.err + done.out
+    done.no_stack_trace()
+    assert [entry["path"] for entry in done.entries] == ["staged:ring"]
+    assert {failure["path"] for failure in done.failures} == {"aware", "aware:ring"}
+    assert "on a device pointer" in done.failures[0]["text"]

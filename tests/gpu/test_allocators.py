@@ -1,0 +1,101 @@
+"""Memory as programs have it, on real GPUs: pools, mappings, OpenMP's and OpenACC's, and the trap."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support import tools
+from support.command import Done, wirespeed
+
+from wirespeed.paths import find_path
+
+PATHS = ("aware", "ipc-write", "gpu", "nccl", "staged")
+PEER = ("ipc-write", "gpu")
+"""Those that open the memory in another process by a legacy IPC handle."""
+CONTEXT = {"driver": "primary", "pool": "none", "vmm": "none", "openmp": "primary", "openacc": "primary"}
+PATTERNS = {"pingpong": "8,64K,16M", "ring": "8,1M", "halo": "4K,1M"}
+
+
+def measured(pattern: str, allocator: str, prefix: Path, out: Path, *words: str) -> Done:
+    if allocator.startswith("open") and (why := tools.why_no_gcc_offloading()):
+        pytest.skip(why)
+    done = wirespeed(
+        *(pattern, "--device", "cuda", "--allocator", allocator, "--paths", ",".join(PATHS), *words),
+        *(() if pattern == "pingpong" else ("--ranks", "2")),
+        *("--sizes", PATTERNS[pattern], "--max-time", "0.05", "--mpi", prefix),
+        out=out,
+        environment={"WIRESPEED_NO_EVIDENCE": ""},
+    )
+    done.no_stack_trace()
+    return done
+
+
+@pytest.mark.parametrize("allocator", CONTEXT)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_every_path_takes_it_or_says_why_not(
+    pattern: str, allocator: str, prefix: Path, tmp_path: Path
+) -> None:
+    """Protects every path from memory that the driver did not hand out by cuMemAlloc."""
+    done = measured(pattern, allocator, prefix, tmp_path / "r.jsonl")
+    broken = [one for one in done.failures if one["what"] != "unavailable"]
+    assert not broken, broken
+    lacking = {one["path"]: one["text"] for one in done.failures}
+    for path in PATHS:
+        entries = [one for one in done.entries if one["path"] == path]
+        if allocator in ("pool", "vmm") and path in PEER:
+            assert "has no IPC handle" in lacking[path] and not entries
+        elif path in lacking:
+            # An MPI may refuse memory of a pool or a mapping; whatever else it says is a fault.
+            assert path == "aware" and allocator in ("pool", "vmm"), lacking
+        else:
+            assert len(entries) == len(PATTERNS[pattern].split(","))
+            assert all(one["checked"]["iterations"] > 0 for one in entries)
+    for step in done.of("step"):
+        for rank, pointer in enumerate(step["pointers"]):
+            assert (pointer["memory"], pointer["device"]) == ("device", rank), step["path"]
+            assert pointer["context"] == CONTEXT[allocator]
+            assert pointer["ipc"] is (allocator not in ("pool", "vmm"))
+
+
+@pytest.mark.parametrize("allocator", ["openmp", "openmp:map", "openacc", "openacc:map"])
+def test_direct_paths_stay_direct(allocator: str, prefix: Path, tmp_path: Path) -> None:
+    """Protects the answer to the page's question: no path declared direct stages such memory."""
+    done = measured("pingpong", allocator, prefix, tmp_path / "r.jsonl")
+    verdicts = {(one["path"], one["verdict"]) for one in done.of("evidence") if one["bytes"] >= 1 << 24}
+    assert verdicts
+    direct = {path for path in PATHS if find_path(path).claims_direct}
+    assert not [path for path, verdict in verdicts if path in direct and verdict == "staged"], verdicts
+
+
+@pytest.mark.parametrize("allocator", ["openmp", "openacc"])
+def test_the_trap(allocator: str, prefix: Path, tmp_path: Path) -> None:
+    """Protects the outcome of memory that is older than any context: a figure, or a line that says why.
+
+    Whatever MPI does, our own paths work, and where MPI fails or stages the doctor has the remedy.
+    """
+    file = tmp_path / "r.jsonl"
+    done = measured("pingpong", allocator, prefix, file, "--context", "own")
+    steps = {step["path"]: step for step in done.of("step")}
+    for path in ("staged", *PEER):
+        assert {one["context"] for one in steps[path]["pointers"]} == {"own"}
+        assert len([one for one in done.entries if one["path"] == path]) == 3
+    proofs = [one for one in done.of("evidence") if one["path"] == "aware"]
+    failed = [one for one in done.failures if one["path"] == "aware"]
+    assert bool(failed) != ("aware" in steps), "neither a figure nor a reason"
+    finding = "older than any current CUDA context" in wirespeed("doctor", "--look-only", file).out
+    assert finding == bool(failed or [one for one in proofs if one["verdict"] == "staged"])
+
+
+def test_the_ring_counts_its_copies(prefix: Path, tmp_path: Path) -> None:
+    """Protects 1002 against 2: with device pointers no step copies between a GPU and its host."""
+    if why := tools.why_no_gcc_offloading():
+        pytest.skip(why)
+    done = wirespeed(
+        *("ring", "--device", "cuda", "--allocator", "openmp", "--ranks", "2", "--steps", "500"),
+        *("--paths", "staged,aware", "--sizes", "1M", "--max-time", "0.05", "--mpi", prefix),
+        out=tmp_path / "r.jsonl",
+        environment={"WIRESPEED_NO_EVIDENCE": ""},
+    )
+    assert done.code == 0, done.err + done.out
+    assert "staged 1000, aware none" in " ".join(done.out.split())

@@ -1,0 +1,141 @@
+"""Several ranks on a GPU, GPUs by UUID, and slices of one: each rank is where it was asked to be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command import Done, wirespeed
+from support.mpis import InstalledMpi
+from support.stand_ins import fake_driver
+
+FAST = ("--max-time", "0.005", "--no-evidence")
+SLICES = [f"MIG-00010203-0405-0607-0809-0a0b0c0d0e{n:02x}" for n in (1, 2)]
+
+
+def devices_of(done: Done) -> list[str]:
+    """The identity of each rank's device, by rank."""
+    return [rank["device"]["id"] for rank in done.of("step")[0]["ranks"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "ranks"),
+    [
+        (("--ranks-per-gpu", "2"), ["0", "0", "1", "1"]),
+        (("--device", "emulated:EMULATED-1,emulated:0", "--ranks-per-gpu", "2"), ["1", "1", "0", "0"]),
+        (("--device", "emulated:EMULATED-1,EMULATED-0", "--ranks", "4"), ["1", "0", "1", "0"]),
+        (("--device", "emulated:1", "--ranks", "2"), ["1", "1"]),
+    ],
+)
+def test_each_rank_s_gpu(words: tuple[str, ...], ranks: list[str], tmp_path: Path) -> None:
+    """Protects which GPU each rank drives, and how many ranks are started without --ranks."""
+    kind = () if "--device" in words else ("--device", "emulated")
+    command = ("ring", *kind, *words, "--paths", "ipc-write", "--sizes", "8", *FAST)
+    done = wirespeed(*command, out=tmp_path / "r.jsonl", environment={"WIRESPEED_EMULATED": "count=2"})
+    assert done.code == 0, done.err
+    assert devices_of(done) == [f"EMULATED-{rank}" for rank in ranks]
+    assert ("ranks 0-1 share emulated GPU" in done.out) == (ranks[0] == ranks[1])
+
+
+def test_under_a_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the places of ranks that somebody else's launcher started, and the line of one too many."""
+    words = ("ring", "--device", "emulated", "--ranks-per-gpu", "2", "--paths", "host", *FAST, "--sizes", "8")
+    environment = {**mpi.environment(), "WIRESPEED_EMULATED": "count=2"}
+    oversubscribed = ("--map-by", ":OVERSUBSCRIBE") if mpi.name == "openmpi" else ()
+    before = (str(mpi.mpiexec), *oversubscribed, "-n", "4")
+    done = wirespeed(*words, out=tmp_path / "r.jsonl", before=before, environment=environment)
+    assert done.code == 0, done.err
+    assert devices_of(done) == [f"EMULATED-{rank}" for rank in (0, 0, 1, 1)]
+
+
+def test_one_rank_too_many_under_a_launcher() -> None:
+    """Protects the reason why a job ended: rank 0 has its place, and does not know."""
+    place = dict(zip(("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE"), "3434", strict=True))
+    environment = {f"OMPI_COMM_WORLD_{name}": word for name, word in place.items()}
+    words = ("--device", "emulated", "--ranks-per-gpu", "2", "--paths", "host", *FAST)
+    done = wirespeed("ring", *words, environment={**environment, "WIRESPEED_EMULATED": "count=1"})
+    said = "wirespeed: rank 3: --ranks-per-gpu 2: 1 GPU holds 2 ranks of a host"
+    assert done.code == 2 and done.err.startswith(said) and len(done.err.splitlines()) == 1, done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--device", "cpu", "--ranks-per-gpu", "2"), 3, "--ranks-per-gpu places ranks on GPUs, and there"),
+        (("--device", "emulated", "--ranks-per-gpu", "2", "--ranks", "5"), 2, "2 GPUs hold 4 ranks of a h"),
+        (("--device", "emulated:GPU-9"), 3, "there is no such GPU; there are: 0 = EMULATED-0"),
+        (("--device", "emulated:EMUL"), 3, "this begins the UUIDs of 2 GPUs; write more of it"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_placed_is_one_line(
+    words: tuple[str, ...], code: int, said: str, tmp_path: Path
+) -> None:
+    """Protects from ranks that are started where they cannot be."""
+    done = wirespeed("ring", *words, *FAST, environment={"WIRESPEED_EMULATED": "count=2"})
+    done.no_stack_trace()
+    assert done.code == code and said in done.err and len(done.err.strip().splitlines()) == 1, done.err
+
+
+class TestSlices:
+    """A fake CUDA driver in MIG mode, which shows a process one slice."""
+
+    @pytest.mark.parametrize("named", [True, False])
+    def test_each_rank_has_its_own(self, named: bool, builds: Path, tmp_path: Path) -> None:
+        """Protects the second slice, by --device or CUDA_VISIBLE_DEVICES; no IPC is one line, no crash."""
+        device = ",".join(f"cuda:{name}" for name in SLICES) if named else "cuda"
+        visible = {"FAKE_GPU_SLICES": "1", "CUDA_VISIBLE_DEVICES": ",".join(SLICES)}
+        environment = {**fake_driver(builds, "cuda"), **visible}
+        words = ("--paths", "staged,ipc-write,gpu", "--sizes", "8", *FAST)
+        done = wirespeed(
+            "pingpong", "--device", device, *words, out=tmp_path / "r.jsonl", environment=environment
+        )
+        assert done.code == 0, done.err + done.out
+        assert devices_of(done) == SLICES
+        assert {entry["path"] for entry in done.entries} == {"staged"}
+        assert "ranks 0-1 use slices of one GPU (0000:a0:00.0)" in done.out
+        assert {one["path"]: one["what"] for one in done.failures} == dict.fromkeys(
+            ("ipc-write", "gpu"), "unavailable"
+        )
+        for failure in done.failures:
+            assert "MIG slices have no peer access, and no IPC" in failure["text"]
+            assert "cuIpcOpenMemHandle" in failure["text"]
+
+    def test_a_slice_that_is_not_there(self, builds: Path, tmp_path: Path) -> None:
+        """Protects from a stack trace of the rank that finds no device."""
+        environment = {**fake_driver(builds, "cuda"), "FAKE_GPU_SLICES": "1"}
+        environment["CUDA_VISIBLE_DEVICES"] = SLICES[0]
+        words = ("--device", f"cuda:{SLICES[0]},cuda:MIG-none", "--paths", "staged", "--sizes", "8", *FAST)
+        done = wirespeed("pingpong", *words, out=tmp_path / "r.jsonl", environment=environment)
+        done.no_stack_trace()
+        (failure,) = done.failures
+        assert failure["text"].endswith("the driver shows no such device; 'nvidia-smi -L' lists them")
+
+
+@pytest.mark.parametrize(
+    ("listed", "shown", "words"),
+    [
+        ("0,7", "1", "CUDA_VISIBLE_DEVICES=0,7 shows 1 GPU, not 2: the driver knows no GPU '7'"),
+        ("7", "0", "CUDA_VISIBLE_DEVICES=7 shows no GPUs, not 1: the driver knows no GPU '7'"),
+    ],
+)
+def test_a_variable_that_hides_gpus_is_told(
+    listed: str, shown: str, words: str, builds: Path, tmp_path: Path
+) -> None:
+    """Protects from looking for a fault of the driver where an entry of a list is wrong."""
+    environment = {**fake_driver(builds, "cuda"), "FAKE_GPU_DEVICES": shown, "CUDA_VISIBLE_DEVICES": listed}
+    command = ("pingpong", "--device", "cuda", "--paths", "staged", "--sizes", "8", *FAST)
+    done = wirespeed(*command, out=tmp_path / "r.jsonl", environment=environment)
+    done.no_stack_trace()
+    assert done.code == (0 if shown == "1" else 3) and words in " ".join(done.err.split())
+
+
+def test_ranks_on_one_cuda_gpu_are_told_of_mps(builds: Path, tmp_path: Path) -> None:
+    """Protects that figures of a shared GPU come with what sharing costs, as cited, and with the remedy."""
+    environment = {**fake_driver(builds, "cuda"), "CUDA_MPS_PIPE_DIRECTORY": str(tmp_path / "none")}
+    words = ("--device", "cuda:GPU-1011", "--paths", "ipc-write", "--sizes", "8", *FAST)
+    done = wirespeed("pingpong", *words, out=tmp_path / "r.jsonl", environment=environment)
+    assert done.code == 0, done.err + done.out
+    assert [rank["mps"] for rank in done.of("step")[0]["ranks"]] == ["none", "none"]
+    told = " ".join(done.out.split())
+    assert "ranks 0-1 share GPU 1 Fake GPU: MPS is not running, so they take turns: on an H200" in told
+    assert "not measured in this run" in told and "nvidia-cuda-mps-control -d" in told

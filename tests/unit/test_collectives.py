@@ -1,0 +1,183 @@
+"""Our collective algorithms, played through in Python: every rank ends with the exact result."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wirespeed.patterns import Place, Shape, Step, Work, all_patterns
+from wirespeed.patterns.collectives import PATTERNS
+from wirespeed.patterns.collectives.job import REDUCING, TYPES, Job
+from wirespeed.patterns.collectives.operation import ALGORITHMS, CollectivePattern
+
+Value = tuple[tuple[int, int], ...]
+"""Which (rank, element) are combined in an element, each as often as it is."""
+Memory = dict[int, Value]
+"""By place."""
+
+
+def spans(step: Step, job: Job) -> tuple[list[range], list[range]]:
+    """Bytes that are read, and that are written, while the step's transfers are under way."""
+    reads = [range(one.offset, one.offset + one.bytes) for one in step.sends]
+    writes = [range(one.offset, one.offset + one.bytes) for one in step.receives]
+    for work in step.meanwhile:
+        to, *origins = (one.offset for one in work.arguments if isinstance(one, Place))
+        length = int(work.arguments[3]) * job.element  # type: ignore[arg-type]
+        writes.append(range(to, to + length))
+        reads += [range(origin, origin + length) for origin in origins]
+    return reads, writes
+
+
+def work_on(memory: Memory, work: Work, job: Job) -> None:
+    to, one, other = (place.offset for place in work.arguments if isinstance(place, Place))
+    count, kind, operation = work.arguments[3:]
+    assert kind == list(TYPES).index(job.type) and work.kernel == "ws_elements_combine"
+    for at in range(0, int(count) * job.element, job.element):  # type: ignore[arg-type]
+        both = memory[one + at] if operation == 3 else memory[one + at] + memory[other + at]
+        memory[to + at] = tuple(sorted(both))
+
+
+def played(jobs: list[Job], plans: list[list[Step]]) -> list[Memory]:
+    """What each rank's buffer holds after one iteration. Fails where ranks wait for each other for ever."""
+    memories: list[Memory] = []
+    for job in jobs:
+        places = range(0, job.given_bytes, job.element)
+        memories.append({job.given + at: ((job.rank, at // job.element),) for at in places})
+    messages: dict[tuple[int, int], deque[list[Value]]] = defaultdict(deque)
+    positions, begun = [0] * len(jobs), [False] * len(jobs)
+    moved = True
+    while moved:
+        moved = False
+        for job, plan, memory in zip(jobs, plans, memories, strict=True):
+            if positions[job.rank] == len(plan):
+                continue
+            step = plan[positions[job.rank]]
+            if not begun[job.rank]:
+                for one in step.sends:
+                    places = range(one.offset, one.offset + one.bytes, job.element)
+                    messages[job.rank, one.peer].append([memory[at] for at in places])
+                for work in step.meanwhile:
+                    work_on(memory, work, job)
+                begun[job.rank] = moved = True
+            if all(messages[one.peer, job.rank] for one in step.receives):
+                for one in step.receives:
+                    for number, value in enumerate(messages[one.peer, job.rank].popleft()):
+                        memory[one.offset + number * job.element] = value
+                for work in step.after:
+                    work_on(memory, work, job)
+                positions[job.rank] += 1
+                begun[job.rank], moved = False, True
+    assert positions == [len(plan) for plan in plans], "every rank comes to its end"
+    return memories
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: str(pattern.name))
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_every_rank_has_the_exact_result(
+    pattern: CollectivePattern, algorithm: str, data: st.DataObject
+) -> None:
+    """Protects each algorithm: every contribution counts once, for any ranks, counts, roots and places."""
+    ranks = data.draw(st.sampled_from([n for n in range(2, 10) if algorithm in pattern.algorithms(n)] or [0]))
+    if not ranks:
+        assert (pattern.name, algorithm) == ("alltoall", "doubling")
+        return
+    options: dict[str, Any] = {
+        "by": algorithm,
+        "root": data.draw(st.integers(0, ranks - 1)),
+        "type": data.draw(st.sampled_from(list(TYPES))),
+        "in_place": data.draw(st.sampled_from(["no", "yes"])),
+    }
+    shape, size = Shape(ranks, options), data.draw(st.integers(0, 400))
+    jobs = [pattern.job(rank, shape, size) for rank in range(ranks)]
+    plans = [pattern.steps(rank, shape, size) for rank in range(ranks)]
+    for job, memory in zip(jobs, played(jobs, plans), strict=True):
+        assert max(memory, default=0) < max(pattern.extent(job.rank, shape, size), 1)
+        for one in pattern.results(job):
+            for number in range(one.count):
+                expected = tuple((rank, one.first + number) for rank in range(one.rank, one.rank + one.ranks))
+                assert memory[one.offset + number * job.element] == expected
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: str(pattern.name))
+@given(ranks=st.integers(2, 9), size=st.integers(0, 400), in_place=st.sampled_from(["no", "yes"]))
+@settings(max_examples=20, deadline=None)
+def test_nothing_is_overwritten_while_it_is_in_use(
+    pattern: CollectivePattern, algorithm: str, ranks: int, size: int, in_place: str
+) -> None:
+    """Protects paths whose peers write into the buffer, and those that need work in the same steps."""
+    if algorithm not in pattern.algorithms(ranks):
+        return
+    shape = Shape(ranks, {"by": algorithm, "in_place": in_place, "root": ranks - 1})
+    plans = [pattern.steps(rank, shape, size) for rank in range(ranks)]
+    for rank, plan in enumerate(plans):
+        for step in plan:
+            reads, writes = spans(step, pattern.job(rank, shape, size))
+            for number, written in enumerate(writes):
+                others = [*reads, *writes[:number], *writes[number + 1 :]]
+                assert not any(max(written.start, o.start) < min(written.stop, o.stop) for o in others)
+    with_work = [
+        [number for number, step in enumerate(plan) if step.after or step.meanwhile] for plan in plans
+    ]
+    assert all(one == with_work[0] for one in with_work)
+
+
+def test_ring_moves_the_least_and_doubling_takes_the_fewest_steps() -> None:
+    """Protects what each algorithm is for."""
+    shape = Shape(8, {"by": "ring"})
+    ring = PATTERNS[0].steps(0, shape, 4096)
+    assert sum(one.bytes for step in ring for one in step.sends) == 2 * 7 * 4096 // 8
+    assert len(ring) == 14
+    assert len(PATTERNS[0].steps(0, Shape(8, {"by": "doubling"}), 4096)) == 3
+    assert len(PATTERNS[0].steps(0, Shape(8, {"by": "direct"}), 4096)) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "bus"),
+    [
+        ("allreduce", 2 * 3 / 4),
+        ("allgather", 3 / 4),
+        ("reducescatter", 3 / 4),
+        ("alltoall", 3 / 4),
+        ("broadcast", 1),
+        ("reduce", 1),
+    ],
+)
+def test_bus_bandwidth(name: str, bus: float) -> None:
+    """Protects the factors of nccl-tests (doc/PERFORMANCE.md), and sizes of whole elements on every rank."""
+    figure = all_patterns()[name].figure(Shape(4, {"type": "fp64"}), 4007)
+    assert figure.derived[0].amount == 4000
+    assert figure.bytes == 4000 * bus
+
+
+def test_what_ranks_give_makes_every_error_visible() -> None:
+    """Protects the check: content is exact in every type, for as many ranks as are let in."""
+    for pattern in PATTERNS[:-1]:
+        for kind, most in (("fp32", 1 << 24), ("fp16", 2048), ("bf16", 256)):
+            for ranks in (2, 3, 64, 128, 129, 2000):
+                shape = Shape(ranks, {"type": kind, "op": "sum"})
+                if pattern.refuse(shape):
+                    assert pattern.name in REDUCING and 2 * ranks > most
+                    continue
+                content = pattern.content(shape)
+                summed = ranks if pattern.name in REDUCING else 1
+                assert content.most >= 1 and 2 * content.most * summed <= most
+
+
+def test_what_cannot_be_done_is_one_line() -> None:
+    """Protects the words for a root that there is not, and for an algorithm that lacks a number of ranks."""
+    reduce, gather = PATTERNS[5], PATTERNS[1]
+    assert reduce.refuse(Shape(2, {"root": 2})) == "--root 2: there are 2 ranks, 0 to 1"
+    assert reduce.refuse(Shape(1)) == "reduce takes two ranks or more"
+    assert "fp32" in str(reduce.refuse(Shape(129, {"type": "bf16"})))
+    assert (
+        gather.lacks(Shape(6, {"by": "doubling"}))
+        == "allgather by doubling takes a power of two of ranks, not 6"
+    )
+    assert gather.lacks(Shape(8, {"by": "doubling"})) is None

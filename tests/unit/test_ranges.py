@@ -1,0 +1,206 @@
+"""Ranges by themselves: their limits, the ranks' clocks, the timeline file and the table of --timing."""
+
+from __future__ import annotations
+
+import io
+import itertools
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from support.command import wirespeed
+from support.records import as_read, end, entry, head
+
+from wirespeed.frontend.background_load import background_plan, parse
+from wirespeed.job.plan import Plan
+from wirespeed.rank.clock_offsets import Offset, ahead_at, offset
+from wirespeed.rank.ranges import Ranges
+from wirespeed.report.check.learn import learn
+from wirespeed.report.compare.matching import match
+from wirespeed.report.export.timeline import trace
+from wirespeed.report.facts.machine import title
+from wirespeed.report.facts.path_ranges import RangeLog, StepRanges
+from wirespeed.report.terminal.timing_table import print_timing, seconds_of
+from wirespeed.results.runs import collect
+
+MS = 1_000_000
+
+
+class Ticking(Ranges):
+    """Ranges whose clock goes on by a millisecond at each reading."""
+
+    def __init__(self) -> None:
+        super().__init__(keep=True)
+        self._ticks = itertools.count(step=MS)
+
+    def clock(self) -> int:
+        return next(self._ticks)
+
+
+def told(rank: int, found: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """As rank 0 tells a rank's ranges, and the front end passes them on."""
+    clock = {"same": True, "ahead": 0, "uncertainty": 0}
+    place = {"kind": "ranges", "path": "host", "rank": rank, "host": "n1", "clock": clock, "shift": 0}
+    return {**place, **found, **more}
+
+
+def test_a_run_of_many_batches_keeps_a_bounded_number_of_ranges() -> None:
+    """Protects memory and the front end from a million ranges; their time is still in the table."""
+    ranges = Ticking()
+    ranges.room = 10
+    with ranges("path", "host"):
+        for _ in range(50):
+            with ranges("size", "8 B"):
+                for _ in range(100):
+                    with ranges("batch"):
+                        pass
+    found = ranges.take()
+    kinds = [row[0] for row in found["rows"]]
+    assert (kinds.count("batch"), kinds.count("size"), kinds.count("path")) == (10, 50, 1)
+    assert found["dropped"] == 5000 - 10 and found["totals"]["batch"] == 5000 * MS
+    assert ranges.take() == {"rows": [], "dropped": 0, "totals": {}}
+
+
+def test_times_without_those_of_ranges_inside_add_up() -> None:
+    """Protects the table from counting a moment twice, and from time that a kind has inside another one."""
+    ranges = Ticking()
+    with ranges("path"), ranges("size"):
+        with ranges("protocol"):
+            pass
+        with ranges("trial"), ranges("protocol"):
+            pass
+    found = ranges.take()
+    (whole,) = (end - begin for kind, _, begin, end, _ in found["rows"] if kind == "path")
+    assert sum(found["totals"].values()) == whole
+    assert found["totals"]["protocol"] == MS and found["totals"]["trial"] == 3 * MS
+
+
+def test_ranges_that_nobody_asked_for_are_nothing() -> None:
+    """Protects runs without --timeline and profiler from their cost."""
+    ranges = Ranges()
+    assert ranges("batch", samples=3) is ranges("check")
+    assert ranges.take()["rows"] == []
+
+
+@given(
+    ahead=st.integers(-(10**15), 10**15),
+    ways=st.lists(st.tuples(st.integers(0, 10**7), st.integers(0, 10**7)), min_size=1, max_size=20),
+)
+def test_a_clock_s_offset_is_within_its_uncertainty(ahead: int, ways: list[tuple[int, int]]) -> None:
+    """Protects what the file says of clocks: however unequal the two ways of each exchange are."""
+    now, exchanges = 10**18, []
+    for there, back in ways:
+        exchanges.append((now, now + there + ahead, now + there + back))
+        now += there + back + 1
+    found = offset(exchanges)
+    assert abs(found.ahead - ahead) <= found.uncertainty
+    assert found.uncertainty <= min(there + back for there, back in ways) // 2 + 1
+
+
+def test_a_clock_that_drifts_is_followed() -> None:
+    """Protects ranges between two comparisons from the first one's offset alone."""
+    first, last = Offset(0, 5000, 1), Offset(1_000_000, 7000, 1)
+    assert [ahead_at(at, first, last) for at in (5000, 506_000, 1_007_000)] == [5000, 6000, 7000]
+    assert ahead_at(-99, first, last) == 5000 and ahead_at(2_000_000, first, last) == 7000
+    assert ahead_at(123, first, first) == 5000
+
+
+def test_the_timeline_has_every_rank_on_the_front_end_s_clock() -> None:
+    """Protects times, lanes and what is said of clocks and of ranges that are missing."""
+    rows = [["path", "host", 2 * MS, 5 * MS, {}], ["batch", "batch", 3 * MS, 4 * MS, {"samples": 7}]]
+    far = {"same": False, "ahead": 9 * MS, "uncertainty": 1500}
+    step = StepRanges("host", 1, MS, 9 * MS)
+    step.ranks = [
+        told(0, {"rows": rows, "dropped": 3, "totals": {}}),
+        told(1, {"rows": rows, "dropped": 4, "totals": {}}, host="n2", clock=far, shift=MS),
+    ]
+    found = trace([step, StepRanges("aware", 1, 10 * MS, 11 * MS)])
+    ranges = [one for one in found["traceEvents"] if one["ph"] == "X"]
+    places = [(one["name"], one["pid"], one["tid"], one["ts"], one["dur"]) for one in ranges]
+    assert places == [
+        ("host", 1, 1, 0, 8000),
+        ("host", 2, 2, 1000, 3000),
+        ("batch", 2, 2, 2000, 1000),
+        ("host", 3, 3, 2000, 3000),
+        ("batch", 3, 3, 3000, 1000),
+        ("aware", 1, 1, 9000, 1000),
+    ]
+    assert ranges[2]["args"] == {"samples": 7} and "ended before" in ranges[-1]["args"]["ranges"]
+    names = {(one["name"], one["args"]["name"]) for one in found["traceEvents"] if "name" in one["args"]}
+    assert {("thread_name", "rank 1"), ("process_name", "ranks on n2")} <= names
+    near, other = found["otherData"]["clocks"]
+    assert near["uncertainty (s)"] == 0 and other["uncertainty (s)"] == 1.5e-6
+    assert "rank 0 against the front end" in other and "rank 0 against the front end" not in near
+    assert found["otherData"]["dropped ranges"] == 7
+
+
+def test_the_log_gives_ranges_to_their_job_step() -> None:
+    """Protects the second launch's ranges from the first."""
+    log = RangeLog()
+    for launch in (1, 2):
+        assert not log.take({"kind": "step-start", "path": "host", "launch": launch, "at": launch * 100})
+        assert log.take(told(0, {"rows": [], "dropped": 0, "totals": {}}))
+        assert log.take({"kind": "step-end", "at": launch * 100 + 50})
+    assert not log.take({"kind": "progress"})
+    assert [(one.launch, one.begin, one.end, len(one.ranks)) for one in log.steps] == [
+        (1, 100, 150, 1),
+        (2, 200, 250, 1),
+    ]
+
+
+def test_where_the_time_went_adds_up() -> None:
+    """Protects --timing: the columns' sum is the job step's time, and a path that died has its total."""
+    second = 1000 * MS
+    totals = {"start": second, "batch": 2 * second, "warm-up": second, "check": second, "size": second}
+    rows = [["start", "start", 3 * second, 4 * second, {}]]
+    step = StepRanges("host", 1, second, 11 * second)
+    step.ranks = [told(0, {"rows": rows, "dropped": 0, "totals": totals})]
+    found = seconds_of(step)
+    assert (found["total"], found["sampling"], found["checking"], found["starting"]) == (10, 3, 1, 3)
+    assert found["total"] == sum(value for name, value in found.items() if name != "total")
+    # Inside a launcher, ranks have started before their first job step.
+    step.begin = 5 * second
+    inside = seconds_of(step)
+    assert (inside["total"], inside["starting"], inside["other"]) == (8, 1, 3)
+    step.begin = second
+    console = Console(file=io.StringIO(), width=100)
+    print_timing(console, [step, StepRanges("aware", 1, 11 * second, 13 * second)])
+    assert isinstance(console.file, io.StringIO)
+    lines = [line.split() for line in console.file.getvalue().splitlines()]
+    assert ["path", "total", "sampling", "checking", "starting", "other"] in lines
+    assert ["host", "10.00", "3.00", "1.00", "3.00", "3.00"] in lines
+    assert ["aware", "2.00", "-", "-", "-", "-"] in lines
+    assert ["all", "12.00", "3.00", "1.00", "3.00", "5.00"] in lines
+
+
+def test_a_profiled_run_is_called_so_and_judges_nothing() -> None:
+    """Protects machines from figures that a profiler has slowed down."""
+    for profile, learnt in ((None, True), ("nsys", False)):
+        begin = head(["host"])
+        begin["plan"] |= {"profile": profile}
+        (run,) = collect(as_read([begin, entry("host", 8, 1e-6), end()]))
+        assert ("under nsys" in title(run)) != learnt and ("[[require]]" in learn([run], ["r"])) == learnt
+        (plain,) = collect(as_read([head(["host"]), entry("host", 8, 1e-6), end()]))
+        assert bool(match([plain], [run]).pairs) == learnt
+
+
+def test_what_runs_at_the_same_time_is_not_profiled() -> None:
+    """Protects the profiles of --with's measurement from those of its background."""
+    plan = Plan(profile="nsys", timeline="t.json", timing=True, background="stream:host:1M")
+    found = background_plan(parse("stream:host:1M"), plan, Path("b.jsonl"))
+    assert (found.profile, found.timeline, found.timing) == (None, None, False)
+
+
+def test_a_file_that_cannot_be_written_is_said_before_anything_is_measured(tmp_path: Path) -> None:
+    """Protects users from measuring for nothing, and result files from being overwritten."""
+    result = tmp_path / "r.jsonl"
+    result.write_text('{"kind":"run","schema":2}\n')
+    before = result.read_bytes()
+    for name, says in (("nowhere/t.json", "there is no folder"), ("r.jsonl", "is a result file")):
+        done = wirespeed("pingpong", "--paths", "host", "--timeline", tmp_path / name, cwd=tmp_path)
+        assert done.code == 4 and done.err.count("\n") == 1 and says in done.err, done.err
+    done = wirespeed("pingpong", "--timeline", "n.jsonl", "--out", "n.jsonl", cwd=tmp_path)
+    assert done.code == 2 and "another file than that of --out" in done.err
+    assert result.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["r.jsonl"]

@@ -1,0 +1,47 @@
+"""Device memory that was allocated before any CUDA context was current, as --context own makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.finding import Cost, Finding
+from wirespeed.host.gpu_aware_mpi import OWN_CONTEXT_REMEDY
+from wirespeed.host.mpi import NAMES
+from wirespeed.results.runs import Run
+from wirespeed.units import format_size
+
+
+def find(facts: Facts) -> Iterator[Finding]:
+    """Of the latest run that has tried it."""
+    for run in reversed(facts.runs):
+        if run.head.plan.context == "own":
+            yield from _of_run(run, facts.file)
+            return
+
+
+def _of_run(run: Run, file: str) -> Iterator[Finding]:
+    refused = next((one for one in run.failures if one.path == "aware"), None)
+    staged = [one for one in run.evidence.values() if one.path == "aware" and one.verdict == "staged"]
+    if refused:
+        did, cost, seen = "is refused by MPI or ends the program", Cost.BREAKS, refused.text
+    elif staged:
+        last = max(staged, key=lambda one: one.bytes)
+        did, cost = "goes through host memory", Cost.HIGH
+        seen = f"counters of the wires at {format_size(last.bytes)}: {last.text}"
+    else:
+        return
+    mpi = run.step("aware").mpi
+    by = f" with {NAMES.get(mpi.vendor, mpi.vendor)} {mpi.version}" if mpi else ""
+    allocator = run.head.plan.allocator
+    yield Finding(
+        "context-after-memory",
+        f"Memory of {allocator} that is older than any current CUDA context {did}",
+        cost,
+        (f"{file}{by}: {seen}",),
+        (
+            f"{OWN_CONTEXT_REMEDY}  # before the first allocation, target or data region",
+            f"wirespeed pingpong --paths aware,staged --allocator {allocator}  # with the primary context",
+        ),
+        source="docs/openmp-openacc.md; GCC's libgomp/plugin/plugin-nvptx.c, nvptx_open_device",
+    )

@@ -1,0 +1,134 @@
+"""One rank's part of a collective operation: where its data lie, and the steps' parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from wirespeed.patterns.base import Place, Step, Work
+
+TYPES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp64": 8, "int32": 4}
+"""Bytes of an element, in the order of the core's numbers."""
+REDUCTIONS = ("sum", "max", "min")
+REDUCING = ("allreduce", "reducescatter", "reduce")
+WHOLE = ("allreduce", "broadcast", "reduce")
+"""Operations whose every rank has a buffer of all elements; the others divide it into a block for each."""
+FIRST_OF_TWO = 3
+"""The core's number of the operation that copies."""
+MOST_BLOCKS = 528
+"""Of a kernel: enough for every GPU's memory."""
+_THREADS = 256
+_LINE = 256
+
+
+def _lines(bytes_: int) -> int:
+    return -(-bytes_ // _LINE) * _LINE
+
+
+@dataclass(frozen=True)
+class Job:
+    """A rank's view. `count`: elements of its buffer (WHOLE), else of a block."""
+
+    operation: str
+    rank: int
+    ranks: int
+    count: int
+    type: str = "fp32"
+    reduction: str = "sum"
+    root: int = 0
+    in_place: bool = False
+
+    @property
+    def element(self) -> int:
+        return TYPES[self.type]
+
+    @property
+    def block(self) -> int:
+        """Bytes of `count` elements."""
+        return self.count * self.element
+
+    @property
+    def given_bytes(self) -> int:
+        return self.block * (self.ranks if self.operation in ("reducescatter", "alltoall") else 1)
+
+    @property
+    def got_bytes(self) -> int:
+        return self.block * (self.ranks if self.operation in ("allgather", "alltoall") else 1)
+
+    @property
+    def given(self) -> int:
+        """Where this rank's own data lie."""
+        return self.rank * self.block if self.in_place and self.operation == "allgather" else 0
+
+    @property
+    def got(self) -> int:
+        """Where its results lie."""
+        if self.in_place:
+            return self.rank * self.block if self.operation == "reducescatter" else 0
+        return _lines(self.given_bytes)
+
+    @property
+    def scratch(self) -> int:
+        """Where free memory begins."""
+        if self.in_place:
+            return _lines(max(self.given_bytes, self.got_bytes))
+        return self.got + _lines(self.got_bytes)
+
+    @property
+    def gets(self) -> bool:
+        """Does this rank get a result?"""
+        if self.operation == "broadcast":
+            return self.rank != self.root
+        return self.operation != "reduce" or self.rank == self.root
+
+    def of(self, rank: int) -> Job:
+        """The same of another rank."""
+        return replace(self, rank=rank % self.ranks)
+
+    def part(self, number: int) -> tuple[int, int]:
+        """(offset, bytes) of one of `ranks` parts of a whole buffer, as even as whole elements allow."""
+        number %= self.ranks
+        first, last = (self.count * one // self.ranks * self.element for one in (number, number + 1))
+        return first, last - first
+
+    def room(self, slot: int) -> int:
+        """A place for a part or a block of another rank."""
+        most = self.block if self.operation not in WHOLE else -(-self.count // self.ranks) * self.element
+        return self.scratch + slot * _lines(most)
+
+    def combined(self, to: int, one: int, other: int, bytes_: int) -> Work:
+        """The reduction of two places."""
+        return self._work(to, one, other, bytes_, REDUCTIONS.index(self.reduction))
+
+    def copied(self, to: int, origin: int, bytes_: int) -> Work:
+        return self._work(to, origin, origin, bytes_, FIRST_OF_TWO)
+
+    @property
+    def idle(self) -> Work:
+        """Nothing, where other ranks have work in the same step."""
+        return self._work(0, 0, 0, 0, FIRST_OF_TWO)
+
+    def own_block(self) -> tuple[Work, ...]:
+        """What a rank gives to itself, unless it is in place."""
+        if self.in_place:
+            return ()
+        shift = self.rank * self.block
+        origin = self.given + (shift if self.operation == "alltoall" else 0)
+        return (self.copied(self.got + shift, origin, self.block),)
+
+    def _work(self, to: int, one: int, other: int, bytes_: int, operation: int) -> Work:
+        count = bytes_ // self.element
+        blocks = max(1, min(-(-count // _THREADS), MOST_BLOCKS))
+        kind = list(TYPES).index(self.type)
+        places = (Place(to), Place(one), Place(other))
+        return Work("ws_elements_combine", (*places, count, kind, operation), blocks, _THREADS)
+
+
+def extent(steps: list[Step], job: Job) -> int:
+    """Bytes of the buffer that the steps use."""
+    ends = [one.offset + one.bytes for step in steps for one in (*step.sends, *step.receives)]
+    for step in steps:
+        for work in (*step.after, *step.meanwhile):
+            count = work.arguments[3]
+            assert isinstance(count, int)
+            ends += [one.offset + count * job.element for one in work.arguments if isinstance(one, Place)]
+    return max([job.scratch, *ends])

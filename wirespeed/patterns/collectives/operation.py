@@ -1,0 +1,229 @@
+"""The patterns: an operation of all ranks, its sizes and figures, and what must come out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+from types import ModuleType
+
+from wirespeed.patterns.base import Collective, Derived, Figure, Option, Pattern, Shape, Step
+from wirespeed.patterns.collectives import direct, doubling, ring
+from wirespeed.patterns.collectives.job import REDUCING, REDUCTIONS, TYPES, WHOLE, Job, extent
+
+ALGORITHMS: dict[str, ModuleType] = {"ring": ring, "doubling": doubling, "direct": direct}
+LIBRARY, BEST, ALL = "library", "best", "all"
+POWERS_OF_TWO = ("allgather", "reducescatter")
+"""Operations that `doubling` does for such numbers of ranks only."""
+EXACT = {"fp32": 1 << 20, "fp16": 1 << 11, "bf16": 1 << 8, "fp64": 1 << 20, "int32": 1 << 20}
+"""Whole numbers up to this one are exact, and their sums."""
+ONE_RANK_ODD, ALL_RANKS_ODD, TURNS = range(3)
+"""Which ranks' elements are odd and even by turns (native/kernels/elements.h)."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Elements of the buffer that must equal those `first`, `first` + 1, ... of `ranks` ranks, combined."""
+
+    offset: int
+    count: int
+    first: int
+    rank: int
+    ranks: int = 1
+
+
+@dataclass(frozen=True)
+class Content:
+    """How what is checked is made: `most` and `odd` as the kernels take them."""
+
+    most: int
+    odd: int
+
+
+class CollectivePattern(Pattern):
+    """One operation; `shape.options["by"]` says who does it: the library, or one of ALGORITHMS."""
+
+    ranks = None
+    sizes = "8,256,4K,64K,1M,16M,128M"
+    in_place = True
+    slowest_counts = True
+
+    def __init__(self, name: str, summary: str, moved: str, factor: str) -> None:
+        """`moved`: what a size counts; `factor`: of the bus bandwidth, in words."""
+        self.name, self.summary, self._moved, self._factor = name, summary, moved, factor
+        self.options = tuple(self._options())
+        self.own_sizes = name == "barrier"
+        self.collective = not self.own_sizes
+        self.help = f"""
+    {self._what()} A path named alone, such as "host", is the operation of its own library, where that has
+    one. "host:best" is ours over the same path's messages: ring, recursive doubling or direct exchange,
+    whichever is fastest at each size. Every element on every rank is checked.
+
+    \b
+    Examples:
+      wirespeed {name} --ranks 4
+      wirespeed {name} --ranks 2,4,8 --paths host --algorithm all{"" if name == "barrier" else " --sizes 1M"}
+    """
+
+    def _what(self) -> str:
+        if self.name == "barrier":
+            return "The time until all ranks have come, for the slowest one."
+        return (
+            f"A size is {self._moved}, in whole elements. GB/s are the bus bandwidth, {self._factor} x "
+            "size / time, which the links can be compared with; algbw is size / time."
+        )
+
+    def _options(self) -> list[Option]:
+        choices = (LIBRARY, BEST, *self.algorithms(2), ALL)
+        text = "Who does it: the path's library, or ours over its messages; several as in library,ring."
+        found = [
+            Option("algorithm", text, f"{LIBRARY},{BEST}", choices=choices, many=True, in_one_table=True)
+        ]
+        if self.name == "barrier":
+            return found
+        found.append(Option("type", "Type of the elements.", "fp32", choices=tuple(TYPES), many=True))
+        if self.name in REDUCING:
+            found.append(Option("op", "How elements are combined.", "sum", choices=REDUCTIONS, many=True))
+        if self.name in ("broadcast", "reduce"):
+            found.append(Option("root", "The rank that has the data, or gets them.", 0, least=0))
+        text = "Results lie where the data were; several as in no,yes."
+        return [*found, Option("in-place", text, "no", choices=("no", "yes"), many=True)]
+
+    def algorithms(self, ranks: int) -> list[str]:
+        """Ours that do this operation on so many ranks."""
+        power = ranks & (ranks - 1) == 0
+        return [
+            name
+            for name, module in ALGORITHMS.items()
+            if hasattr(module, self.name) and (name != "doubling" or power or self.name not in POWERS_OF_TWO)
+        ]
+
+    def lacks(self, shape: Shape) -> str | None:
+        """Why there is no such algorithm for so many ranks, in one line; None if there is."""
+        by = str(shape.options.get("by", "ring"))
+        if by in (LIBRARY, BEST, *self.algorithms(shape.ranks)):
+            return None
+        return f"{self.name} by {by} takes a power of two of ranks, not {shape.ranks}"
+
+    def refuse(self, shape: Shape) -> str | None:
+        if shape.ranks < 2:
+            return f"{self.name} takes two ranks or more"
+        root = int(shape.options.get("root") or 0)
+        if root >= shape.ranks:
+            return f"--root {root}: there are {shape.ranks} ranks, 0 to {shape.ranks - 1}"
+        job = self.job(0, shape, 0)
+        if self._sums(job) and self.content(shape).most < 1:
+            return (
+                f"{job.type} holds sums of at most {EXACT[job.type] // 2} ranks exactly, and others could "
+                "not be checked: measure fp32"
+            )
+        return None
+
+    def fixed_sizes(self, shape: Shape) -> tuple[int, ...] | None:
+        return (0,) if self.name == "barrier" else None
+
+    def job(self, rank: int, shape: Shape, size: int) -> Job:
+        """What a rank does at this size, in whole elements: rounded down."""
+        given = shape.options
+        kind = str(given.get("type", "fp32"))
+        count = size // TYPES[kind]
+        if self.name not in WHOLE:
+            count //= shape.ranks
+        if self.name == "barrier":
+            count = 0
+        root, in_place = int(given.get("root") or 0), given.get("in_place") == "yes"
+        return Job(self.name, rank, shape.ranks, count, kind, str(given.get("op", "sum")), root, in_place)
+
+    def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+        job, by = self.job(rank, shape, size), str(shape.options.get("by", "ring"))
+        if by == LIBRARY:
+            return [Step(collective=self._collective(job))]
+        if by == BEST:
+            by = self.algorithms(shape.ranks)[0]
+        found: list[Step] = getattr(ALGORITHMS[by], self.name)(job)
+        return found
+
+    def least_traffic(self, rank: int, shape: Shape, size: int) -> list[Step]:
+        """Steps that move as many bytes as any algorithm must, which a library's are compared with."""
+        ring_: list[Step] = getattr(ring, self.name)(self.job(rank, shape, size))
+        return ring_
+
+    @staticmethod
+    def _collective(job: Job) -> Collective:
+        return Collective(
+            job.operation,
+            job.type,
+            job.reduction,
+            job.root,
+            job.count,
+            job.given,
+            job.given_bytes,
+            job.got,
+            job.got_bytes,
+            job.gets,
+            job.in_place,
+        )
+
+    def extent(self, rank: int, shape: Shape, size: int) -> int:
+        job, by = self.job(rank, shape, size), shape.options.get("by", "ring")
+        names = self.algorithms(shape.ranks) if by == BEST else [str(by)]
+        plans = [getattr(ALGORITHMS[name], self.name)(job) for name in names if name != LIBRARY]
+        return max([16, job.scratch, *(extent(steps, job) for steps in plans)])
+
+    def figure(self, shape: Shape, size: int) -> Figure:
+        job, ranks = self.job(0, shape, size), shape.ranks
+        if self.name == "barrier":
+            return Figure(1, 0, f"operation: barrier of {ranks} ranks, the slowest one's time")
+        bytes_ = max(job.given_bytes, job.got_bytes)
+        many, of = {"allreduce": (2 * (ranks - 1), ranks), "broadcast": (1, 1), "reduce": (1, 1)}.get(
+            self.name, (ranks - 1, ranks)
+        )
+        common = gcd(many, of)
+        text = f"{job.type} {job.reduction}" if self.name in REDUCING else job.type
+        factor = f"{many // common}/{of // common} x " if many != of else ""
+        follow = (
+            "; operations follow each other, as in a loop" if self.name in ("broadcast", "reduce") else ""
+        )
+        definition = (
+            f"operation: {self.name} of {text} on {ranks} ranks, {'in' if job.in_place else 'out of'} place, "
+            f"the slowest rank's time; GB/s: bus bandwidth, {factor}size / time; algbw: size / time{follow}"
+        )
+        return Figure(1, bytes_ * many // of, definition, (Derived("algbw", bytes_),))
+
+    def _sums(self, job: Job) -> bool:
+        return self.name in REDUCING and job.reduction == "sum"
+
+    def content(self, shape: Shape) -> Content:
+        """What ranks give, so that every wrong element is found, and sums stay exact."""
+        job = self.job(0, shape, 0)
+        if self._sums(job):
+            return Content(EXACT[job.type] // (2 * shape.ranks), ONE_RANK_ODD)
+        return Content(EXACT[job.type] // 2, ALL_RANKS_ODD if self.name in REDUCING else TURNS)
+
+    def results(self, job: Job) -> list[Result]:
+        """What must have come out on a rank."""
+        if not job.gets or self.name == "barrier":
+            return []
+        count = job.count
+        if self.name in REDUCING:
+            first = job.rank * count if self.name == "reducescatter" else 0
+            return [Result(job.got, count, first, 0, job.ranks)]
+        if self.name == "broadcast":
+            return [Result(job.got, count, 0, job.root)]
+        first = job.rank * count if self.name == "alltoall" else 0
+        return [Result(job.got + rank * job.block, count, first, rank) for rank in range(job.ranks)]
+
+
+_EVERY, _BLOCKS = "the bytes that each rank has", "the bytes of all ranks' blocks together"
+PATTERNS = (
+    CollectivePattern("allreduce", "Measure all-reduce: every rank gets the sum of all.", _EVERY, "2(n-1)/n"),
+    CollectivePattern("allgather", "Measure all-gather: every rank gets all blocks.", _BLOCKS, "(n-1)/n"),
+    CollectivePattern(
+        "reducescatter", "Measure reduce-scatter: every rank gets a block of the sum.", _BLOCKS, "(n-1)/n"
+    ),
+    CollectivePattern(
+        "alltoall", "Measure all-to-all: every rank sends a block to each.", _BLOCKS, "(n-1)/n"
+    ),
+    CollectivePattern("broadcast", "Measure broadcast: every rank gets the root's data.", _EVERY, "1"),
+    CollectivePattern("reduce", "Measure reduce: the root gets the sum of all.", _EVERY, "1"),
+    CollectivePattern("barrier", "Measure barrier: no rank goes on before all have come.", "nothing", "0"),
+)

@@ -1,0 +1,35 @@
+"""Which of our algorithms is fastest for a collective operation at a size: measured, on all ranks alike."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+from wirespeed.patterns.collectives.operation import CollectivePattern
+from wirespeed.rank.context import RankContext, Unusable
+from wirespeed.rank.program import Program
+
+SECONDS = 0.02
+"""Time for each, after a first iteration."""
+MOST_ITERATIONS = 200
+
+
+def fastest(context: RankContext, transport: Any, buffers: Any, size: int) -> str:
+    """Collective. The algorithm of the least time, the slowest rank's. Raises Unusable where none works."""
+    assert isinstance(context.pattern, CollectivePattern)
+    seconds: dict[str, float] = {}
+    failure: Unusable | None = None
+    for name in context.pattern.algorithms(context.shape.ranks):
+        shape = replace(context.shape, options={**context.shape.options, "by": name})
+        try:
+            with closing(Program(replace(context, shape=shape), transport, buffers, size)) as program:
+                first = context.comm.maximum(program.run(1)[0])
+                count = max(1, min(int(SECONDS / max(first, 1e-9)), MOST_ITERATIONS))
+                seconds[name] = context.comm.maximum(min(program.run(count, samples=2)))
+        except Unusable as error:
+            failure = error
+    if not seconds:
+        assert failure
+        raise failure
+    return min(seconds, key=seconds.__getitem__)

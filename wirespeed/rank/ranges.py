@@ -1,0 +1,114 @@
+"""Named ranges of a rank: for a profiler that is attached, for --timeline and for --timing.
+
+They are opened and closed between timed batches; inside a batch there are none.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from wirespeed.host.core import Core
+
+OUTER = ("start", "connect", "path", "size", "counting")
+"""Kinds of ranges that are few, and kept whatever the room."""
+ABSORBING = ("trial", "limits", "counting")
+"""Kinds whose time includes that of the ranges inside them."""
+MOST_RANGES, LEAST_RANGES = 100_000, 200
+"""Of one path: those of all ranks together, and of each rank at least."""
+_NOTHING: AbstractContextManager[None] = nullcontext()
+
+
+class Ranges:
+    """Calling it gives a range as a context manager; ranges nest."""
+
+    def __init__(
+        self, core: Core | None = None, rank: int = 0, keep: bool = False, ahead: float = 0.0
+    ) -> None:
+        """`keep`: for take(). `ahead`: for tests, the seconds by which this rank's clock is ahead."""
+        self.kept, self.ahead = keep, round(ahead * 1e9)
+        self.room = MOST_RANGES
+        self._lib: Any = None
+        if core and json.loads(core.text(core.check(core.lib.ws_ranges_open(f"rank {rank}".encode())))):
+            self._lib = core.lib
+        self._open: list[_Range] = []
+        self._clear()
+
+    def _clear(self) -> None:
+        self._rows: list[list[Any]] = []
+        self._dropped = 0
+        self._totals: dict[str, int] = {}
+
+    def __call__(self, kind: str, name: str = "", **facts: int) -> AbstractContextManager[None]:
+        """A range called `name`, else as its kind; `facts` are shown with it in a timeline."""
+        if not self.kept and self._lib is None:
+            return _NOTHING
+        return _Range(self, kind, name or kind, facts)
+
+    @property
+    def heard(self) -> bool:
+        """Is a profiler attached?"""
+        return self._lib is not None
+
+    def clock(self) -> int:
+        """This rank's clock, in nanoseconds."""
+        return time.monotonic_ns() + self.ahead
+
+    def add(self, kind: str, begin: int, end: int) -> None:
+        """A range that is over, by clock(), and had none inside."""
+        if self.kept:
+            self._rows.append([kind, kind, begin, end, {}])
+            self._totals[kind] = self._totals.get(kind, 0) + end - begin
+
+    def take(self) -> dict[str, Any]:
+        """The ranges closed since the last call.
+
+        `rows`: [kind, name, begin, end, facts], in nanoseconds of clock(); `dropped`: how many found no
+        room; `totals`: nanoseconds of each kind, without those of the ranges inside.
+        """
+        found = {"rows": self._rows, "dropped": self._dropped, "totals": self._totals}
+        self._clear()
+        return found
+
+    def begin(self, one: _Range) -> None:
+        above = self._open[-1].owner if self._open else ""
+        one.owner = above if above in ABSORBING else one.kind
+        self._open.append(one)
+        if self._lib is not None:
+            self._lib.ws_range_push(one.name.encode())
+        one.began = self.clock()
+
+    def end(self, one: _Range) -> None:
+        now = self.clock()
+        if self._lib is not None:
+            self._lib.ws_range_pop()
+        self._open.pop()
+        if not self.kept:
+            return
+        took = now - one.began
+        self._totals[one.owner] = self._totals.get(one.owner, 0) + took - one.inside
+        if self._open:
+            self._open[-1].inside += took
+        if len(self._rows) < self.room or one.kind in OUTER:
+            self._rows.append([one.kind, one.name, one.began, now, one.facts])
+        else:
+            self._dropped += 1
+
+
+class _Range(AbstractContextManager[None]):
+    """One range, while it is open."""
+
+    __slots__ = ("began", "facts", "inside", "kind", "name", "owner", "ranges")
+
+    def __init__(self, ranges: Ranges, kind: str, name: str, facts: dict[str, int]) -> None:
+        self.ranges, self.kind, self.name, self.facts = ranges, kind, name, facts
+        self.began = self.inside = 0
+        self.owner = kind
+
+    def __enter__(self) -> None:
+        self.ranges.begin(self)
+
+    def __exit__(self, *_: object) -> None:
+        self.ranges.end(self)

@@ -1,0 +1,76 @@
+"""Where the time of each path went: --timing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from rich.console import Console
+
+from wirespeed.report.facts.path_ranges import StepRanges
+from wirespeed.report.terminal.columns import Column, table
+from wirespeed.report.terminal.wrapped_line import say
+
+COLUMNS = {
+    "sampling": ("batch", "warm-up"),
+    "checking": ("check",),
+    "counting": ("counting",),
+    "set-up": ("set-up",),
+    "protocol": ("protocol", "trial"),
+    "limits": ("limits",),
+    "health": ("health",),
+    "connecting": ("connect",),
+    "starting": ("start",),
+}
+"""Kinds of rank 0's ranges (rank/ranges.py) by column."""
+NOTE = (
+    "starting: processes until they join MPI; protocol: trials, and the transport's choice for each size; "
+    "other: what lies between, and the processes' end"
+)
+
+
+@dataclass(frozen=True)
+class _Row:
+    name: str
+    seconds: Mapping[str, float]
+    known: bool = True
+    """Has anything but the total been told?"""
+
+    def cell(self, name: str) -> str | None:
+        return f"{self.seconds[name]:.2f}" if self.known or name == "total" else None
+
+
+def seconds_of(step: StepRanges) -> dict[str, float]:
+    """Seconds of each column, on rank 0; what no range has is `other`. Their sum is `total`."""
+    first = next((message for message in step.ranks if message["rank"] == 0), None)
+    totals: Mapping[str, int] = first["totals"] if first else {}
+    found = {name: sum(totals.get(kind, 0) for kind in kinds) / 1e9 for name, kinds in COLUMNS.items()}
+    if first and first["rows"]:
+        began = min(row[2] for row in first["rows"]) + first["shift"]
+        # A rank that has measured another path before was not started for this one.
+        found["starting"] += max(began - step.begin, 0) / 1e9 if "start" in totals else 0.0
+    total = (step.end - step.first) / 1e9
+    return {"total": total, **found, "other": total - sum(found.values())}
+
+
+def print_timing(console: Console, steps: Sequence[StepRanges]) -> None:
+    """One row per path and launch, and one for their sums; the columns are seconds."""
+    if not steps:
+        return
+    several = any(step.launch > 1 for step in steps)
+    rows = [
+        _Row(f"{one.path} #{one.launch}" if several else one.path, seconds_of(one), bool(one.ranks))
+        for one in steps
+    ]
+    sums = {name: sum(row.seconds[name] for row in rows) for name in rows[0].seconds}
+    if len(rows) > 1:
+        rows.append(_Row("all", sums))
+    # A column that would be 0.00 everywhere is left out.
+    shown = [name for name in sums if any(row.seconds[name] >= 0.005 for row in rows)]
+    columns = [Column[_Row]("path", lambda row: row.name, left=True)]
+    columns += [Column(name, partial(_Row.cell, name=name), gap=2) for name in shown]
+    console.print()
+    say(console, "where the time went, in seconds", "bold")
+    console.print(table(columns, rows), crop=False)
+    say(console, NOTE, "dim")
