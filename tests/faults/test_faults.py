@@ -134,7 +134,10 @@ def test_resume_goes_on(tmp_path: Path) -> None:
         (("--mpi", "/nowhere"), "no such MPI"),
         (("--launcher", "catapult"), "there are: auto, mpiexec, srun"),
         (("--precision", "0"), "--precision"),
-        (("--device", "emulated", "--between", "0,9", "--paths", "staged"), "there is no device 9; there are 2"),
+        (
+            ("--device", "emulated", "--between", "0,9", "--paths", "staged"),
+            "there is no device 9; there are 2",
+        ),
         (("--out", "/proc/nowhere/r.jsonl"), "/proc/nowhere"),
         (("--out", "/dev/full"), "/dev/full"),
     ],

@@ -115,6 +115,15 @@ def oshmem_include() -> Path:
 
 
 @pytest.fixture(scope="session")
+def ucx_include() -> Path:
+    """The folder of ucp/api/ucp.h."""
+    found = _in_site_packages("libucx/include/ucp/api/ucp.h") or Path("/usr/include/ucp/api/ucp.h")
+    if not found.exists():
+        pytest.skip("no ucp/api/ucp.h (apt install libucx-dev)")
+    return found.parents[2]
+
+
+@pytest.fixture(scope="session")
 def hip_include() -> Path:
     """The folder of hip/hip_runtime_api.h."""
     for folder in (Path("/usr/include"), Path("/opt/rocm/include")):

@@ -75,6 +75,12 @@ def test_nccl(cxx: str, native: Path, nccl_flags: list[str]) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_ucx(cxx: str, native: Path, ucx_include: Path) -> None:
+    """Protects calls of UCX, and the places of what structures hold, which differ from version to version."""
+    done = compile_only(cxx, DECLARATIONS / "ucx.cpp", "-I", str(native), "-I", str(ucx_include))
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(("name", "abi"), [("openmpi", "OpenMpi"), ("mpich", "Mpich")])
 def test_mpi(cxx: str, native: Path, name: str, abi: str) -> None:
     found = mpis.find(name)

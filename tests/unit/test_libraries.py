@@ -37,3 +37,4 @@ def test_the_list_says_so(tmp_path: Path) -> None:
     rows = {row["path"]: row for row in json.loads(done.out)}
     assert "/nowhere/" in rows["shmem"]["lacks"] and not rows["shmem"]["available"]
     assert rows["ipc-write"]["available"]
+    assert rows["ucx"]["lacks"] == rows["ucx-put"]["lacks"] == "UCX knows no memory of emulated devices"

@@ -68,7 +68,11 @@ def test_rates_follow_from_times() -> None:
     ]
     assert (made["bandwidth_bytes"], made["samples"]) == (1000, 40)
     assert (made["iterations_per_sample"], made["iterations"]) == (5, 200)
-    assert (made["step"], made["bytes"], made["checked"]) == (3, 8, {"iterations": 2, "bytes": 16, "wrong": None})
+    assert (made["step"], made["bytes"], made["checked"]) == (
+        3,
+        8,
+        {"iterations": 2, "bytes": 16, "wrong": None},
+    )
 
 
 def test_no_time_no_rate() -> None:

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from wirespeed.statistics import samples as module
-from wirespeed.statistics.samples import Samples, median_interval, order_depth, ratio_interval
+from wirespeed.statistics.samples import (
+    Samples,
+    difference_interval,
+    median_interval,
+    order_depth,
+    ratio_interval,
+)
 from wirespeed.statistics.stopping import Stopping, StoppingRule
 
 DOCS = (Path(__file__).parents[2] / "docs" / "measuring.md").read_text()
@@ -136,6 +142,11 @@ def test_a_ratio_adds_distances_as_squares() -> None:
     other = (4.0, 4 * math.exp(-0.08), 4 * math.exp(0.04))
     ends = (0.5, 0.5 * math.exp(-0.05), 0.5 * math.exp(0.10))
     assert ratio_interval(one, other) == pytest.approx(ends)
+
+
+def test_a_difference_adds_distances_as_squares() -> None:
+    """3 down and 6 up, 8 down and 4 up: 3, 4 make 5, and 6, 8 make 10."""
+    assert difference_interval((20.0, 17.0, 26.0), (50.0, 42.0, 54.0)) == pytest.approx((-30.0, -35.0, -20.0))
 
 
 # ---- all samples ----------------------------------------------------------------------------------------

@@ -41,7 +41,12 @@ class Machine:
 
     def lacks(self, path: TransferPath) -> str | None:
         """The same, and where a library that the path opens is not on this host: which one."""
-        return self.availability(path) or lacking(path.library, self.kind) or self._lacks_oshmem(path)
+        return (
+            self.availability(path)
+            or lacking(path.library, self.kind)
+            or self._lacks_oshmem(path)
+            or self._lacks_ucx(path)
+        )
 
     def _lacks_oshmem(self, path: TransferPath) -> str | None:
         """As the transport does, this looks beside the libmpi in use alone."""
@@ -52,6 +57,14 @@ class Machine:
             return f"OpenSHMEM comes with Open MPI, and the MPI in use is {first.title}"
         file = first.library.parent / "liboshmem.so.40"
         return None if file.exists() else f"{first.title} was built without OpenSHMEM: no {file}"
+
+    def _lacks_ucx(self, path: TransferPath) -> str | None:
+        """As ranks do, this takes the one that the MPI in use brings, else any other."""
+        if path.transport == "ucx" and path.needs_device and self.kind == "emulated":
+            return "UCX knows no memory of emulated devices"
+        if path.transport != "ucx" or any(self.mpis[0].library.parent.glob("*/libucp.so.0")):
+            return None
+        return lacking("ucx", self.kind)
 
 
 def _why_not(opened: Core, kind: str) -> str | None:

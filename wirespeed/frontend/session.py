@@ -264,7 +264,7 @@ class Run:
         variables = library.environment() | path.variables
         if not self._plan.hosts:
             variables = mpi.one_host_environment(library) | variables
-        if path.gpu_aware_mpi:
+        if path.gpu_aware_ucx:
             variables |= gpu_aware_mpi.aware_environment(library)
         job_said = {
             "mpi": {"source": library.source},

@@ -20,6 +20,7 @@ _FILES = {
     "cupti": ("nvidia/*/lib/libcupti.so.*",),
     "nccl": ("nvidia/*/lib/libnccl.so.*",),
     "nvshmem": ("nvidia/nvshmem/lib/libnvshmem_host.so.*",),
+    "ucx": ("libucx/lib/libucp.so.0",),
 }
 
 _LOADED = {
@@ -28,6 +29,10 @@ _LOADED = {
         "hip": ("librccl.so.1", "ROCm has it in the package rccl"),
     },
     "nvshmem": {"cuda": ("libnvshmem_host.so.3", "pip install nvidia-nvshmem-cu13")},
+    "ucx": dict.fromkeys(
+        ("host", "emulated", "cuda", "hip"),
+        ("libucp.so.0", "pip install libucx-cu13, or apt install libucx0"),
+    ),
 }
 """Per kind of device: the name that the core opens where no file is known, and how to install it."""
 
@@ -59,7 +64,7 @@ def known_libraries() -> dict[str, Path]:
 @cache
 def ucx_folder() -> Path | None:
     """Folder of a CUDA-enabled UCX (the libucx-cu12 or -cu13 wheel), if one is installed."""
-    found = _search(("libucx/lib/libucp.so.0",))
+    found = _search(_FILES["ucx"])
     return found.parent if found else None
 
 

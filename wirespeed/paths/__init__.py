@@ -75,9 +75,14 @@ class TransferPath:
 
     @property
     def instead_of_mpi(self) -> bool:
-        """Does it move bytes between host buffers where no MPI joins the ranks?"""
+        """Is it a default between host buffers where no MPI joins the ranks?"""
         between = not (self.intra_rank or self.work_alone or self.needs_mpi or self.library)
-        return between and not self.needs_device
+        return between and not self.needs_device and self.transport != "ucx"
+
+    @property
+    def gpu_aware_ucx(self) -> bool:
+        """Does it need the UCX that the MPI loads to take device pointers?"""
+        return self.gpu_aware_mpi or (self.transport == "ucx" and self.needs_device)
 
     @property
     def on_device(self) -> bool:

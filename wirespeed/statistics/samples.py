@@ -207,6 +207,16 @@ def ratio_interval(
     return ratio, ratio * math.exp(-below), ratio * math.exp(above)
 
 
+def difference_interval(
+    one: tuple[float, float, float], other: tuple[float, float, float]
+) -> tuple[float, float, float]:
+    """one - other and the 95 % interval of that difference, by the same method (MOVER) without logarithms."""
+    difference = one[0] - other[0]
+    below = math.hypot(one[0] - one[1], other[2] - other[0])
+    above = math.hypot(one[2] - one[0], other[0] - other[1])
+    return difference, difference - below, difference + above
+
+
 def order_depth(n: int) -> int:
     """How many of n values to leave out at each end.
 

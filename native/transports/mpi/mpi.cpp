@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "transports/mpi/align.hpp"
 #include "transports/mpi/collective.hpp"
 #include "transports/mpi/message.hpp"
@@ -153,7 +154,9 @@ class MpiTransport final : public HostTransport {
     std::unique_ptr<Action> align() override { return mpi::align(context_.page); }
 
     std::string describe() const override {
-        return std::string("\"abi\": \"") + mpi::world_abi() + "\"";
+        const std::string layer = mpi::openmpi_layer();
+        return std::string("\"abi\": \"") + mpi::world_abi() + "\"" +
+               (layer.empty() ? "" : ", \"pml\": " + quoted(layer));
     }
 
   private:

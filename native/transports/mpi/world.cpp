@@ -2,6 +2,8 @@
 
 #include <dlfcn.h>
 
+#include <string_view>
+
 #include "core/error.hpp"
 
 namespace wirespeed::mpi {
@@ -50,6 +52,24 @@ AnyWorld& world() {
 const char* world_abi() {
     return std::visit([](auto& opened) { return std::decay_t<decltype(opened)>::abi::name; },
                       world());
+}
+
+std::string openmpi_layer() {
+    // The table of the layer in use; it begins with a function of that layer.
+    const void* const table = std::visit(
+        [](auto& opened) -> const void* { return opened.library.find("mca_pml"); }, world());
+    Dl_info info{};
+    if (!table || !dladdr(*static_cast<void* const*>(table), &info)) return {};
+    constexpr std::string_view prefix = "mca_pml_";
+    // A layer inside libmpi is known by the function, another one by its file.
+    for (const char* const word : {info.dli_sname, info.dli_fname}) {
+        const std::string_view name = word ? word : "";
+        const auto at = name.find(prefix);
+        if (at == name.npos) continue;
+        const auto begin = at + prefix.size();
+        return std::string(name.substr(begin, name.find_first_of("_.", begin) - begin));
+    }
+    return {};
 }
 
 }  // namespace wirespeed::mpi

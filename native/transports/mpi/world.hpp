@@ -27,5 +27,8 @@ bool is_open();
 /// The world opened; throws Error when no MPI was.
 AnyWorld& world();
 const char* world_abi();
+/// Open MPI's point-to-point layer (its PML), "ucx" or "ob1", which it chooses by itself; empty
+/// where nobody can tell, and under other MPIs.
+std::string openmpi_layer();
 
 }  // namespace wirespeed::mpi

@@ -13,6 +13,7 @@ from wirespeed.limits import Ceiling
 from wirespeed.report.facts import best, figures
 from wirespeed.report.facts.failures import failure_lines
 from wirespeed.report.facts.markers import sign
+from wirespeed.report.facts.mpi_cost import Cost, costs, difference
 from wirespeed.report.facts.shares import share
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.page import evidence
@@ -135,6 +136,7 @@ def _figures(one: Measured) -> Iterator[str]:
     columns: list[Column[int]] = [Column(run.way, format_size, left=True)]
     columns += [Column(path, partial(_time, run, path)) for path in run.paths]
     columns += [Column(f"{pair.without} / {pair.path}", partial(_ratio, run, pair)) for pair in pairs(run)]
+    columns += [Column(f"MPI adds to {cost.bare}", partial(_added, run, cost)) for cost in costs(run)]
     yield table(columns, sizes)
     if any(entry.amount for entry in run.entries.values()):
         columns = [Column("GB/s (of limit)", format_size, left=True)]
@@ -171,6 +173,11 @@ def _rate(run: Run, path: str, limit: Ceiling | None, size: int) -> str:
 def _ratio(run: Run, pair: Pair, size: int) -> str:
     worth = pair.worth(run, size)
     return figures.ratio(worth.ratio) if worth else ""
+
+
+def _added(run: Run, cost: Cost, size: int) -> str:
+    added = cost.added(run, size)
+    return difference(added.seconds) if added else ""
 
 
 def _limits(sets: Sequence[Measured]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from wirespeed.report.facts import figures, health, markers
+from wirespeed.report.facts import figures, health, markers, mpi_cost
 from wirespeed.report.facts.speedup import Pair, incomparable, pairs
 from wirespeed.report.grouping import grouped
 from wirespeed.report.terminal import launches_legend
@@ -30,6 +30,7 @@ def legend(run: Run, layout: Layout) -> list[str]:
             *sick,
             *_fastest(run, layout),
             *_speedups(run),
+            *_mpi_costs(run),
             *_limits(run),
         ]
     if all(entry.stopped == "fixed" for entry in entries):
@@ -38,6 +39,7 @@ def legend(run: Run, layout: Layout) -> list[str]:
             "no interval: the clock was read before and after all iterations, as --loops asks",
             *_fastest(run, layout),
             *_speedups(run),
+            *_mpi_costs(run),
             *sick,
         ]
     counts = sorted(entry.samples for entry in entries)
@@ -48,6 +50,7 @@ def legend(run: Run, layout: Layout) -> list[str]:
         *sick,
         *_fastest(run, layout),
         *_speedups(run),
+        *_mpi_costs(run),
         *_limits(run),
         *(["min: fastest sample; p99: 99 of 100 samples were faster"] if layout.extremes else []),
     ]
@@ -68,6 +71,7 @@ def brief(run: Run, layout: Layout) -> list[str]:
         *_unknown(run),
         *(f"{what}: times longer without it: {ratios}" for what, ratios in _ratios(run)),
         *(f"{path}: {reason}" for path, reason in incomparable(run)),
+        *_mpi_costs(run),
         f"{what}, {middle}; GB = 1e9 bytes; --explain says more",
     ]
 
@@ -197,4 +201,17 @@ def _speedups(run: Run) -> list[str]:
             if any(not worth.certain and worth.share is not None for worth in known):
                 text += f"; {markers.AS_FAST} where it includes 1: no difference"
         lines.append(text)
+    return lines
+
+
+def _mpi_costs(run: Run) -> list[str]:
+    """Which paths' difference is MPI's own time, and of which it is not."""
+    known = mpi_cost.costs(run)
+    lines = [f"{cost.path} - {cost.bare} is not what MPI adds: {why}" for cost, why in mpi_cost.unknown(run)]
+    if known:
+        text = ", ".join(f"{cost.path} - {cost.bare}" for cost in known)
+        added = (cost.added(run, size) for cost in known for size in run.sizes)
+        unsure = any(one and not one.certain and one.half is not None for one in added)
+        same = f"; {markers.AS_FAST} no more than the 95 % interval" if unsure else ""
+        lines.append(f"MPI adds: {text}, the same UCX without MPI{same}")
     return lines

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from wirespeed.report.facts import figures, shares
 from wirespeed.report.facts.markers import AS_FAST, NO_INTERVAL, TIMES, share_style, sign, winners
+from wirespeed.report.facts.mpi_cost import Cost, costs, difference
 from wirespeed.report.facts.speedup import Pair, pairs
 from wirespeed.report.terminal.columns import Cell, Column, Row, Table, fold, table
 from wirespeed.results.runs import Entry, Run
@@ -138,6 +139,30 @@ def speedup_columns(
         group = pair.what if grouped else ""
         yield Column(head, partial(ratio, pair), gap=1 if grouped else 4, group=group)
         yield Column("", partial(interval, pair), style="dim", gap=2, group=group, drop=1)
+    yield from _cost_columns(run, size_of, grouped=grouped)
+
+
+def _cost_columns(run: Run, size_of: Callable[[Row], int | None], *, grouped: bool) -> Iterator[Column[Row]]:
+    """How much time MPI adds to UCX's own, and how far that difference's interval goes."""
+
+    def added(cost: Cost, row: Row) -> Cell:
+        size = size_of(row)
+        found = None if size is None else cost.added(run, size)
+        if found is None:
+            return "" if size is None else Text("-  ", "dim")
+        sign = " " if found.certain else NO_INTERVAL if found.half is None else AS_FAST
+        return Text(difference(found.seconds) + sign, "" if found.certain else "dim")
+
+    def interval(cost: Cost, row: Row) -> Cell:
+        size = size_of(row)
+        found = None if size is None else cost.added(run, size)
+        return f"±{difference(found.half)}" if found and found.half is not None else ""
+
+    for cost in costs(run):
+        head = _broken(cost.path, "  ") if grouped else f"MPI adds  \n{cost.path}  "
+        group = "MPI adds" if grouped else ""
+        yield Column(head, partial(added, cost), gap=1 if grouped else 4, group=group)
+        yield Column("", partial(interval, cost), style="dim", gap=2, group=group, drop=1)
 
 
 def _broken(name: str, end: str) -> str:

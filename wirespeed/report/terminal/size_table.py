@@ -14,6 +14,7 @@ from rich.text import Text
 
 from wirespeed.report.facts import figures, shares
 from wirespeed.report.facts.markers import FASTEST, mark, share_style, sign, winners
+from wirespeed.report.facts.mpi_cost import costs
 from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.terminal import path_columns
 from wirespeed.report.terminal.columns import Cell, Column, Table, fold, table
@@ -44,7 +45,7 @@ def lay_out(width: int, run: Run) -> Layout:
     if len(run.paths) <= MOST_WIDE:
         tables = fold(run.paths, lambda paths, each: build(run, paths, alone=each == 1), width)
         # Speedups belong next to what they compare.
-        if len(tables) == 1 or not pairs(run):
+        if len(tables) == 1 or not (pairs(run) or costs(run)):
             heads = {column.head for one in tables for column in one.columns}
             return Layout(tables, "95 %" in heads, "min" in heads, stars=len(tables) > 1)
     return Layout(path_columns.lay_out(width, run), compact=True)

@@ -1,0 +1,116 @@
+// Steps in order as UCX's puts: all of a step, a flush for each peer, then a word at each receiver,
+// which waits for it.
+#pragma once
+
+#include <atomic>
+#include <set>
+#include <vector>
+
+#include "measure/program.hpp"
+#include "transports/local/signalled.hpp"
+#include "transports/ucx/region.hpp"
+
+namespace wirespeed::ucx {
+
+class PutList final : public Action {
+  public:
+    /// `words`: the region of the signals.
+    PutList(Endpoints& endpoints, Page& page, Signals& signals, Region& words, bool ready_notice)
+        : ucx_(endpoints), page_(page), signals_(signals), words_(words),
+          ready_notice_(ready_notice), put_(page.name("ucp_put_nbx")),
+          signal_(page.name("ucp_put_nbx of a word")), flush_(page.name("ucp_ep_flush_nbx")),
+          wait_(page.name("ucp_worker_progress for a word")),
+          finish_(page.name("ucp_worker_progress")) {}
+
+    /// `theirs` is `step` as its peers see it; they are connected to. `into`: the region of the
+    /// receive buffers.
+    void add(const Step& step, const Step& theirs, const Buffers& buffers, Region& into) {
+        Turn turn;
+        for (std::size_t i = 0; i < step.sends.size(); ++i) {
+            const Transfer& mine = step.sends[i];
+            turn.puts.push_back({buffers.send + mine.offset, mine.bytes,
+                                 into.place(mine.peer, theirs.sends[i].offset), into.key(mine.peer),
+                                 mine.peer});
+            if (mine.bytes) turn.flushes.insert(mine.peer);
+        }
+        for (const Transfer& transfer : step.receives) turn.from.push_back(transfer.peer);
+        values_.resize(values_.size() + turn.puts.size() + turn.from.size());
+        params_.memory_type = ucx_.memory_type(buffers.kind);
+        turns_.push_back(std::move(turn));
+    }
+
+    void run() override {
+        value_ = values_.begin();
+        for (const Turn& turn : turns_) {
+            if (ready_notice_)
+                for (const int peer : turn.from) signal(Signals::ready, peer);
+            for (const Put& put : turn.puts) {
+                // In their order: enough where both ends of a transfer are in the same step.
+                if (ready_notice_) wait(Signals::ready, put.peer);
+                if (put.bytes) start(put);
+            }
+            for (const int peer : turn.flushes) {
+                page_.enter(flush_, peer);
+                ucx_.add(ucx_.calls().flush(ucx_.to(peer), &plain), "ucp_ep_flush_nbx", 0, peer);
+            }
+            if (!turn.flushes.empty()) ucx_.finish(flush_);
+            for (const Put& put : turn.puts) signal(Signals::arrived, put.peer);
+            for (const int peer : turn.from) wait(Signals::arrived, peer);
+        }
+        ucx_.finish(finish_);
+    }
+
+  private:
+    struct Put {
+        const std::byte* from;
+        std::size_t bytes;
+        std::uint64_t to;
+        Ucx::RemoteKey key;
+        int peer;
+    };
+    /// One step.
+    struct Turn {
+        std::vector<Put> puts;
+        std::set<int> flushes;  ///< peers that bytes go to
+        std::vector<int> from;  ///< the senders of what arrives
+    };
+
+    void start(const Put& put) {
+        page_.enter(put_, put.peer);
+        ucx_.add(
+            ucx_.calls().put(ucx_.to(put.peer), put.from, put.bytes, put.to, put.key, &params_),
+            "ucp_put_nbx", put.bytes, put.peer);
+    }
+    void signal(Signals::Kind kind, int peer) {
+        page_.enter(signal_, peer);
+        *value_ = signals_.next(kind, peer);
+        const auto place = signals_.mine(kind) - signals_.of(Signals::arrived, 0);
+        ucx_.add(
+            ucx_.calls().put(ucx_.to(peer), &*value_, sizeof *value_,
+                             words_.place(peer, static_cast<std::size_t>(place) * sizeof *value_),
+                             words_.key(peer), &plain),
+            "ucp_put_nbx", sizeof *value_, peer);
+        ++value_;
+    }
+    void wait(Signals::Kind kind, int peer) {
+        page_.enter(wait_, peer);
+        const std::atomic_ref word(*signals_.of(kind, peer));
+        const std::uint64_t value = signals_.see(kind, peer);
+        ucx_.wait([&] { return word.load(std::memory_order_acquire) >= value; });
+    }
+
+    static constexpr Ucx::RequestParams plain{.mask = 0};
+
+    Endpoints& ucx_;
+    Page& page_;
+    Signals& signals_;
+    Region& words_;
+    bool ready_notice_;
+    CallId put_, signal_, flush_, wait_, finish_;
+    Ucx::RequestParams params_{.mask = Ucx::RequestParams::has_memory_type};
+    std::vector<Turn> turns_;
+    std::vector<std::uint64_t> values_;  ///< of words under way; none is used twice in an iteration
+    std::vector<std::uint64_t>::iterator value_;
+};
+
+}  // namespace wirespeed::ucx

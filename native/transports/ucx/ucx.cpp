@@ -1,0 +1,203 @@
+// UCX without MPI: the same library that MPIs move their messages by, called directly.
+#include <algorithm>
+#include <utility>
+
+#include "core/error.hpp"
+#include "transports/local/described.hpp"
+#include "transports/local/exchange.hpp"
+#include "transports/local/overwrite_hazard.hpp"
+#include "transports/local/peer_offsets.hpp"
+#include "transports/ucx/endpoints.hpp"
+#include "transports/ucx/put_list.hpp"
+#include "transports/ucx/region.hpp"
+#include "transports/ucx/tag_list.hpp"
+
+namespace wirespeed {
+namespace {
+
+using namespace ucx;
+
+std::set<int> peers_of(std::span<const Step> steps) {
+    std::set<int> peers;
+    for (const Step& step : steps)
+        for (const auto* transfers : {&step.sends, &step.receives})
+            for (const Transfer& transfer : *transfers) peers.insert(transfer.peer);
+    return peers;
+}
+
+/// An empty message to a rank further and further on, until each has heard of all.
+std::vector<Step> barrier_steps(const Control& control) {
+    std::vector<Step> steps;
+    const int size = control.size(), rank = control.rank();
+    for (int far = 1; far < size; far *= 2)
+        steps.push_back(
+            {{{(rank + far) % size, 0, 0}}, {{(rank - far + size) % size, 0, 0}}, {}, {}, {}});
+    return steps;
+}
+
+class UcxTransport : public HostTransport {
+  public:
+    UcxTransport(Context& context, std::uint64_t features)
+        : HostTransport(context), ucx_(context, features) {
+        exchange(context.control, [&] {
+            ucx_.connect(peers_of(barrier_steps(context.control)));
+            return true;
+        });
+    }
+
+    void close() override {
+        align()->run();
+        ucx_.flush();
+        context_.control.barrier();
+        ucx_.close();
+    }
+
+    Buffers allocate(Memory kind, std::size_t bytes) override {
+        must_know(kind);
+        return HostTransport::allocate(kind, bytes);
+    }
+
+    std::unique_ptr<Action> align() override {
+        auto barrier = std::make_unique<TagList>(ucx_, context_.page, context_.control.rank(),
+                                                 TagList::Purpose::barrier);
+        for (const Step& step : barrier_steps(context_.control)) barrier->add(step, {});
+        return barrier;
+    }
+
+    std::string describe() const override { return ucx_.describe(); }
+
+  protected:
+    /// Throws Unavailable, on every rank alike, where UCX cannot move such memory.
+    void must_know(Memory kind) const {
+        ucx_.memory_type(kind);
+        const std::string elsewhere = context_.option("into", "");
+        if (!elsewhere.empty()) ucx_.memory_type(memory_from(elsewhere));
+    }
+
+    Endpoints ucx_;
+};
+
+/// On the device that is current, and nothing is left that a peer waits for: the ranks may talk by
+/// other means in between, and UCX makes no progress meanwhile.
+class FlushedProgram final : public WrappedProgram {
+  public:
+    FlushedProgram(Device& device, Endpoints& endpoints, std::unique_ptr<Program> program)
+        : WrappedProgram(std::move(program)), device_(device), ucx_(endpoints) {}
+    void run(const Schedule& schedule, std::span<double> seconds) override {
+        device_.enter();
+        program_->run(schedule, seconds);
+        ucx_.flush();
+    }
+
+  private:
+    Device& device_;
+    Endpoints& ucx_;
+};
+
+class TagTransport final : public UcxTransport {
+  public:
+    explicit TagTransport(Context& context) : UcxTransport(context, Ucx::ContextParams::tag) {}
+
+    std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
+        ucx_.connect(peers_of(steps));
+        return std::make_unique<FlushedProgram>(context_.device, ucx_,
+                                                HostTransport::compile(steps, buffers));
+    }
+
+    std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) override {
+        auto made = std::make_unique<TagList>(ucx_, context_.page, context_.control.rank(),
+                                              TagList::Purpose::data);
+        made->add(step, buffers);
+        return made;
+    }
+};
+
+class PutTransport final : public UcxTransport {
+  public:
+    explicit PutTransport(Context& context)
+        : UcxTransport(context, Ucx::ContextParams::tag | Ucx::ContextParams::rma),
+          memory_(Signals::bytes(context.control.size()) / sizeof(std::uint64_t)),
+          signals_(memory_.data(), context.control.rank(), context.control.size()),
+          words_(ucx_, context.control, memory_.data(), Signals::bytes(context.control.size()),
+                 Ucx::host) {}
+
+    void close() override {
+        words_.close();
+        UcxTransport::close();
+    }
+
+    Buffers allocate(Memory kind, std::size_t bytes) override {
+        must_know(kind);
+        Buffers buffers;
+        exchange(context_.control, [&] {
+            buffers = Transport::allocate(kind, bytes);
+            return true;
+        });
+        try {
+            open(buffers.send, bytes, buffers.kind);
+            open(buffers.receive, bytes, buffers.into);
+        } catch (...) {
+            release(buffers);
+            throw;
+        }
+        return buffers;
+    }
+
+    void release(Buffers& buffers) override {
+        context_.control.barrier();
+        for (std::byte* const base : {buffers.send, buffers.receive}) {
+            const auto found = regions_.find(base);
+            if (found == regions_.end()) continue;
+            found->second.close();
+            regions_.erase(found);
+        }
+        Transport::abandon(buffers);
+    }
+    /// Peers may still put into it.
+    void abandon(Buffers& buffers) noexcept override { buffers = {}; }
+
+    std::unique_ptr<Action> compile_step(const Step&, const Buffers&) override { return nullptr; }
+    std::unique_ptr<Program> compile_with_work(std::span<const Step> steps,
+                                               const Buffers& buffers) override {
+        return Transport::compile_with_work(steps, buffers);
+    }
+
+    std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
+        ucx_.connect(peers_of(steps));
+        const auto theirs = peer_offsets(context_.control, steps);
+        const bool ready_notice = has_overwrite_hazard(context_.control, steps, buffers);
+        auto list = std::make_unique<PutList>(ucx_, context_.page, signals_, words_, ready_notice);
+        for (std::size_t i = 0; i < steps.size(); ++i)
+            list->add(steps[i], theirs[i], buffers, regions_.at(buffers.receive));
+        std::vector<std::unique_ptr<Action>> iteration;
+        iteration.push_back(std::move(list));
+        return std::make_unique<FlushedProgram>(
+            context_.device, ucx_,
+            std::make_unique<HostProgram>(
+                context_.page, std::move(iteration), align(),
+                std::string("\"ready_notice\": ") + (ready_notice ? "true" : "false")));
+    }
+
+  private:
+    /// Either buffer: a pattern may work in one of them alone.
+    void open(std::byte* base, std::size_t bytes, Memory kind) {
+        context_.page.enter(context_.page.name("ucp_mem_map"));
+        regions_.emplace(base, Region(ucx_, context_.control, base, bytes, ucx_.memory_type(kind)));
+        context_.page.leave();
+    }
+
+    std::vector<std::uint64_t> memory_;
+    Signals signals_;
+    Region words_;
+    std::map<std::byte*, Region> regions_;  ///< by the buffer that each opens
+};
+
+const AddTransport add{"ucx", [](Context& context) -> std::unique_ptr<Transport> {
+                           const std::string call = context.option("call", "tag");
+                           if (call == "put") return std::make_unique<PutTransport>(context);
+                           if (call == "tag") return std::make_unique<TagTransport>(context);
+                           throw Error("call is tag or put for UCX, not '" + call + "'");
+                       }};
+
+}  // namespace
+}  // namespace wirespeed

