@@ -29,6 +29,9 @@ run:  ## Install what is missing and measure this machine (ARGS="--sizes 8:1M" O
 test:  ## Run every test against the installed package (ARGS="-k page", ARGS="-n 0": one after the other)
 	@$(PREPARE) test && exec .venv/bin/pytest -n auto --dist loadfile $(ARGS)
 
+test-all:  ## The same, and one more MPI, device or shape of much of it (half as long again)
+	@$(PREPARE) test && exec .venv/bin/pytest -n auto --dist loadfile -m "thorough or not thorough" $(ARGS)
+
 test-gpu:  ## Test every path and kernel on this machine's GPUs (ARGS="-k sanitizer" for a part)
 	@$(PREPARE) test-gpu && exec .venv/bin/python -I -m pytest tests/gpu $(ARGS)
 
@@ -49,4 +52,4 @@ clean:  ## Remove what these commands have made (result files stay)
 	rm -rf .venv build .preflight-* .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find scripts tests wirespeed bench -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-.PHONY: help run test test-gpu lint fuzz mutants pack clean
+.PHONY: help run test test-all test-gpu lint fuzz mutants pack clean

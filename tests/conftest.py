@@ -147,6 +147,20 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(f"left behind, here or by another session: {line}")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What runs over all MPIs does so under one of each kind; under the others when it is to be thorough."""
+    for item in items:
+        own = [mark.args[0] for mark in item.iter_markers("parametrize")]
+        chosen = any("mpi" in (names.split(",") if isinstance(names, str) else names) for names in own)
+        name = (
+            item.callspec.params.get("mpi")
+            if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+            else None
+        )
+        if name in ("impi", "debian") and not chosen and not item.get_closest_marker("every_mpi"):
+            item.add_marker(pytest.mark.thorough)
+
+
 @pytest.fixture(params=mpis.NAMES)
 def mpi(request: pytest.FixtureRequest) -> mpis.InstalledMpi:
     """Each MPI in turn; skipped where it is not installed."""

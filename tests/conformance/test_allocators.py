@@ -34,7 +34,13 @@ def right(done: Done) -> None:
     assert all(entry["checked"]["iterations"] > 0 for entry in done.entries)
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+IN_SHORT = ("pingpong", "ring", "copy", "jacobi")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [name if name in IN_SHORT else pytest.param(name, marks=pytest.mark.thorough) for name in PATTERNS],
+)
 def test_every_pattern_on_a_pool(pattern: str, tmp_path: Path) -> None:
     """Protects patterns and programs from memory whose owner they would take for the driver."""
     paths = () if pattern == "copy" else ("--paths", "staged")

@@ -72,7 +72,13 @@ def measure(libraries: Environment, tmp_path: Path) -> Measure:
 
 
 @pytest.mark.parametrize(
-    ("device", "mpi"), [("emulated", "openmpi"), ("emulated", "mpich"), ("cuda", "openmpi"), ("hip", "mpich")]
+    ("device", "mpi"),
+    [
+        ("emulated", "openmpi"),
+        pytest.param("emulated", "mpich", marks=pytest.mark.thorough),
+        ("cuda", "openmpi"),
+        pytest.param("hip", "mpich", marks=pytest.mark.thorough),
+    ],
 )
 def test_every_byte_arrives(measure: Measure, device: str, mpi: str) -> None:
     """Protects all bytes of all sizes, on memory that faults and in streams that do nothing by themselves.
@@ -295,6 +301,7 @@ def test_an_error_that_only_nccl_hears_of(measure: Measure) -> None:
     assert "says the stand-in" in text
 
 
+@pytest.mark.thorough
 def test_the_bench_runs(libraries: Environment) -> None:
     """Protects bench/nccl_pingpong.py from rotting where it cannot run: it compiles, and compares."""
     bench = Path(__file__).parents[2] / "bench" / "nccl_pingpong.py"

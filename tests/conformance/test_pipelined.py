@@ -52,12 +52,14 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mpi", "offset", "fixed"),
     [
-        ("openmpi", "1", ("by=mixed",)),
+        pytest.param("openmpi", "1", ("by=mixed",), marks=pytest.mark.thorough),
         ("mpich", "0", ("shared=no",)),
-        ("openmpi", "1", ("by=streams", "chunk=70001", "slots=3")),
+        pytest.param("openmpi", "1", ("by=streams", "chunk=70001", "slots=3"), marks=pytest.mark.thorough),
         ("mpich", "3", ("by=mixed", "chunk=70001", "slots=2")),
         ("mpich", "0", ("by=streams", "chunk=4096", "slots=64", "streams=2")),
-        ("openmpi", "3", ("by=host", "chunk=70001", "slots=3", "streams=2")),
+        pytest.param(
+            *("openmpi", "3", ("by=host", "chunk=70001", "slots=3", "streams=2")), marks=pytest.mark.thorough
+        ),
         ("openmpi", "3", ("shared=no", "chunk=70001", "slots=3")),
     ],
     indirect=["mpi"],

@@ -189,7 +189,12 @@ def profiled(name: str, folder: Path, profilers: dict[str, str], *more: str) -> 
 
 @pytest.mark.parametrize(
     ("name", "suffix"),
-    [("nsys", ".nsys-rep"), ("rocprof", "_results.pftrace"), ("ncu", ".ncu-rep"), ("vtune", "")],
+    [
+        ("nsys", ".nsys-rep"),
+        pytest.param("rocprof", "_results.pftrace", marks=pytest.mark.thorough),
+        pytest.param("ncu", ".ncu-rep", marks=pytest.mark.thorough),
+        ("vtune", ""),
+    ],
 )
 def test_every_rank_runs_under_the_profiler(
     name: str, suffix: str, profilers: dict[str, str], tmp_path: Path

@@ -41,7 +41,13 @@ def test_gpus_have_every_kernel_that_the_cpu_has(
 
 
 # The oldest and the newest, and those of the large machines; nothing but sm_90 and newer has code of its own.
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90", "sm_120"])
+@pytest.mark.parametrize(
+    "architecture",
+    [
+        *("sm_75", "sm_90"),
+        *(pytest.param(name, marks=pytest.mark.thorough) for name in ("sm_80", "sm_120")),
+    ],
+)
 def test_nvrtc(nvidia: Core, architecture: str) -> None:
     assert compile_for(nvidia, architecture) > 1000
 

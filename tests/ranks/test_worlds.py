@@ -30,6 +30,7 @@ def installed(name: str) -> InstalledMpi:
     return found
 
 
+@pytest.mark.every_mpi
 def test_the_front_end_starts_the_ranks(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the plain way: outside any launcher, one job step per path."""
     done = wirespeed("pingpong", "--mpi", mpi.mpiexec, *FAST, out=tmp_path / "r.jsonl")
