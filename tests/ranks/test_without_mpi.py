@@ -91,3 +91,46 @@ def test_a_rank_that_dies_costs_nothing_before_it(tmp_path: Path) -> None:
     first, _ = ended(processes, out)
     assert first.code != 0
     assert "rank 1" in first.err and first.failures
+
+
+def test_a_rank_that_comes_alone_says_for_whom_it_waited(tmp_path: Path) -> None:
+    """Protects from a report of a hang: ranks may come later than a start may usually take."""
+    short = "from wirespeed.frontend import in_launcher; in_launcher.startup_limit = lambda plan: 1.0"
+    run = "import sys; sys.argv[0] = 'wirespeed'; from wirespeed.cli.main import main; sys.exit(main())"
+    environment = {
+        **os.environ,
+        "RANK": "0",
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "WIRESPEED_RENDEZVOUS_TIMEOUT": "4",
+    }
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", f"{short}; {run}", "pingpong", "--out", str(tmp_path / "r.jsonl")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 5 and "rank 1 of 2 did not come to 127.0.0.1" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_rank_that_may_not_join_says_why(tmp_path: Path) -> None:
+    """Protects users from rank 0's guess alone: it cannot know what another rank lacks."""
+    environment = {
+        **os.environ,
+        "RANK": "1",
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "WIRESPEED_SECRET_FILE": str(tmp_path / "nowhere"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-I", "-m", "wirespeed", "pingpong", "--out", str(tmp_path / "r.jsonl")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 5 and done.stderr.startswith("wirespeed: rank 1: WIRESPEED_SECRET_FILE=")

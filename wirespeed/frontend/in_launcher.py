@@ -41,6 +41,7 @@ from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.launch import LaunchedRank
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import find_pattern
+from wirespeed.rank import rendezvous
 from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.socket_world import SocketWorld
 from wirespeed.rank.startup import (
@@ -70,8 +71,9 @@ def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
         code = error.code if isinstance(error, WirespeedError) else ExitCode.FAILED_ENTRY
         if place.rank == 0:
             raise WirespeedError(str(error), code) from None
-        if isinstance(error, devices.NoPlace):
-            # Rank 0 has one, and will not know.
+        unjoined = code == ExitCode.WRONG_WORLD and not launch.joins_mpi(place)
+        if unjoined or isinstance(error, devices.NoPlace):
+            # Rank 0 will not know.
             os.write(2, f"wirespeed: rank {place.rank}: {error}\n".encode())
         # A launcher ends the job at the first rank that fails: rank 0 must have spoken by then.
         time.sleep(2.0)
@@ -182,7 +184,9 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     run = f"job-{os.getppid()}"
     voice = _Voice(own_folder(run), recorder.heard if recorder else ignore)
     watchdog = Watchdog(opened, run, place.rank, reports=voice.descriptor, give_up=True)
-    watchdog.stage("start", 0, startup_limit(plan))
+    # Ranks that sockets join come within a time of their own, and who has not is named then.
+    own_limit = 0.0 if launch.joins_mpi(place) else rendezvous.patience(os.environ)
+    watchdog.stage("start", 0, startup_limit(plan) + own_limit)
     interruption = Interruption(partial(_end_at_once, recorder, watchdog))
     try:
         device = open_device(opened, kind, plan, place.rank, max(place.local_rank, 0))
