@@ -72,6 +72,16 @@ def test_paths_that_need_no_mpi(ranks: int, words: tuple[str, ...], tmp_path: Pa
     assert ("--picture" in words) == (tmp_path / "field.png").exists()
 
 
+def test_a_collective_operation_has_figures_by_default(tmp_path: Path) -> None:
+    """Protects a first try without MPI: the defaults between host buffers have no library's operation."""
+    out = tmp_path / "r.jsonl"
+    words = ("allreduce", "--sizes", "1K", "--max-time", "0.02", "--device", "cpu")
+    first, *_ = ended(started(2, *words, out=out), out)
+    assert first.code == 0, first.err
+    assert {entry["path"] for entry in first.entries} == {"host-shared:best", "host-tcp:best"}
+    assert not first.failures
+
+
 def test_a_path_that_needs_mpi_is_one_line(tmp_path: Path) -> None:
     """Protects from an error of a library that never was loaded."""
     first, _ = ended(started(2, "pingpong", "--paths", "aware", *QUICK, out=tmp_path / "r"), tmp_path / "r")

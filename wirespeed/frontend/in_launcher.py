@@ -39,7 +39,7 @@ from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder, read_pages
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.launch import LaunchedRank
-from wirespeed.paths import TransferPath, all_paths
+from wirespeed.paths import TransferPath
 from wirespeed.patterns import find_pattern
 from wirespeed.rank import rendezvous
 from wirespeed.rank.communicator import Communicator
@@ -244,11 +244,10 @@ def _end_at_once(recorder: _Rank0 | None, watchdog: Watchdog) -> None:
 
 def _in_order(plan: Plan, kind: str, place: LaunchedRank) -> list[TransferPath]:
     """The plan's paths, those that may end the whole job last."""
-    chosen = chosen_paths(plan, kind)
-    if not launch.joins_mpi(place):
+    joins_mpi = launch.joins_mpi(place)
+    chosen = chosen_paths(plan, kind, joins_mpi)
+    if not joins_mpi:
         named = [path for path in chosen if path.needs_mpi and plan.paths]
-        if not plan.paths and not find_pattern(plan.pattern).intra_rank:
-            chosen += [path for path in all_paths() if path.instead_of_mpi]
         chosen = [path for path in chosen if not path.needs_mpi]
         if named or not chosen:
             raise WirespeedError(
