@@ -217,9 +217,10 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
             recorder.start(step, path, len(paths))
         try:
             runner.run(path.name, sizes)
-        except WirespeedError as error:
+        except (WirespeedError, NativeError) as error:
+            watchdog.close()
             if recorder:
-                recorder.lost(str(error))
+                recorder.lost("death" if isinstance(error, WirespeedError) else "error", str(error))
             raise
         if recorder:
             recorder.end_step()
@@ -287,11 +288,11 @@ class _Rank0:
             self._over = True
             return self._recorder.end("complete")
 
-    def lost(self, text: str) -> None:
-        """A rank has gone, and with it the job."""
+    def lost(self, what: str, text: str) -> None:
+        """A rank has gone, or can do no more, and with it the job."""
         with self._lock:
             if self._step:
-                self._step.fail(Outcome("death", text))
+                self._step.fail(Outcome(what, text))
             self._over = True
             self._recorder.end("complete")
 
