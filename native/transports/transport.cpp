@@ -83,6 +83,17 @@ Buffers Transport::allocate(Memory kind, std::size_t bytes) {
     return buffers;
 }
 
+namespace {
+
+/// Do all ranks say the same?
+bool agreed(Control& control, std::ptrdiff_t mine) {
+    std::vector<std::ptrdiff_t> all(static_cast<std::size_t>(control.size()));
+    control.allgather(&mine, all.data(), sizeof mine);
+    return std::all_of(all.begin(), all.end(), [&](std::ptrdiff_t one) { return one == mine; });
+}
+
+}  // namespace
+
 std::unique_ptr<Program> Transport::compile_with_work(std::span<const Step> steps,
                                                       const Buffers& buffers) {
     std::vector<Link> links;
@@ -92,6 +103,8 @@ std::unique_ptr<Program> Transport::compile_with_work(std::span<const Step> step
         auto found = std::find_if(compiled.begin(), compiled.end(), [&](const auto& each) {
             return same_transfers(each.first, run);
         });
+        // Compiling is collective: a run that is a repetition on some ranks may be new on others.
+        if (!agreed(context_.control, found - compiled.begin())) found = compiled.end();
         if (found == compiled.end())
             found = compiled.insert(compiled.end(), {run, compile(run, buffers)});
         links.push_back({found->second, std::move(meanwhile), std::move(after)});

@@ -69,7 +69,12 @@ def test_every_operation_on_host_buffers(mpi: InstalledMpi, ranks: int, paths: s
 
 @pytest.mark.parametrize(
     ("mpi", "ranks", "paths"),
-    [("openmpi", 3, "staged:direct,gpu:ring"), ("mpich", 2, "ipc-write:doubling,staged-pipelined:ring")],
+    [
+        ("openmpi", 3, "staged:direct,gpu:ring"),
+        ("mpich", 2, "ipc-write:doubling,staged-pipelined:ring"),
+        # Compiling is collective, and some ranks have fewer messages, and the same ones twice.
+        ("openmpi", 5, "staged-pipelined:doubling"),
+    ],
     indirect=["mpi"],
 )
 def test_every_operation_on_devices(mpi: InstalledMpi, ranks: int, paths: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from support.command import PATIENCE, Done, read, whole_lines
+
+from wirespeed.job.status_page import own_folder
 
 QUICK = ("--max-time", "0.02", "--device", "emulated")
 
@@ -72,6 +75,16 @@ def test_paths_that_need_no_mpi(ranks: int, words: tuple[str, ...], tmp_path: Pa
     assert ("--picture" in words) == (tmp_path / "field.png").exists()
 
 
+def test_a_collective_operation_has_figures_by_default(tmp_path: Path) -> None:
+    """Protects a first try without MPI: the defaults between host buffers have no library's operation."""
+    out = tmp_path / "r.jsonl"
+    words = ("allreduce", "--sizes", "1K", "--max-time", "0.02", "--device", "cpu")
+    first, *_ = ended(started(2, *words, out=out), out)
+    assert first.code == 0, first.err
+    assert {entry["path"] for entry in first.entries} == {"host-shared:best", "host-tcp:best"}
+    assert not first.failures
+
+
 def test_a_path_that_needs_mpi_is_one_line(tmp_path: Path) -> None:
     """Protects from an error of a library that never was loaded."""
     first, _ = ended(started(2, "pingpong", "--paths", "aware", *QUICK, out=tmp_path / "r"), tmp_path / "r")
@@ -79,10 +92,11 @@ def test_a_path_that_needs_mpi_is_one_line(tmp_path: Path) -> None:
     assert "aware: moves bytes by MPI, without which torchrun joins ranks" in first.err
 
 
-def test_a_rank_that_dies_costs_nothing_before_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("paths", ["gpu,ipc-write", "host-tcp"])
+def test_a_rank_that_dies_costs_nothing_before_it(paths: str, tmp_path: Path) -> None:
     """Protects what was measured: rank 0 says which rank has gone, and ends."""
     out = tmp_path / "r.jsonl"
-    words = ("pingpong", "--paths", "gpu,ipc-write", "--sizes", "8,4M", "--loops", "1000000")
+    words = ("pingpong", "--paths", paths, "--sizes", "8,4M", "--loops", "1000000")
     processes = started(2, *words, "--timeout", "5", "--device", "emulated", out=out)
     while not any(record["kind"] == "step" for record in whole_lines(out)):
         assert processes[0].poll() is None
@@ -90,4 +104,49 @@ def test_a_rank_that_dies_costs_nothing_before_it(tmp_path: Path) -> None:
     processes[1].send_signal(signal.SIGKILL)
     first, _ = ended(processes, out)
     assert first.code != 0
-    assert "rank 1" in first.err and first.failures
+    assert ("rank 1" in first.err or "peer 1" in first.err) and first.failures
+    # The killed rank's page stays as long as the process that started it.
+    shutil.rmtree(own_folder(f"job-{os.getpid()}"), ignore_errors=True)
+
+
+def test_a_rank_that_comes_alone_says_for_whom_it_waited(tmp_path: Path) -> None:
+    """Protects from a report of a hang: ranks may come later than a start may usually take."""
+    short = "from wirespeed.frontend import in_launcher; in_launcher.startup_limit = lambda plan: 1.0"
+    run = "import sys; sys.argv[0] = 'wirespeed'; from wirespeed.cli.main import main; sys.exit(main())"
+    environment = {
+        **os.environ,
+        "RANK": "0",
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "WIRESPEED_RENDEZVOUS_TIMEOUT": "4",
+    }
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", f"{short}; {run}", "pingpong", "--out", str(tmp_path / "r.jsonl")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 5 and "rank 1 of 2 did not come to 127.0.0.1" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_rank_that_may_not_join_says_why(tmp_path: Path) -> None:
+    """Protects users from rank 0's guess alone: it cannot know what another rank lacks."""
+    environment = {
+        **os.environ,
+        "RANK": "1",
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "WIRESPEED_SECRET_FILE": str(tmp_path / "nowhere"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-I", "-m", "wirespeed", "pingpong", "--out", str(tmp_path / "r.jsonl")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 5 and done.stderr.startswith("wirespeed: rank 1: WIRESPEED_SECRET_FILE=")

@@ -181,3 +181,23 @@ def test_what_cannot_be_done_is_one_line() -> None:
         == "allgather by doubling takes a power of two of ranks, not 6"
     )
     assert gather.lacks(Shape(8, {"by": "doubling"})) is None
+
+
+@pytest.mark.parametrize("ranks", range(2, 10))
+@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.name)
+def test_every_rank_has_as_many_steps(pattern: CollectivePattern, ranks: int) -> None:
+    """Protects transports that set up each step together: a last step without anything does not count."""
+    for name in pattern.algorithms(ranks):
+        shape = Shape(ranks, {"by": name})
+        counted, works = set(), False
+        for rank in range(ranks):
+            steps = pattern.steps(rank, shape, 4096)
+            works = works or any(step.after or step.meanwhile for step in steps)
+            counted.add(
+                max(
+                    i
+                    for i, one in enumerate(steps)
+                    if one.sends or one.receives or one.after or one.meanwhile
+                )
+            )
+        assert not works or len(counted) == 1, name

@@ -16,7 +16,7 @@ import pytest
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.launch import LaunchedRank, joins_mpi, launched_rank
-from wirespeed.rank import rendezvous
+from wirespeed.rank import rendezvous, socket_world
 from wirespeed.rank.socket_world import SocketWorld
 
 Environment = dict[str, str]
@@ -184,7 +184,14 @@ def test_what_a_user_can_get_wrong(
     file.write_text(text)
     file.chmod(mode)
     (error,) = ranks(1, environment | changes, everything)
-    assert says in str(error) and "\n" not in str(error)
+    assert isinstance(error, WirespeedError) and says in str(error) and "\n" not in str(error)
+
+
+def test_a_launcher_at_the_last_port(environment: Environment) -> None:
+    """Protects from a stack trace: no port is after 65535."""
+    del environment["WIRESPEED_PORT"]
+    (error,) = ranks(1, environment | {"MASTER_PORT": "65535"}, everything, of=2)
+    assert isinstance(error, WirespeedError) and "write a number from 1 to 65534" in str(error)
 
 
 def test_several_hosts_need_a_secret(environment: Environment) -> None:
@@ -194,16 +201,85 @@ def test_several_hosts_need_a_secret(environment: Environment) -> None:
     assert "ranks on several hosts need a secret" in str(error)
 
 
-def test_ranks_of_one_host_make_their_secret(
-    environment: Environment, tmp_path: Path, monkeypatch: Any
-) -> None:
-    """Protects a first try, which needs no preparation; nobody else can read the file."""
+@pytest.fixture
+def own(environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
+    """A job of one host that was given no secret."""
     monkeypatch.setattr(rendezvous, "gettempdir", lambda: str(tmp_path))
     del environment["WIRESPEED_SECRET_FILE"]
-    environment |= {"MASTER_ADDR": os.uname().nodename, "LOCAL_WORLD_SIZE": "3"}
-    assert ranks(3, environment, SocketWorld.neighbours) == [3, 3, 3]
-    (file,) = tmp_path.glob("*.secret")
-    assert file.stat().st_mode & 0o777 == 0o600
+    return environment | {"MASTER_ADDR": os.uname().nodename, "LOCAL_WORLD_SIZE": "3"}
+
+
+def test_ranks_of_one_host_make_their_secret(
+    own: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects a first try, which needs no preparation; nobody else can read the file, and none is left."""
+    modes: list[int] = []
+    make = rendezvous.make_secret
+
+    def watched(file: Path, secret: bytes) -> None:
+        make(file, secret)
+        modes.append(file.stat().st_mode & 0o777)
+
+    monkeypatch.setattr(socket_world, "make_secret", watched)
+    assert ranks(3, own, SocketWorld.neighbours) == [3, 3, 3]
+    assert modes == [0o600]
+    assert not list(tmp_path.glob("wirespeed-*"))
+
+
+def test_ranks_that_each_have_a_parent_of_their_own_meet(
+    own: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects ranks under a wrapper that starts them, such as timeout, a profiler, or a shell."""
+    parents = iter(range(100, 200))
+    monkeypatch.setattr(os, "getppid", lambda: next(parents))
+    assert ranks(3, own | {"WIRESPEED_RENDEZVOUS_TIMEOUT": "2"}, SocketWorld.neighbours) == [3, 3, 3]
+
+
+def test_the_secret_of_a_job_that_was_killed_is_replaced(own: Environment) -> None:
+    """Protects the next job on that port: its ranks may read the old file before rank 0 comes."""
+    stale = rendezvous.meeting(own, LaunchedRank("torchrun", 1, 3, 1)).file
+    stale.write_text("what the killed job has left")
+    stale.chmod(0o600)
+
+    def one(rank: int) -> int:
+        time.sleep(0.0 if rank else 0.3)
+        with closing(SocketWorld(LaunchedRank("torchrun", rank, 3, rank), own)) as world:
+            return world.neighbours()
+
+    with ThreadPoolExecutor(3) as threads:
+        assert list(threads.map(one, range(3))) == [3, 3, 3]
+
+
+def test_a_name_that_is_taken_in_the_folder_of_secrets(own: Environment) -> None:
+    """Protects from a stack trace where another user (or a folder) sits at the file's name."""
+    rendezvous.meeting(own, LaunchedRank("torchrun", 0, 3, 0)).file.mkdir()
+    (error,) = ranks(1, own, everything, of=3)
+    assert isinstance(error, WirespeedError) and "name another folder with TMPDIR" in str(error)
+
+
+def test_another_program_at_the_port_is_not_waited_for_for_ever(environment: Environment) -> None:
+    """Protects a rank whose rank 0 could not listen: a server that says nothing has the port."""
+    quick, port = environment | {"WIRESPEED_RENDEZVOUS_TIMEOUT": "1"}, int(environment["WIRESPEED_PORT"])
+    with socket.create_server(("127.0.0.1", port)), pytest.raises(WirespeedError) as raised:
+        SocketWorld(LaunchedRank("torchrun", 1, 2, 1), quick)
+    assert "or another program listens there" in str(raised.value)
+
+
+def test_a_team_of_many_ranks_joins(environment: Environment) -> None:
+    """Protects jobs of more ranks than a first message has room for the names of."""
+    many = range(2000)
+
+    def does(world: SocketWorld) -> bool:
+        if world.rank:
+            world.of_ranks(many)
+            return True
+        assert world._inner
+        came = world._inner.accept(time.monotonic() + 10)
+        if came:
+            came[1].close()
+        return came is not None
+
+    assert ranks(2, environment, does) == [True, True]
 
 
 def test_a_port_that_is_taken(environment: Environment) -> None:

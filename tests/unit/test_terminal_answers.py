@@ -67,3 +67,16 @@ def test_one_without_gpus_is_not_judged(tmp_path: Path) -> None:
     failure = {"kind": "failure", "run": "u", "path": "aware", "bytes": None, "what": "unavailable"}
     run = of_records(tmp_path, *made.on_cpus(), {**failure, "text": text, "remedy": None})
     assert answered(run) == ""
+
+
+@pytest.mark.parametrize("messages", [True, False])
+def test_a_type_that_mpi_does_not_add_says_nothing_of_gpus(tmp_path: Path, messages: bool) -> None:
+    """Protects a GPU-aware MPI from being called none, because its library has no sum of fp16."""
+    head = made.head()
+    head["plan"] = {**head["plan"], "pattern": "allreduce"}
+    failure = {"kind": "failure", "run": "r", "path": "aware", "bytes": None, "what": "unavailable"}
+    lacks = {**failure, "text": "Open MPI 5.0.11: MPI has no type fp16 to reduce", "remedy": None}
+    paths = ["staged:best", "nccl:best", *["aware:best"] * messages]
+    entries = [{**one, "pattern": "allreduce"} for path in paths for one in made.curve(path, 2e-5, 4e11)]
+    run = of_records(tmp_path, head, *map(made.step, paths), *entries, lacks, made.end())
+    assert answered(run).startswith("yes, ") == messages and "no type" not in answered(run)

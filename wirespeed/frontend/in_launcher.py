@@ -39,8 +39,9 @@ from wirespeed.job.plan import Plan
 from wirespeed.job.status_page import own_folder, read_pages
 from wirespeed.job.step_spec import ExpectedJob, startup_limit
 from wirespeed.launch import LaunchedRank
-from wirespeed.paths import TransferPath, all_paths
+from wirespeed.paths import TransferPath
 from wirespeed.patterns import find_pattern
+from wirespeed.rank import rendezvous
 from wirespeed.rank.communicator import Communicator
 from wirespeed.rank.socket_world import SocketWorld
 from wirespeed.rank.startup import (
@@ -70,8 +71,9 @@ def measure_inside(plan: Plan, observe: Observer) -> ExitCode:
         code = error.code if isinstance(error, WirespeedError) else ExitCode.FAILED_ENTRY
         if place.rank == 0:
             raise WirespeedError(str(error), code) from None
-        if isinstance(error, devices.NoPlace):
-            # Rank 0 has one, and will not know.
+        unjoined = code == ExitCode.WRONG_WORLD and not launch.joins_mpi(place)
+        if unjoined or isinstance(error, devices.NoPlace):
+            # Rank 0 will not know.
             os.write(2, f"wirespeed: rank {place.rank}: {error}\n".encode())
         # A launcher ends the job at the first rank that fails: rank 0 must have spoken by then.
         time.sleep(2.0)
@@ -182,7 +184,9 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
     run = f"job-{os.getppid()}"
     voice = _Voice(own_folder(run), recorder.heard if recorder else ignore)
     watchdog = Watchdog(opened, run, place.rank, reports=voice.descriptor, give_up=True)
-    watchdog.stage("start", 0, startup_limit(plan))
+    # Ranks that sockets join come within a time of their own, and who has not is named then.
+    own_limit = 0.0 if launch.joins_mpi(place) else rendezvous.patience(os.environ)
+    watchdog.stage("start", 0, startup_limit(plan) + own_limit)
     interruption = Interruption(partial(_end_at_once, recorder, watchdog))
     try:
         device = open_device(opened, kind, plan, place.rank, max(place.local_rank, 0))
@@ -213,9 +217,10 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
             recorder.start(step, path, len(paths))
         try:
             runner.run(path.name, sizes)
-        except WirespeedError as error:
+        except (WirespeedError, NativeError) as error:
+            watchdog.close()
             if recorder:
-                recorder.lost(str(error))
+                recorder.lost("death" if isinstance(error, WirespeedError) else "error", str(error))
             raise
         if recorder:
             recorder.end_step()
@@ -240,11 +245,10 @@ def _end_at_once(recorder: _Rank0 | None, watchdog: Watchdog) -> None:
 
 def _in_order(plan: Plan, kind: str, place: LaunchedRank) -> list[TransferPath]:
     """The plan's paths, those that may end the whole job last."""
-    chosen = chosen_paths(plan, kind)
-    if not launch.joins_mpi(place):
+    joins_mpi = launch.joins_mpi(place)
+    chosen = chosen_paths(plan, kind, joins_mpi)
+    if not joins_mpi:
         named = [path for path in chosen if path.needs_mpi and plan.paths]
-        if not plan.paths and not find_pattern(plan.pattern).intra_rank:
-            chosen += [path for path in all_paths() if path.instead_of_mpi]
         chosen = [path for path in chosen if not path.needs_mpi]
         if named or not chosen:
             raise WirespeedError(
@@ -284,11 +288,11 @@ class _Rank0:
             self._over = True
             return self._recorder.end("complete")
 
-    def lost(self, text: str) -> None:
-        """A rank has gone, and with it the job."""
+    def lost(self, what: str, text: str) -> None:
+        """A rank has gone, or can do no more, and with it the job."""
         with self._lock:
             if self._step:
-                self._step.fail(Outcome("death", text))
+                self._step.fail(Outcome(what, text))
             self._over = True
             self._recorder.end("complete")
 

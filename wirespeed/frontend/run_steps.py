@@ -53,11 +53,16 @@ def _check_node(option: Option, node: int | None) -> None:
         )
 
 
-def chosen_paths(plan: Plan, kind: str) -> list[TransferPath]:
-    """The plan's paths on a machine with this kind of device; at least one. Raises WirespeedError."""
+def chosen_paths(plan: Plan, kind: str, mpi: bool = True) -> list[TransferPath]:
+    """The plan's paths on a machine with this kind of device; at least one. Raises WirespeedError.
+
+    `mpi`: False where no MPI joins the ranks, and other paths are the defaults between host buffers.
+    """
     pattern = find_pattern(plan.pattern)
     chosen = select(plan.paths, kind != "host", pattern.intra_rank)
     chosen = chosen or select(plan.paths, intra_rank=pattern.intra_rank)
+    if not mpi and not plan.paths and not pattern.intra_rank:
+        chosen += [path for path in all_paths() if path.instead_of_mpi]
     if isinstance(pattern, CollectivePattern):
         return by_algorithms(chosen, pattern, Shape(plan.ranks, dict(plan.options)))
     return [_alone(chosen)] if pattern.view == "program" and plan.ranks == 1 else chosen

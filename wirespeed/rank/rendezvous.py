@@ -16,6 +16,7 @@ from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from pathlib import Path
 from tempfile import gettempdir
+from typing import TypeVar
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.launch import LaunchedRank
@@ -26,8 +27,13 @@ PATIENCE = 120.0
 _LOOPBACK = "127.0.0.1"
 _ANSWER = 10
 """Seconds for a rank that has come to show that it knows the secret."""
+_PORTS = 65536
 _HELLO = 4096
 """Bytes of a first message at most."""
+
+
+class OtherSecret(WirespeedError):
+    """Who listens does not know this secret."""
 
 
 def wrong(text: str) -> WirespeedError:
@@ -36,38 +42,50 @@ def wrong(text: str) -> WirespeedError:
 
 @dataclass(frozen=True)
 class Meeting:
-    """Where rank 0 listens, and what shows that a rank belongs to this job."""
+    """Where rank 0 listens, and which file's secret shows that a rank belongs to this job."""
 
     address: str
     port: int
-    secret: bytes
+    file: Path
+    own: bool
+    """A file that rank 0 makes for this job alone."""
     patience: float
 
 
 def meeting(environment: Mapping[str, str], place: LaunchedRank) -> Meeting:
-    """As the environment says. Raises WirespeedError where it says too little, or a secret is none."""
+    """As the environment says. Raises WirespeedError where it says too little."""
     host, port = environment["MASTER_ADDR"], _number(environment, "WIRESPEED_PORT", None)
     if port is None:
         # The other one is the launcher's own.
-        port = _number(environment, "MASTER_PORT", 29500) + 1
-    patience = float(_number(environment, "WIRESPEED_RENDEZVOUS_TIMEOUT", int(PATIENCE)))
+        port = _number(environment, "MASTER_PORT", 29500, most=_PORTS - 2) + 1
+    seconds = patience(environment)
     if file := environment.get("WIRESPEED_SECRET_FILE"):
-        return Meeting(host, port, _secret_of(Path(file)), patience)
+        return Meeting(host, port, Path(file), False, seconds)
     if environment.get("LOCAL_WORLD_SIZE") != str(place.size) and not _is_loopback(host):
         raise wrong(
             "ranks on several hosts need a secret: put the same random text into a file on each host, let "
             "its owner alone read it (chmod 600), and name it in WIRESPEED_SECRET_FILE"
         )
-    own = _own_secret(environment, port, place.rank == 0, patience)
-    return Meeting(_LOOPBACK, port, own, patience)
+    # Not by the parent: a wrapper (timeout, a profiler, a shell) gives each rank another one.
+    job = f"{environment.get('TORCHELASTIC_RUN_ID', '')} {port}"
+    name = f"wirespeed-{os.getuid()}-{hashlib.sha256(job.encode()).hexdigest()[:16]}.secret"
+    return Meeting(_LOOPBACK, port, Path(gettempdir(), name), True, seconds)
 
 
-def _number(environment: Mapping[str, str], name: str, otherwise: int | None) -> int:
+def patience(environment: Mapping[str, str]) -> float:
+    """Seconds in which all ranks must have come. Raises WirespeedError."""
+    return float(_number(environment, "WIRESPEED_RENDEZVOUS_TIMEOUT", int(PATIENCE)))
+
+
+_T = TypeVar("_T", int, None)
+
+
+def _number(environment: Mapping[str, str], name: str, otherwise: _T, most: int = _PORTS - 1) -> int | _T:
     word = environment.get(name)
     if word is None:
-        return otherwise  # type: ignore[return-value]
-    if not word.isdecimal() or not 0 < int(word) < 65536:
-        raise wrong(f"{name}={word}: write a number from 1 to 65535")
+        return otherwise
+    if not word.isdecimal() or not 0 < int(word) <= most:
+        raise wrong(f"{name}={word}: write a number from 1 to {most}")
     return int(word)
 
 
@@ -77,7 +95,8 @@ def _is_loopback(host: str) -> bool:
     return host == "localhost"
 
 
-def _secret_of(file: Path) -> bytes:
+def secret_of(file: Path) -> bytes:
+    """A user's secret. Raises WirespeedError where it is none."""
     try:
         with file.open("rb") as opened:
             mode = os.fstat(opened.fileno()).st_mode
@@ -91,27 +110,41 @@ def _secret_of(file: Path) -> bytes:
     return secret
 
 
-def _own_secret(environment: Mapping[str, str], port: int, makes: bool, patience: float) -> bytes:
-    """The secret of ranks of one host, in a file that rank 0 makes, and only this user can read."""
-    job = f"{os.getppid()} {environment.get('TORCHELASTIC_RUN_ID', '')} {port}"
-    name = f"wirespeed-{os.getuid()}-{hashlib.sha256(job.encode()).hexdigest()[:16]}.secret"
-    file = Path(gettempdir(), name)
-    if makes:
-        file.unlink(missing_ok=True)
-        made = file.with_suffix(f".{os.getpid()}")
-        secret = os.urandom(32).hex().encode()
+def make_secret(file: Path, secret: bytes) -> None:
+    """The secret of ranks of one host, in a file that only this user can read. Raises WirespeedError."""
+    made = file.with_suffix(f".{os.getpid()}")
+    try:
         made.touch(0o600, exist_ok=False)
         made.write_bytes(secret)
         made.rename(file)
-        return secret
-    until = time.monotonic() + patience
+    except OSError as error:
+        with suppress(OSError):
+            made.unlink()
+        raise wrong(f"{file}: {error.strerror}; name another folder with TMPDIR, on every rank") from None
+
+
+def _made_secret(file: Path) -> bytes | None:
+    with suppress(OSError), file.open("rb") as opened:
+        status = os.fstat(opened.fileno())
+        if status.st_uid == os.getuid() and not stat.S_IMODE(status.st_mode) & 0o077:
+            return opened.read(4096)
+    return None
+
+
+def join(meeting: Meeting, hello: bytes) -> tuple[Connection, bytes]:
+    """The connection to rank 0, and the job's secret. Raises WirespeedError."""
+    until = time.monotonic() + meeting.patience
+    if not meeting.own:
+        secret = secret_of(meeting.file)
+        return connect(meeting.address, meeting.port, secret, until, hello), secret
     while True:
-        with suppress(OSError), file.open("rb") as opened:
-            status = os.fstat(opened.fileno())
-            if status.st_uid == os.getuid() and not stat.S_IMODE(status.st_mode) & 0o077:
-                return opened.read(4096)
+        if made := _made_secret(meeting.file):
+            # A rank 0 that was killed leaves its file: the next one replaces it, once it listens.
+            with suppress(OtherSecret):
+                return connect(meeting.address, meeting.port, made, until, hello), made
         if time.monotonic() > until:
-            raise wrong(f"rank 0 has not come within {format_seconds(patience)}: {file} is missing")
+            waited = format_seconds(meeting.patience)
+            raise wrong(f"rank 0 has not come to {meeting.address}, port {meeting.port}, within {waited}")
         time.sleep(0.02)
 
 
@@ -153,8 +186,7 @@ class Listener:
                 deliver_challenge(connection, self._secret)
                 answer_challenge(connection, self._secret)
                 hello = connection.recv_bytes(_HELLO)
-                with socket.socket(fileno=os.dup(connection.fileno())) as same:
-                    _limit(same, 0)
+                _unlimit(connection)
                 return hello, connection
             except (AuthenticationError, EOFError, OSError):
                 connection.close()
@@ -175,23 +207,32 @@ def connect(address: str, port: int, secret: bytes, until: float, hello: bytes) 
             if time.monotonic() > until:
                 raise wrong(f"nobody listens at {address}, port {port}: {error.strerror or error}") from None
             time.sleep(0.05)
+    # Another program may listen there, and say nothing.
+    _limit(opened, max(1, int(until - time.monotonic())))
     connection = _connected(opened)
     try:
         answer_challenge(connection, secret)
         deliver_challenge(connection, secret)
-    except (AuthenticationError, EOFError, OSError):
+        connection.send_bytes(hello)
+    except (AuthenticationError, AssertionError, EOFError, OSError):
         connection.close()
-        raise wrong(
+        raise OtherSecret(
             f"rank 0 at {address}, port {port}, has another secret: WIRESPEED_SECRET_FILE must hold the same "
-            "text on every host"
+            "text on every host; or another program listens there",
+            ExitCode.WRONG_WORLD,
         ) from None
-    connection.send_bytes(hello)
+    _unlimit(connection)
     return connection
 
 
 def _limit(opened: socket.socket, seconds: int) -> None:
     """How long a read may take; 0: for ever."""
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", seconds, 0))
+
+
+def _unlimit(connection: Connection) -> None:
+    with socket.socket(fileno=os.dup(connection.fileno())) as same:
+        _limit(same, 0)
 
 
 def _connected(opened: socket.socket) -> Connection:

@@ -6,11 +6,13 @@ timed goes this way.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import socket
 import time
 from array import array
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -19,7 +21,16 @@ from wirespeed.host.core import Core
 from wirespeed.job.messages import Message
 from wirespeed.launch import LaunchedRank
 from wirespeed.rank.plain_values import decode, encode
-from wirespeed.rank.rendezvous import Listener, Meeting, connect, meeting, wrong
+from wirespeed.rank.rendezvous import (
+    Listener,
+    Meeting,
+    connect,
+    join,
+    make_secret,
+    meeting,
+    secret_of,
+    wrong,
+)
 from wirespeed.rank.world import Subworld, World
 from wirespeed.units import format_seconds
 
@@ -93,9 +104,10 @@ class SocketWorld(World):
         """Connections of smaller worlds that this rank has not asked for yet, in the order they came."""
         self._links: dict[int, Connection] = {}
         self._star = _Star(range(self.size), self.rank, self._links)
-        self._inner = Listener("" if self._far() else _LOOPBACK, 0, self._meeting.secret)
+        self._inner: Listener | None = None
         try:
-            self._welcome() if self.rank == 0 else self._join()
+            self._secret = self._welcome() if self.rank == 0 else self._join()
+            self._inner = Listener("" if self._far() else _LOOPBACK, 0, self._secret)
             own = os.uname().nodename, self._own_address(), self._inner.port
             self._ranks: list[tuple[str, str, int]] = self.everyone(own)
         except BaseException:
@@ -106,12 +118,16 @@ class SocketWorld(World):
         """May ranks be on other hosts?"""
         return self._meeting.address != _LOOPBACK
 
-    def _welcome(self) -> None:
-        """Rank 0 waits for all others."""
+    def _welcome(self) -> bytes:
+        """Rank 0 waits for all others. The job's secret."""
         found, meeting = self._links, self._meeting
         until = time.monotonic() + meeting.patience
-        listener = Listener(_bindable(meeting), meeting.port, meeting.secret)
+        secret = os.urandom(32).hex().encode() if meeting.own else secret_of(meeting.file)
+        listener = Listener(_bindable(meeting), meeting.port, secret)
         try:
+            if meeting.own:
+                # The port is this job's now, so no other job's file is replaced.
+                make_secret(meeting.file, secret)
             while len(found) < self.size - 1:
                 if (came := listener.accept(until)) is None:
                     others = f"; {listener.refused} had another secret" if listener.refused else ""
@@ -125,14 +141,16 @@ class SocketWorld(World):
                 if size != self.size or rank in found or not 0 < rank < self.size:
                     raise wrong(f"a rank {rank} of {size} came to a job of {self.size}")
                 found[rank] = connection
+            return secret
         finally:
+            if meeting.own:
+                with suppress(OSError):
+                    meeting.file.unlink()
             listener.close()
 
-    def _join(self) -> None:
-        meeting = self._meeting
-        until = time.monotonic() + meeting.patience
-        hello = encode((self.rank, self.size))
-        self._links[0] = connect(meeting.address, meeting.port, meeting.secret, until, hello)
+    def _join(self) -> bytes:
+        self._links[0], secret = join(self._meeting, encode((self.rank, self.size)))
+        return secret
 
     def _own_address(self) -> str:
         """Where other ranks reach this one: where it reaches rank 0 from."""
@@ -161,12 +179,14 @@ class SocketWorld(World):
         return sum(host == os.uname().nodename for host, _, _ in self._ranks)
 
     def of_ranks(self, ranks: Sequence[int]) -> Subworld:
-        name, lead = ",".join(map(str, ranks)), ranks[0]
+        assert self._inner
+        # A digest: the names of a thousand ranks are more than a first message may hold.
+        name, lead = hashlib.sha256(",".join(map(str, ranks)).encode()).hexdigest(), ranks[0]
         until = time.monotonic() + self._meeting.patience
         if self.rank != lead:
             _, address, port = self._ranks[lead]
             hello = encode((name, self.rank))
-            link = connect(address, port, self._meeting.secret, until, hello)
+            link = connect(address, port, self._secret, until, hello)
             return SocketSubworld(_Star(ranks, self.rank, {lead: link}))
         links: dict[int, Connection] = {}
         for rank in ranks[1:]:
@@ -196,7 +216,8 @@ class SocketWorld(World):
 
     def close(self) -> None:
         """The end of this rank's connections. Not collective."""
-        self._inner.close()
+        if self._inner:
+            self._inner.close()
         self._star.close()
 
 

@@ -45,11 +45,14 @@ def allreduce(job: Job) -> list[Step]:
             )
         )
     if extra:
-        last = Step()
+        # All ranks must have as many steps, and a last one with nothing in it would not count.
+        last = Step(after=(job.idle,))
         if job.rank >= core:
-            last = Step(receives=(Transfer(job.rank - core, job.block, job.got, job.got),))
+            back = (Transfer(job.rank - core, job.block, job.got, job.got),)
+            last = Step(receives=back, after=last.after)
         elif job.rank < extra:
-            last = Step((Transfer(job.rank + core, job.block, job.got, job.got),))
+            back = (Transfer(job.rank + core, job.block, job.got, job.got),)
+            last = Step(back, after=last.after)
         steps.append(last)
     return steps
 

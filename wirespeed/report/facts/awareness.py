@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.report.facts import figures, outcome
 from wirespeed.report.facts.machine import mpi_title
 from wirespeed.report.facts.shares import exceeds
@@ -33,14 +34,16 @@ class Awareness:
 
 def awareness(run: Run) -> Awareness | None:
     """None where no MPI was given device pointers with success."""
-    last = next((entry for entry in reversed(run.of_path(AWARE)) if entry.amount), None)
+    measured = (entry for path in run.paths if _is_aware(path) for entry in reversed(run.of_path(path)))
+    last = next((entry for entry in measured if entry.amount), None)
     if last is None:
         return None
-    mpi = run.step(AWARE).mpi
+    path = last.path
+    mpi = run.step(path).mpi
     name = mpi_title(mpi) if mpi else "MPI"
-    seen = run.evidence.get((AWARE, last.bytes))
-    through = run.ceiling_through_host(AWARE)
-    if exceeds(last, run.ceiling(AWARE)):
+    seen = run.evidence.get((path, last.bytes))
+    through = run.ceiling_through_host(path)
+    if exceeds(last, run.ceiling(path)):
         return Awareness(name, last, "", None)
     if seen is not None and seen.verdict != "unknown":
         return Awareness(name, last, seen.text, seen.verdict in DIRECT, counted=True)
@@ -56,15 +59,25 @@ def awareness(run: Run) -> Awareness | None:
 
 
 def refusal(run: Run) -> Failure | None:
-    """Why no figure came of the first MPI that was given device pointers."""
-    return next((one for one in run.failures if one.path == AWARE and one.whole_path), None)
+    """Why no figure came of the first MPI that was given device pointers.
+
+    A collective operation may fail for other reasons (MPI adds no fp16), so that only messages tell.
+    """
+    operation = isinstance(run.pattern, CollectivePattern)
+    failed = (one for one in run.failures if _is_aware(one.path) and one.whole_path)
+    return next((one for one in failed if not operation or one.path != AWARE), None)
+
+
+def _is_aware(path: str) -> bool:
+    """Also of an algorithm's entry, as "aware:best"."""
+    return path.partition(":")[0] == AWARE
 
 
 def answer(run: Run) -> str:
     """'yes, Open MPI 5.0.11; direct over NVLink from 4 KiB'; empty where nothing was tried on a GPU."""
     known, refused = awareness(run), refusal(run)
     if known:
-        how = outcome.wires_words(run, AWARE) if known.counted else known.how
+        how = outcome.wires_words(run, known.last.path) if known.counted else known.how
         word = f"{known.mpi} takes device pointers" if known.good is False else f"yes, {known.mpi}"
         return f"{word}; {how}" if how else word
     return f"no; {reason(refused).split(';')[0]}" if refused and run.head.environment.devices else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wirespeed.doctor.measured import MPI_TRANSPORTS
-from wirespeed.report.facts.awareness import AWARE, STAGED, awareness, reason, refusal
+from wirespeed.report.facts.awareness import STAGED, awareness, reason, refusal
 from wirespeed.report.facts.best import spans
 from wirespeed.report.facts.figures import other_mpi
 from wirespeed.report.facts.machine import mpi_title
@@ -92,7 +92,7 @@ def _mpi(run: Run) -> Iterator[Verdict]:
         how = f"; {PARENTHESES.sub('', known.how)}" if known.how else ""
         yield Verdict(
             {True: GOOD, False: WARNING, None: NOTE}[known.good],
-            f"{known.mpi} {word}: {_cost(run)}{how}{_before(known.mpi, refused)}",
+            f"{known.mpi} {word}: {_cost(run, known.last.path)}{how}{_before(known.mpi, refused)}",
         )
     elif refused:
         yield Verdict(WARNING, f"MPI is not GPU-aware: {reason(refused)}{_staging(run)}")
@@ -100,12 +100,12 @@ def _mpi(run: Run) -> Iterator[Verdict]:
         yield Verdict(NOTE, "Whether MPI is GPU-aware was not measured: the path aware is missing")
 
 
-def _cost(run: Run) -> str:
+def _cost(run: Run, path: str) -> str:
     """'18.7 us at 8 B, where gpu takes 0.83 us; 393 GB/s at 1 GiB, 87 % of the limit'."""
-    entries = [entry for entry in run.of_path(AWARE) if entry.amount]
+    entries = [entry for entry in run.of_path(path) if entry.amount]
     first = entries[0]
     least = min((one for one in _entries(run) if one.bytes == first.bytes), key=lambda one: one.seconds)
-    other = f", where {least.path} takes {format_seconds(least.seconds)}" if least.path != AWARE else ""
+    other = f", where {least.path} takes {format_seconds(least.seconds)}" if least.path != path else ""
     return f"{_time(first)}{other}; {_figure(run, entries[-1])}"
 
 

@@ -119,7 +119,10 @@ def _aware(run: Run) -> Iterator[Sentence]:
         return
     how = f"; {known.how}" if known.how else ""
     level = {True: GOOD, False: WARNING, None: NOTE}[known.good]
-    yield level, f"{known.mpi} takes device pointers: {_figure(known.last, run.ceiling(AWARE))}{how}"
+    yield (
+        level,
+        f"{known.mpi} takes device pointers: {_figure(known.last, run.ceiling(known.last.path))}{how}",
+    )
     if staged := run.entries.get((STAGED, known.last.bytes)):
         fast, slow = sorted((known.last, staged), key=lambda entry: entry.seconds)
         times = figures.ratio(slow.seconds / fast.seconds)
