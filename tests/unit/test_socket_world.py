@@ -194,6 +194,12 @@ def test_a_launcher_at_the_last_port(environment: Environment) -> None:
     assert isinstance(error, WirespeedError) and "write a number from 1 to 65534" in str(error)
 
 
+def test_a_rank_beyond_the_job_is_one_line(environment: Environment) -> None:
+    """Protects from a wait for a rank that cannot come."""
+    with pytest.raises(WirespeedError, match="RANK=5, WORLD_SIZE=2: ranks are numbered from 0 to 1"):
+        SocketWorld(LaunchedRank("torchrun", 5, 2, 0), environment)
+
+
 def test_several_hosts_need_a_secret(environment: Environment) -> None:
     """Protects the network's other users' machines: without a secret nothing but loopback is listened on."""
     del environment["WIRESPEED_SECRET_FILE"]

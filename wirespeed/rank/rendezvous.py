@@ -54,6 +54,10 @@ class Meeting:
 
 def meeting(environment: Mapping[str, str], place: LaunchedRank) -> Meeting:
     """As the environment says. Raises WirespeedError where it says too little."""
+    if not 0 <= place.rank < place.size:
+        raise wrong(
+            f"RANK={place.rank}, WORLD_SIZE={place.size}: ranks are numbered from 0 to {place.size - 1}"
+        )
     host, port = environment["MASTER_ADDR"], _number(environment, "WIRESPEED_PORT", None)
     if port is None:
         # The other one is the launcher's own.
