@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from wirespeed.report.facts import figures, outcome
-from wirespeed.report.facts.machine import mpi_title
+from wirespeed.report.facts.machine import is_cpu, mpi_title
 from wirespeed.report.facts.shares import exceeds
 from wirespeed.results.runs import Entry, Failure, Run
 from wirespeed.units import format_rate
@@ -33,6 +33,8 @@ class Awareness:
 
 def awareness(run: Run) -> Awareness | None:
     """None where no MPI was given device pointers with success."""
+    if is_cpu(run):
+        return None
     last = next((entry for entry in reversed(run.of_path(AWARE)) if entry.amount), None)
     if last is None:
         return None
@@ -62,6 +64,8 @@ def refusal(run: Run) -> Failure | None:
 
 def answer(run: Run) -> str:
     """'yes, Open MPI 5.0.11; direct over NVLink from 4 KiB'; empty where nothing was tried on a GPU."""
+    if is_cpu(run):
+        return ""
     known, refused = awareness(run), refusal(run)
     if known:
         how = outcome.wires_words(run, AWARE) if known.counted else known.how
