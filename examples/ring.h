@@ -1,7 +1,7 @@
 // What both examples share: who passes a buffer to whom, the check, and what is printed.
 //
-// A rank's buffer holds doubles, mine[i] = rank + i % 1024. In each step every rank sends its buffer
-// to the next rank, receives that of the one before, and adds rank + 1 to what came.
+// A rank's buffer holds doubles, mine[i] = rank + i % 1024. In each step every rank sends its
+// buffer to the next rank, receives that of the one before, and adds rank + 1 to what came.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,15 +14,15 @@ struct ring {
 };
 
 // By the addresses it is given: the GPU's or the host's.
-static void exchange(const struct ring *ring, const double *from, double *into) {
+static void exchange(const struct ring* ring, const double* from, double* into) {
     const int after = (ring->rank + 1) % ring->ranks;
     const int before = (ring->rank + ring->ranks - 1) % ring->ranks;
     MPI_Sendrecv(from, ring->count, MPI_DOUBLE, after, 0, into, ring->count, MPI_DOUBLE, before, 0,
                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void swap(struct ring *ring) {
-    double *const next = ring->other;
+static void swap(struct ring* ring) {
+    double* const next = ring->other;
     ring->other = ring->mine;
     ring->mine = next;
 }
@@ -38,7 +38,7 @@ static int own_device(int devices) {
 }
 
 // What began `steps` ranks back has come by every rank in between.
-static long wrong_doubles(const struct ring *ring) {
+static long wrong_doubles(const struct ring* ring) {
     int origin = (ring->rank + ring->ranks - ring->steps % ring->ranks) % ring->ranks;
     double grown = origin;
     for (int step = 1; step <= ring->steps; ++step) grown += (origin + step) % ring->ranks + 1;
@@ -48,7 +48,7 @@ static long wrong_doubles(const struct ring *ring) {
 }
 
 // ring_NAME [device|staged] [BYTES] [STEPS]; every rank has its buffers filled.
-static struct ring begin(int argc, char **argv, int *staged) {
+static struct ring begin(int argc, char** argv, int* staged) {
     const long bytes = argc > 2 ? atol(argv[2]) : 1 << 20;
     struct ring ring = {.count = (int)(bytes / 8), .steps = argc > 3 ? atoi(argv[3]) : 500};
     *staged = argc > 1 && strcmp(argv[1], "staged") == 0;
@@ -57,7 +57,8 @@ static struct ring begin(int argc, char **argv, int *staged) {
     if ((argc > 1 && !*staged && strcmp(argv[1], "device") != 0) || bytes < 8 ||
         bytes / 8 > 1 << 30 || ring.steps < 1) {
         if (ring.rank == 0)
-            fprintf(stderr, "usage: %s [device|staged] [BYTES, 8 to 8G] [STEPS, 1 or more]\n", argv[0]);
+            fprintf(stderr, "usage: %s [device|staged] [BYTES, 8 to 8G] [STEPS, 1 or more]\n",
+                    argv[0]);
         MPI_Finalize();
         exit(3);
     }
@@ -68,7 +69,7 @@ static struct ring begin(int argc, char **argv, int *staged) {
 }
 
 // Prints the slowest rank's time of a step; the number of ranks with wrong sums is the exit status.
-static int end(struct ring *ring, double seconds, int staged, int devices) {
+static int end(struct ring* ring, double seconds, int staged, int devices) {
     const int wrong = wrong_doubles(ring) != 0;
     double slowest;
     int all_wrong, most_devices;
@@ -76,10 +77,12 @@ static int end(struct ring *ring, double seconds, int staged, int devices) {
     MPI_Reduce(&devices, &most_devices, 1, MPI_INT, MPI_MIN, 0, MPI_COMM_WORLD);
     MPI_Allreduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (ring->rank == 0)
-        printf("%s: %d ranks, %d bytes, %d steps: %.2f us a step, %ld copies between host and GPU, sums %s%s\n",
-               staged ? "staged" : "device pointers", ring->ranks, 8 * ring->count, ring->steps,
-               1e6 * slowest / ring->steps, ring->copies, all_wrong ? "WRONG" : "right",
-               most_devices > 0 ? "" : " (no GPU: the CPU's memory)");
+        printf(
+            "%s: %d ranks, %d bytes, %d steps: %.2f us a step, %ld copies between host and GPU, "
+            "sums %s%s\n",
+            staged ? "staged" : "device pointers", ring->ranks, 8 * ring->count, ring->steps,
+            1e6 * slowest / ring->steps, ring->copies, all_wrong ? "WRONG" : "right",
+            most_devices > 0 ? "" : " (no GPU: the CPU's memory)");
     free(ring->mine);
     free(ring->other);
     MPI_Finalize();

@@ -1,26 +1,27 @@
-// A ring by hand with MPI and OpenMP: the buffers stay on the GPU, and MPI gets their addresses there
+// A ring by hand with MPI and OpenMP: the buffers stay on the GPU, and MPI gets their addresses
+// there
 // ("device"), or their copies on the host ("staged").
 #include <omp.h>
 
 #include "ring.h"
 
-static void add(double *values, int count, double value) {
+static void add(double* values, int count, double value) {
 #pragma omp target teams distribute parallel for map(alloc : values[0 : count])
     for (int i = 0; i < count; ++i) values[i] += value;
 }
 
 // One copy to the GPU before all steps.
-static void enter(double *first, double *second, int count) {
+static void enter(double* first, double* second, int count) {
 #pragma omp target enter data map(to : first[0 : count]) map(alloc : second[0 : count])
 }
 
 // One copy from it after them.
-static void leave(double *last, double *other, int count) {
+static void leave(double* last, double* other, int count) {
 #pragma omp target update from(last[0 : count])
 #pragma omp target exit data map(delete : last[0 : count], other[0 : count])
 }
 
-static void step(struct ring *ring, int staged) {
+static void step(struct ring* ring, int staged) {
     double *from = ring->mine, *into = ring->other;
     const int count = ring->count;
     if (staged) {
@@ -37,7 +38,7 @@ static void step(struct ring *ring, int staged) {
     swap(ring);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
     int staged;
     MPI_Init(&argc, &argv);
     struct ring ring = begin(argc, argv, &staged);
