@@ -48,6 +48,11 @@ void Device::watch_copies(bool) { throw Unavailable("nothing counts this device'
 void Device::fill(Memory kind, void* address, std::size_t bytes, std::uint64_t seed,
                   std::uint8_t tag) {
     if (bytes == 0) return;
+    if (!on_host(kind) && !has_kernels()) {
+        std::vector<std::byte> content(bytes);
+        fill(Memory::pageable, content.data(), bytes, seed, tag);
+        return copy(address, content.data(), bytes);
+    }
     std::uint64_t count = bytes, tags = tag;
     void* arguments[] = {&address, &count, &seed, &tags};
     run_or_launch(kind, "ws_payload_fill", arguments);
@@ -78,6 +83,11 @@ std::size_t Device::check_sums(Memory kind, const void* address, std::size_t byt
 std::size_t Device::check(Memory kind, const void* address, std::size_t bytes, std::uint64_t seed,
                           std::uint8_t tag) {
     if (bytes == 0) return 0;
+    if (!on_host(kind) && !has_kernels()) {
+        std::vector<std::byte> content(bytes);
+        copy(content.data(), address, bytes);
+        return check(Memory::pageable, content.data(), bytes, seed, tag);
+    }
     std::uint64_t count = bytes, tags = tag;
     return first_wrong(kind, "ws_payload_check", count, [&](void* result, const auto& run) {
         void* arguments[] = {&address, &count, &seed, &tags, &result};

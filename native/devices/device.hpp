@@ -30,7 +30,7 @@ constexpr bool on_host(Memory kind) {
 }
 
 struct Identity {
-    std::string kind;          ///< "host", "emulated", "cuda", "hip"
+    std::string kind;          ///< "host", "emulated", "cuda", "hip", "openmp"
     int index = 0;             ///< as the driver counts
     std::string name;          ///< "NVIDIA H200"
     std::string id;            ///< UUID or PCI address, the same in every process
@@ -143,6 +143,9 @@ class Device {
     /// Runs a kernel of native/kernels and waits for it. `arguments` as cuLaunchKernel takes them.
     virtual void launch(std::string_view kernel, unsigned blocks, unsigned threads,
                         void** arguments) = 0;
+
+    /// Where it runs none, payload is made and checked in a copy of it on the host.
+    virtual bool has_kernels() const { return true; }
 
     /// Makes a kernel ready, and all that are compiled with it, which may take seconds.
     virtual void load(std::string_view) {}

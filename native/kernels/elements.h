@@ -104,7 +104,7 @@ struct WsContent {
     u64 tag;   ///< the iteration
     u64 most;  ///< values are from 1 to 2 * most
     u64 odd;   ///< where neighbours are odd and even by turns: 0: on rank 0 alone; 1: on all ranks
-              ///< alike; 2: on neighbouring ranks by turns, too
+               ///< alike; 2: on neighbouring ranks by turns, too
 };
 
 /// Element i of a rank: a whole number of 1 or more, so that one that is left out is missed.

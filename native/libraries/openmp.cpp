@@ -2,7 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -46,6 +50,25 @@ void open_host_runtime(const std::string& library) {
         if (dlopen((folder + name).c_str(), RTLD_NOW | RTLD_GLOBAL)) return;
 }
 
+/// Runtimes have no call for their version. The name of LLVM's, Intel's and NVIDIA's file has it;
+/// GCC's is told by the calls that each release added.
+std::string version_of(const Library& library, const void* function) {
+    Dl_info info{};
+    const bool found = dladdr(function, &info) && info.dli_fname;
+    const std::unique_ptr<char, decltype(&std::free)> real(
+        found ? realpath(info.dli_fname, nullptr) : nullptr, std::free);
+    const std::string file = real ? real.get() : library.path();
+    if (file.find("libgomp") == std::string::npos) return file;
+    constexpr std::array<std::pair<const char*, const char*>, 4> releases{
+        {{"omp_get_uid_from_device", "GCC 15 or newer, "},
+         {"omp_target_memcpy_async", "GCC 13 or 14, "},
+         {"omp_display_env", "GCC 12, "},
+         {"omp_fulfill_event", "GCC 11, "}}};
+    for (const auto& [symbol, release] : releases)
+        if (library.find(symbol)) return release + file;
+    return "GCC 10 or older, " + file;
+}
+
 OpenMp first_with_devices() {
     std::vector<std::string> files = {"libgomp.so.1", "libomptarget.so", "libnvomp.so"};
     if (const std::string known = Library::known_path("openmp"); !known.empty()) files = {known};
@@ -68,6 +91,8 @@ OpenMp first_with_devices() {
 
 OpenMp::OpenMp(const Library& library) : library(library.path()) {
     WS_OPENMP_CALLS(WS_TABLE_BIND)
+    WS_OPENMP_EXTENSIONS(WS_TABLE_BIND_IF_THERE)
+    version = version_of(library, reinterpret_cast<const void*>(allocate));
     start_omptarget(library);
     devices = device_count();
 }

@@ -22,6 +22,12 @@
     CALL(dissociate, omp_target_disassociate_ptr, int(const void* host, int device)) \
     CALL(present, omp_target_is_present, int(const void* host, int device))
 
+// What only some runtimes have: LLVM's and Intel's pinned memory, OpenMP 6.0's names of devices.
+#define WS_OPENMP_EXTENSIONS(CALL) \
+    CALL(allocate_pinned, llvm_omp_target_alloc_host, void*(std::size_t bytes, int device)) \
+    CALL(free_pinned, llvm_omp_target_free_host, void(void* address, int device)) \
+    CALL(uid, omp_get_uid_from_device, const char*(int device))
+
 // LLVM's and Intel's alone: what a compiled program's start-up code would call.
 #define WS_OMPTARGET_CALLS(CALL) \
     CALL(init, __tgt_rtl_init, void()) \
@@ -34,8 +40,12 @@ namespace wirespeed {
 
 struct OpenMp {
     WS_OPENMP_CALLS(WS_TABLE_MEMBER)
+    /// Null where the runtime has no such call.
+    WS_OPENMP_EXTENSIONS(WS_TABLE_MEMBER)
 
     std::string library;  ///< the file that was opened
+    std::string
+        version;  ///< "GCC 12, /usr/lib/.../libgomp.so.1.0.0": where it says so, and the file
     int devices = 0;
 
     /// Opens the runtime in a library and sets it up; throws Error where it is none.

@@ -33,6 +33,7 @@ class Gpu:
             if name.startswith("LIBRARY_"):
                 self.lib.ws_library_path(name[len("LIBRARY_") :].lower().encode(), path.encode())
         self.kind = kind
+        self.memories = MEMORIES if kind != "openmp" else ("pageable", "device")
         self.device: Any = None
         self.index = index
 
@@ -140,8 +141,8 @@ def copies(gpu: Gpu) -> None:
     """Every pairing of memory is copied, and the copy is there when the call is back."""
     gpu.open()
     for size in SIZES:
-        for to_memory in MEMORIES:
-            for from_memory in MEMORIES:
+        for to_memory in gpu.memories:
+            for from_memory in gpu.memories:
                 to, source = gpu.allocate(to_memory, size), gpu.allocate(from_memory, size)
                 content = content_of(size, size % 97)[:size]
                 gpu.put(to, bytes(size))
@@ -180,7 +181,7 @@ def payload(gpu: Gpu) -> None:
         host = gpu.allocate("pageable", size)
         gpu.fill("pageable", host, size, 12345, 7)
         expected = gpu.get(host, size)
-        for memory in ("device", "managed", "pinned"):
+        for memory in {"device", "managed", "pinned"}.intersection(gpu.memories):
             address = gpu.allocate(memory, size + 8)
             for start in (address, address + 1):
                 gpu.fill(memory, start, size, 12345, 7)

@@ -116,7 +116,7 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("words", "says"),
         [
-            ("--device abacus", "there are: auto, cpu, cuda, hip, emulated"),
+            ("--device abacus", "there are: auto, cpu, cuda, hip, openmp, emulated"),
             ("--format pdf", "there are: table, json, csv, tutorial"),
             ("--paths nowhere", "there is no path called 'nowhere'; 'wirespeed paths' lists them"),
             ("--against nowhere", "there are: summit"),

@@ -31,12 +31,12 @@ MOST_FILES = 20
 
 
 def same_machine(run: Run, host: str, cpu: Mapping[str, Any], devices: Sequence[Mapping[str, Any]]) -> bool:
-    """Was it measured on a machine of this name, CPU and GPUs? An emulated GPU is everywhere the same."""
+    """Was it measured on a machine of this name, CPU and GPUs? Emulated and OpenMP's devices do not tell."""
     there = run.head.environment
     if there.host != host or there.cpu.model != cpu.get("model"):
         return False
-    theirs = {one.name for one in there.devices if one.kind != "emulated"}
-    ours = {str(one.get("name")) for one in devices if one.get("kind") not in ("emulated", "host")}
+    theirs = {one.name for one in there.devices if one.kind not in ("emulated", "openmp")}
+    ours = {str(one.get("name")) for one in devices if one.get("kind") not in ("emulated", "host", "openmp")}
     return not theirs or theirs == ours
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from wirespeed.host import devices, mpi, visible_devices
 from wirespeed.host.core import Core, NativeError, core
 from wirespeed.host.libraries import lacking
+from wirespeed.job.path_selection import beyond_openmp
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
 
@@ -19,7 +20,7 @@ class Machine:
     """The machine as the front end sees it; ranks on other hosts may find something else."""
 
     kind: str
-    """host, cuda, hip or emulated: the device that ranks will use."""
+    """host, cuda, hip, openmp or emulated: the device that ranks will use."""
     devices: list[dict[str, Any]]
     mpis: list[mpi.Mpi]
     why_no_gpu: dict[str, str]
@@ -37,7 +38,7 @@ class Machine:
             if not reasons:
                 return "no GPU: device cpu was asked for"
             return f"no GPU ({reasons}); on a machine with one, its driver is all that is needed"
-        return None
+        return beyond_openmp(path) if self.kind == "openmp" else None
 
     def lacks(self, path: TransferPath) -> str | None:
         """The same, and where a library that the path opens is not on this host: which one."""

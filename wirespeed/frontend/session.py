@@ -199,9 +199,9 @@ class Run:
 
     def _available(self, paths: list[TransferPath]) -> list[TransferPath]:
         """The paths that can be tried here; why the others cannot goes into the file."""
-        pattern = find_pattern(self._plan.pattern)
+        plan, pattern = self._plan, find_pattern(self._plan.pattern)
         reasons = [
-            (path, self._found.availability(path) or unsuited(path, pattern, self._plan.allocator))
+            (path, self._found.availability(path) or unsuited(path, pattern, plan.allocator, plan.device))
             for path in paths
         ]
         for path, why in reasons:

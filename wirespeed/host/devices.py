@@ -12,7 +12,9 @@ from wirespeed.host import visible_devices
 from wirespeed.host.core import Core, NativeError
 
 GPU_KINDS = ("cuda", "hip")
-CHOICES = ("auto", "cpu", *GPU_KINDS, "emulated")
+NAMED = (*GPU_KINDS, "openmp", "emulated")
+"""Kinds whose devices --device can name. Only GPU_KINDS are ever chosen unasked."""
+CHOICES = ("auto", "cpu", *NAMED)
 SLICE = "MIG-"
 """Begins the UUID of a MIG slice."""
 
@@ -69,6 +71,8 @@ def resolve(core: Core, wanted: str) -> str:
 
 def check_allocator(kind: str, allocator: str, context: str) -> None:
     """Raises WirespeedError for an allocator that devices of this kind cannot have."""
+    if allocator != "driver" and kind == "openmp":
+        raise WirespeedError(f"--allocator {allocator}: --device openmp allocates by OpenMP; leave it out")
     if allocator != "driver" and kind == "host":
         raise WirespeedError(
             f"--allocator {allocator}: it hands out memory of GPUs, and there is none here; leave it out",

@@ -10,6 +10,7 @@ from wirespeed.paths import TransferPath, all_paths, find_path
 from wirespeed.patterns import Pattern, Shape
 from wirespeed.patterns.collectives.operation import ALGORITHMS, BEST, LIBRARY, CollectivePattern
 from wirespeed.patterns.collectives.operation import ALL as EVERY_ALGORITHM
+from wirespeed.programs import ProgramPattern
 
 ALL = "all"
 
@@ -64,8 +65,16 @@ def by_algorithms(
     return found
 
 
-def unsuited(path: TransferPath, pattern: Pattern, allocator: str = "driver") -> str | None:
+OPENMP_TRANSPORTS = ("copy", "mpi", "rma", "staged")
+"""Those that need no more of a device than memory and copies."""
+
+
+def unsuited(
+    path: TransferPath, pattern: Pattern, allocator: str = "driver", device: str = "auto"
+) -> str | None:
     """Why this path cannot carry this pattern in such memory, in one line; None if it can."""
+    if device.startswith("openmp") and (why := _computes(path, pattern) or beyond_openmp(path)):
+        return why
     if path.own_memory and allocator != "driver":
         return f"its library hands out its memory itself; leave out --allocator {allocator}"
     if path.into and pattern.in_place:
@@ -74,6 +83,25 @@ def unsuited(path: TransferPath, pattern: Pattern, allocator: str = "driver") ->
         return f"{path.algorithm} is an algorithm of collective operations, and {pattern.name} is none"
     if isinstance(pattern, CollectivePattern) and not path.algorithm and pattern.name not in path.collectives:
         return f"its library has no {pattern.name}; --algorithm best measures ours over its messages"
+    return None
+
+
+def _computes(path: TransferPath, pattern: Pattern) -> str | None:
+    """Why a device without kernels cannot have this pattern; None if it can."""
+    sums = type(pattern).sums is not Pattern.sums
+    if not path.needs_device or not (sums or isinstance(pattern, CollectivePattern | ProgramPattern)):
+        return None
+    also = "; examples/ring_openmp.c is a ring in OpenMP" if sums else ""
+    return f"{pattern.name} computes on the GPU, and --device openmp only allocates and copies{also}"
+
+
+def beyond_openmp(path: TransferPath) -> str | None:
+    """Why a device that is OpenMP's interface alone cannot have this path; None if it can."""
+    if not path.needs_device:
+        return None
+    managed = any(word.startswith("managed") for word in (path.memory, path.into))
+    if managed or path.transport not in OPENMP_TRANSPORTS:
+        return "--device openmp only allocates and copies; 'staged' and 'aware' need no more"
     return None
 
 

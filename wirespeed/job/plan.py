@@ -30,7 +30,7 @@ class Plan:
     launches: int = 1
     """How many times every path is measured, with new processes each time."""
     device: str = "auto"
-    """auto, cpu, cuda, hip or emulated; or GPUs by number or UUID: cuda:GPU-3f,cuda:MIG-8a."""
+    """auto, cpu, cuda, hip, openmp or emulated; or GPUs by number or UUID: cuda:GPU-3f,cuda:MIG-8a."""
     allocator: str = "driver"
     """Who hands out device memory: one of ALLOCATORS."""
     context: str = "primary"

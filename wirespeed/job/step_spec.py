@@ -18,7 +18,7 @@ class StepSpec:
     step: int
     expected: ExpectedJob
     device: str
-    """Kind of device: host, cuda, hip or emulated."""
+    """Kind of device: host, cuda, hip, openmp or emulated."""
     sizes: tuple[int, ...]
     variables: dict[str, str]
     """Environment that the ranks must have; a launcher may have failed to carry it."""

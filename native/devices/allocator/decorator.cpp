@@ -76,6 +76,7 @@ class WithAllocator final : public Device {
                 void** arguments) override {
         device_->launch(kernel, blocks, threads, arguments);
     }
+    bool has_kernels() const override { return device_->has_kernels(); }
     void load(std::string_view kernel) override { device_->load(kernel); }
     unsigned resident_blocks() override { return device_->resident_blocks(); }
     double clock_rate() override { return device_->clock_rate(); }

@@ -60,8 +60,8 @@ debugging = flag("--debug", _DEBUG, expose_value=False)
 """For commands that start no ranks."""
 
 _DEVICE = (
-    "auto (GPUs if there are any), cpu, cuda, hip or emulated; or GPUs by number, or by the first digits of "
-    "a UUID: cuda:GPU-3f2a,cuda:MIG-91c0."
+    "auto (GPUs if there are any), cpu, cuda, hip, openmp or emulated; or GPUs by number, or by the first "
+    "digits of a UUID: cuda:GPU-3f2a,cuda:MIG-91c0."
 )
 where = together(
     option("--device", words.DEVICE, _DEVICE, "auto"),

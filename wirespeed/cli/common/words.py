@@ -119,12 +119,12 @@ def _grid(word: str) -> str:
 
 def _device(word: str) -> str:
     """A kind of device, or devices of one kind: 'cuda:GPU-3f,cuda:GPU-8a' of 'cuda:GPU-3f,GPU-8a' as well."""
-    from wirespeed.host.devices import CHOICES, GPU_KINDS
+    from wirespeed.host.devices import CHOICES, NAMED
 
     kind, sign, _ = word.partition(":")
     if not sign:
         return str(choice(*CHOICES).parse(word))
-    if kind not in (*GPU_KINDS, "emulated"):
+    if kind not in NAMED:
         raise ValueError("write devices as in cuda:GPU-3f2a,cuda:GPU-8a01, all of one kind")
     names = [one.strip().removeprefix(f"{kind}:") for one in word.split(",")]
     if not all(re.fullmatch(r"[0-9A-Za-z][0-9A-Za-z./-]{0,99}", name) for name in names):

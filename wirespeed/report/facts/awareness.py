@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from wirespeed.patterns.collectives.operation import CollectivePattern
 from wirespeed.report.facts import figures, outcome
-from wirespeed.report.facts.machine import mpi_title
+from wirespeed.report.facts.machine import is_cpu, mpi_title
 from wirespeed.report.facts.shares import exceeds
 from wirespeed.results.runs import Entry, Failure, Run
 from wirespeed.units import format_rate
@@ -34,6 +34,8 @@ class Awareness:
 
 def awareness(run: Run) -> Awareness | None:
     """None where no MPI was given device pointers with success."""
+    if is_cpu(run):
+        return None
     measured = (entry for path in run.paths if _is_aware(path) for entry in reversed(run.of_path(path)))
     last = next((entry for entry in measured if entry.amount), None)
     if last is None:
@@ -75,6 +77,8 @@ def _is_aware(path: str) -> bool:
 
 def answer(run: Run) -> str:
     """'yes, Open MPI 5.0.11; direct over NVLink from 4 KiB'; empty where nothing was tried on a GPU."""
+    if is_cpu(run):
+        return ""
     known, refused = awareness(run), refusal(run)
     if known:
         how = outcome.wires_words(run, known.last.path) if known.counted else known.how

@@ -12,6 +12,8 @@ from wirespeed.report.grouping import grouped
 from wirespeed.results.parts import Cpu, Device, Environment, LoadedMpi, Rank
 from wirespeed.results.runs import Run
 
+NO_GPU = "these OpenMP devices are the CPU: no figure of this run is one of a GPU"
+
 
 def title(run: Run) -> str:
     """'pingpong on n1, Open MPI 5.0.11, 3 launches, 2026-01-01 12:00'."""
@@ -31,7 +33,16 @@ def placement(run: Run) -> list[str]:
     """Where each rank is; a line for every different placement of the run's steps."""
     found = grouped((_ranks(step.ranks), step.path) for step in run.steps if step.ranks)
     lines = [f"{', '.join(dict.fromkeys(paths))}: {line}" for line, paths in found.items()]
-    return [*found, *_misplaced(run)] if len(found) == 1 else [*_misplaced(run), *lines]
+    lines = [*found, *_misplaced(run)] if len(found) == 1 else [*_misplaced(run), *lines]
+    return [*lines, NO_GPU] if is_cpu(run) else lines
+
+
+def is_cpu(run: Run) -> bool:
+    """Are the devices that OpenMP's runtime counts the CPU?"""
+    ranks = [rank.device for step in run.steps for rank in step.ranks if rank.device]
+    return any(
+        one.kind == "openmp" and one.architecture == "cpu" for one in (*run.head.environment.devices, *ranks)
+    )
 
 
 def _misplaced(run: Run) -> list[str]:
@@ -68,6 +79,8 @@ def device_title(device: Device) -> str:
     """'GPU 0 NVIDIA H200', from whatever the identity says."""
     if device.kind == "emulated":
         return f"emulated GPU {_index(device)}"
+    if device.kind == "openmp":
+        return f"OpenMP device {_index(device)}, {device.name}"
     return f"GPU {_index(device)} {device.name}".rstrip()
 
 
@@ -132,7 +145,7 @@ class _Machine:
 
 
 def _gpus(environment: Environment) -> set[str]:
-    real = (one for one in environment.devices if one.kind not in ("host", "emulated"))
+    real = (one for one in environment.devices if one.kind not in ("host", "emulated", "openmp"))
     return {one.id or f"{one.index} {one.name}" for one in real}
 
 

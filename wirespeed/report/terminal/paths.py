@@ -31,7 +31,7 @@ GROUPS = (
 NOT_ON_HARDWARE = (
     "AMD GPUs: tested with a stand-in for their driver, and compiled for gfx90a, gfx942 and gfx950; not yet "
     "run on one",
-    "Intel GPUs: planned, by Level Zero; docs/amd-intel.md says what it takes",
+    "Intel GPUs: by --device openmp; by Level Zero planned (docs/amd-intel.md)",
 )
 _OWN, _STAGED = ("gpu", "ipc"), ("pipelined", "staged")
 

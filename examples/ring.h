@@ -1,0 +1,90 @@
+// What both examples share: who passes a buffer to whom, the check, and what is printed.
+//
+// A rank's buffer holds doubles, mine[i] = rank + i % 1024. In each step every rank sends its
+// buffer to the next rank, receives that of the one before, and adds rank + 1 to what came.
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ring {
+    double *mine, *other;  // what is sent next, and where the next one arrives
+    int count, steps, rank, ranks;
+    long copies;  // between host and GPU
+};
+
+// By the addresses it is given: the GPU's or the host's.
+static void exchange(const struct ring* ring, const double* from, double* into) {
+    const int after = (ring->rank + 1) % ring->ranks;
+    const int before = (ring->rank + ring->ranks - 1) % ring->ranks;
+    MPI_Sendrecv(from, ring->count, MPI_DOUBLE, after, 0, into, ring->count, MPI_DOUBLE, before, 0,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void swap(struct ring* ring) {
+    double* const next = ring->other;
+    ring->other = ring->mine;
+    ring->mine = next;
+}
+
+// MPI ranks of a host take its GPUs in turn.
+static int own_device(int devices) {
+    MPI_Comm host;
+    int number;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_rank(host, &number);
+    MPI_Comm_free(&host);
+    return devices > 0 ? number % devices : -1;
+}
+
+// What began `steps` ranks back has come by every rank in between.
+static long wrong_doubles(const struct ring* ring) {
+    int origin = (ring->rank + ring->ranks - ring->steps % ring->ranks) % ring->ranks;
+    double grown = origin;
+    for (int step = 1; step <= ring->steps; ++step) grown += (origin + step) % ring->ranks + 1;
+    long wrong = 0;
+    for (int i = 0; i < ring->count; ++i) wrong += ring->mine[i] != grown + i % 1024;
+    return wrong;
+}
+
+// ring_NAME [device|staged] [BYTES] [STEPS]; every rank has its buffers filled.
+static struct ring begin(int argc, char** argv, int* staged) {
+    const long bytes = argc > 2 ? atol(argv[2]) : 1 << 20;
+    struct ring ring = {.count = (int)(bytes / 8), .steps = argc > 3 ? atoi(argv[3]) : 500};
+    *staged = argc > 1 && strcmp(argv[1], "staged") == 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &ring.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ring.ranks);
+    if ((argc > 1 && !*staged && strcmp(argv[1], "device") != 0) || bytes < 8 ||
+        bytes / 8 > 1 << 30 || ring.steps < 1) {
+        if (ring.rank == 0)
+            fprintf(stderr, "usage: %s [device|staged] [BYTES, 8 to 8G] [STEPS, 1 or more]\n",
+                    argv[0]);
+        MPI_Finalize();
+        exit(3);
+    }
+    ring.mine = malloc(sizeof(double) * ring.count);
+    ring.other = malloc(sizeof(double) * ring.count);
+    for (int i = 0; i < ring.count; ++i) ring.mine[i] = ring.rank + i % 1024;
+    return ring;
+}
+
+// Prints the slowest rank's time of a step; the number of ranks with wrong sums is the exit status.
+static int end(struct ring* ring, double seconds, int staged, int devices) {
+    const int wrong = wrong_doubles(ring) != 0;
+    double slowest;
+    int all_wrong, most_devices;
+    MPI_Reduce(&seconds, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&devices, &most_devices, 1, MPI_INT, MPI_MIN, 0, MPI_COMM_WORLD);
+    MPI_Allreduce(&wrong, &all_wrong, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (ring->rank == 0)
+        printf(
+            "%s: %d ranks, %d bytes, %d steps: %.2f us a step, %ld copies between host and GPU, "
+            "sums %s%s\n",
+            staged ? "staged" : "device pointers", ring->ranks, 8 * ring->count, ring->steps,
+            1e6 * slowest / ring->steps, ring->copies, all_wrong ? "WRONG" : "right",
+            most_devices > 0 ? "" : " (no GPU: the CPU's memory)");
+    free(ring->mine);
+    free(ring->other);
+    MPI_Finalize();
+    return all_wrong != 0;
+}

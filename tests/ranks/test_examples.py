@@ -1,0 +1,90 @@
+"""The example programs, compiled for GPUs and run on the CPU: sums checked, copies counted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from functools import cache, partial
+from pathlib import Path
+
+import pytest
+from support import mpis
+from support.builds import once
+from support.command import PATIENCE
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FLAGS = {"openmp": "-fopenmp", "openacc": "-fopenacc"}
+# Threads that wait for each other would take the CPU from other ranks; a newer ptxas refuses GCC 12's code.
+VARIABLES = {"OMP_NUM_THREADS": "1", "PATH": "/usr/bin:/bin"}
+
+
+@cache
+def why_no_offloading() -> str | None:
+    """Why GCC compiles nothing for NVIDIA's GPUs here; None: it does."""
+    gcc = shutil.which("gcc-12")
+    said = subprocess.run([gcc, "-v"], capture_output=True, text=True, check=True).stderr if gcc else ""
+    folder = Path("/usr/lib/gcc/x86_64-linux-gnu/12/accel/nvptx-none")
+    if "nvptx-none" not in said or not (folder / "mkoffload").exists():
+        return "no compiler for NVIDIA's GPUs (apt install gcc-12-offload-nvptx)"
+    return None
+
+
+@pytest.fixture(params=FLAGS)
+def program(request: pytest.FixtureRequest, builds: Path) -> tuple[mpis.InstalledMpi, Path]:
+    """An MPI, and an example compiled against it by the line in examples/README.md."""
+    if why := why_no_offloading():
+        pytest.skip(why)
+    mpi = mpis.find("openmpi")
+    if isinstance(mpi, str):
+        pytest.skip(mpi)
+    folder = once(builds / f"example-{request.param}", partial(_compile, request.param, mpi))
+    return mpi, folder / f"ring_{request.param}"
+
+
+def _compile(name: str, mpi: mpis.InstalledMpi, folder: Path) -> None:
+    folder.mkdir()
+    library = mpi.library
+    command = [
+        "gcc-12",
+        "-std=c11",
+        "-O2",
+        "-Wall",
+        "-Werror",
+        FLAGS[name],
+        "-foffload=nvptx-none",
+        "-no-pie",
+    ]
+    command += ["-I", str(mpi.prefix / "include"), str(EXAMPLES / f"ring_{name}.c"), str(library)]
+    command += [f"-Wl,-rpath,{library.parent}", "-o", str(folder / f"ring_{name}")]
+    done = subprocess.run(
+        command, env={**os.environ, **VARIABLES}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def run(program: tuple[mpis.InstalledMpi, Path], ranks: int, *words: str) -> subprocess.CompletedProcess[str]:
+    mpi, file = program
+    environment = {**mpi.environment(), **VARIABLES}
+    return subprocess.run(
+        mpi.command(ranks, file, *words),
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("way", "copies"), [("staged", 1002), ("device", 2)])
+def test_the_ring_by_hand(program: tuple[mpis.InstalledMpi, Path], way: str, copies: int) -> None:
+    """Protects plain code that a user holds our ring against: right sums, and the guide's copies."""
+    done = run(program, 3, way, "4096", "500")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 ranks, 4096 bytes, 500 steps" in done.stdout
+    assert f"{copies} copies between host and GPU, sums right (no GPU: the CPU's memory)" in done.stdout
+
+
+def test_words_that_it_does_not_know(program: tuple[mpis.InstalledMpi, Path]) -> None:
+    done = run(program, 2, "pinned")
+    assert done.returncode == 3 and "usage: " in done.stderr and "[device|staged]" in done.stderr
