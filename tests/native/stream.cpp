@@ -139,7 +139,7 @@ void run(const std::string& what, const std::string& name) {
         if (kind.name != name) continue;
         const int devices = kind.count();
         for (int index = devices - 1; index >= 0; --index) {
-            const auto device = kind.open(index);
+            const auto device = kind.open(index, DeviceContext::primary);
             if (what == "clock")
                 std::printf("%.0f\n", device->clock_rate());
             else

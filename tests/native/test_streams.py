@@ -23,7 +23,7 @@ SOURCES = {
         "cuda/cuda.cpp",
         "hip/hip.cpp",
     ),
-    "kernels": ("cache.cpp", "compile.cpp"),
+    "kernels": ("cache.cpp", "compile.cpp", "compile_apart.cpp"),
     "libraries": ("library.cpp", "nvrtc.cpp", "hiprtc.cpp"),
 }
 

@@ -12,7 +12,7 @@ from support.mpis import InstalledMpi
 from wirespeed.errors import ExitCode
 
 REFUSED = {
-    "pingpong --device emulated --between 0,7": "there is no emulated device 7; there are 2, numbered from 0",
+    "pingpong --device emulated --between 0,7": "there is no device 7; there are 2, numbered from 0",
     "pingpong --device cpu --between 0,99999": "this process may not run on CPU 99999",
     "copy --node 7999": "--node 7999: there is no such NUMA node here",
     "pairs --ranks 4 --sample 99": "4 ranks make 3 phases",

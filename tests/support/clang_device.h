@@ -41,6 +41,8 @@ __device__ inline void __threadfence_system() { __builtin_amdgcn_fence(__ATOMIC_
 __device__ inline unsigned long long wall_clock64() { return __builtin_readsteadycounter(); }
 #endif
 
+/// HIP's own exchanges numbers; this one is compiled and never run.
+template <class T> __device__ inline T __shfl(T value, int, int) { return value; }
 __device__ inline double fma(double a, double b, double c) { return __builtin_fma(a, b, c); }
 template <class T> __device__ inline T atomicAdd(T* to, T value) {
     return __hip_atomic_fetch_add(to, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);

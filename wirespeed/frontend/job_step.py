@@ -108,6 +108,9 @@ class JobStep:
                 ended = True
             states = read_pages(self._pages)
             if ended:
+                # A launcher may have come to its end before the rank for which it ended the job.
+                if not self._death and (first := self._first_closed()):
+                    self._died([first])
                 return self._diagnose(states)
             self._follow(states)
             for state in states:
