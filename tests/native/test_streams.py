@@ -21,6 +21,7 @@ SOURCES = {
         "gpu/shared.cpp",
         "cuda/cupti_copies.cpp",
         "cuda/cuda.cpp",
+        "cuda/mapped_memory.cpp",
         "hip/hip.cpp",
     ),
     "kernels": ("cache.cpp", "compile.cpp", "compile_apart.cpp"),

@@ -20,6 +20,7 @@ from support.simulated import Ranks, ranks_of
 from wirespeed.host.core import Core, core
 from wirespeed.patterns import Shape
 from wirespeed.programs.jacobi import PATTERN
+from wirespeed.rank.faulty_steps import FAULTS, with_fault
 
 Array = NDArray[Any]
 
@@ -185,6 +186,19 @@ def test_the_reference_is_what_one_rank_alone_computes(device: tuple[Core, Any, 
     assert (
         PATTERN.place(3, Shape(4, {"size": "20x12", "columns": 2}), 0, 2, 16) == "point (24, 14) of 40 x 24"
     )
+
+
+@pytest.mark.parametrize("depth", ["1", "2", "4"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_faulty_halo_is_found(device: tuple[Core, Any, str], depth: str, fault: str) -> None:
+    """Protects the check, where rows of a halo have room between them that nobody reads."""
+    with ranks_of(*device, PATTERN, 4, size="40x24", columns=1, depth=depth) as job:
+        job.steps[2] = with_fault(job.steps[2], fault, PATTERN.aside(job.shape))
+        for seed in (1, 2):
+            job.start(seed)
+            job.iterate(PATTERN.checked_iterations(job.shape))
+        expected, _ = relaxed(noise(40, 96, 2, "f4"), 8 * int(depth), periodic=True)
+        assert not np.array_equal(field(job), expected)
 
 
 def solved(core: Core, device: Any, memory: str, points: int) -> float:

@@ -9,6 +9,8 @@ from wirespeed.errors import WirespeedError
 from wirespeed.patterns import Place, Step, Work
 
 FAULTS = ("drop-byte", "drop-iteration", "repeat-iteration")
+_FROM_END = 72
+"""Bytes: more than a corner has."""
 
 
 def with_fault(steps: Sequence[Step], fault: str, aside: int) -> list[Step]:
@@ -24,8 +26,9 @@ def with_fault(steps: Sequence[Step], fault: str, aside: int) -> list[Step]:
         return [*before, last]
     one = last.receives[0]
     if fault == "drop-byte":
-        # The sign of a number in the middle: halos have corners that nobody reads.
-        work = Work("ws_fields_damage", (Place(one.offset + one.bytes // 16 * 8 + min(7, one.bytes - 1)),))
+        # The sign of a number of the last row: nobody reads its corners, or what lies between rows.
+        at = max(one.bytes - _FROM_END, 0) // 8 * 8 + min(7, one.bytes - 1)
+        work = Work("ws_fields_damage", (Place(one.offset + at),))
     else:
         work = Work("ws_fields_delay", (Place(one.offset), Place(aside), one.bytes), 8, 256)
     return [*before, replace(last, after=(work, *last.after))]
