@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wirespeed.host.core import Core
-from wirespeed.patterns.collectives.job import REDUCTIONS, TYPES
+from wirespeed.patterns.collectives.rank_view import REDUCTIONS, TYPES
 
 TYPE = {name: number for number, name in enumerate(TYPES)}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from wirespeed.fleet.judge import Verdict, judge
+from wirespeed.fleet.judge import FleetVerdict, judge
 from wirespeed.fleet.topology import Topology, topology_of
 from wirespeed.fleet.window import Window
 
@@ -86,6 +86,6 @@ def named(planted: Planted) -> set[tuple[str, str]]:
     return subjects(judge(planted.window, planted.topology))
 
 
-def subjects(verdict: Verdict) -> set[tuple[str, str]]:
+def subjects(verdict: FleetVerdict) -> set[tuple[str, str]]:
     """(kind, name) of every finding."""
     return {(one.kind, one.name) for one in verdict.findings}

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from wirespeed.patterns import Place, Shape, Step, Work, all_patterns
 from wirespeed.patterns.collectives import PATTERNS
-from wirespeed.patterns.collectives.job import REDUCING, TYPES, Job
 from wirespeed.patterns.collectives.operation import ALGORITHMS, CollectivePattern
+from wirespeed.patterns.collectives.rank_view import REDUCING, TYPES, RankView
 
 Value = tuple[tuple[int, int], ...]
 """Which (rank, element) are combined in an element, each as often as it is."""
@@ -20,7 +20,7 @@ Memory = dict[int, Value]
 """By place."""
 
 
-def spans(step: Step, job: Job) -> tuple[list[range], list[range]]:
+def spans(step: Step, job: RankView) -> tuple[list[range], list[range]]:
     """Bytes that are read, and that are written, while the step's transfers are under way."""
     reads = [range(one.offset, one.offset + one.bytes) for one in step.sends]
     writes = [range(one.offset, one.offset + one.bytes) for one in step.receives]
@@ -32,7 +32,7 @@ def spans(step: Step, job: Job) -> tuple[list[range], list[range]]:
     return reads, writes
 
 
-def work_on(memory: Memory, work: Work, job: Job) -> None:
+def work_on(memory: Memory, work: Work, job: RankView) -> None:
     to, one, other = (place.offset for place in work.arguments if isinstance(place, Place))
     count, kind, operation = work.arguments[3:]
     assert kind == list(TYPES).index(job.type) and work.kernel == "ws_elements_combine"
@@ -41,7 +41,7 @@ def work_on(memory: Memory, work: Work, job: Job) -> None:
         memory[to + at] = tuple(sorted(both))
 
 
-def played(jobs: list[Job], plans: list[list[Step]]) -> list[Memory]:
+def played(jobs: list[RankView], plans: list[list[Step]]) -> list[Memory]:
     """What each rank's buffer holds after one iteration. Fails where ranks wait for each other for ever."""
     memories: list[Memory] = []
     for job in jobs:
@@ -94,7 +94,7 @@ def test_every_rank_has_the_exact_result(
         "in_place": data.draw(st.sampled_from(["no", "yes"])),
     }
     shape, size = Shape(ranks, options), data.draw(st.integers(0, 400))
-    jobs = [pattern.job(rank, shape, size) for rank in range(ranks)]
+    jobs = [pattern.rank_view(rank, shape, size) for rank in range(ranks)]
     plans = [pattern.steps(rank, shape, size) for rank in range(ranks)]
     for job, memory in zip(jobs, played(jobs, plans), strict=True):
         assert max(memory, default=0) < max(pattern.extent(job.rank, shape, size), 1)
@@ -118,7 +118,7 @@ def test_nothing_is_overwritten_while_it_is_in_use(
     plans = [pattern.steps(rank, shape, size) for rank in range(ranks)]
     for rank, plan in enumerate(plans):
         for step in plan:
-            reads, writes = spans(step, pattern.job(rank, shape, size))
+            reads, writes = spans(step, pattern.rank_view(rank, shape, size))
             for number, written in enumerate(writes):
                 others = [*reads, *writes[:number], *writes[number + 1 :]]
                 assert not any(max(written.start, o.start) < min(written.stop, o.stop) for o in others)

@@ -55,6 +55,6 @@ def test_only_data_is_told(value: object) -> None:
     ],
 )
 def test_nothing_that_arrives_is_executed(said: object) -> None:
-    """Protects a rank from whoever knows the secret and means harm."""
+    """Protects a rank from a process that knows the secret and means harm."""
     with pytest.raises(ValueError, match="no "):
         decode(json.dumps(said).encode())

@@ -324,7 +324,7 @@ class TestPaths:
         screen = console(100)
         print_paths(screen, [PathState(path, None) for path in paths])
         listed, _, planned = text_of(screen).partition("AMD GPUs: ")
-        assert "not yet run on one" in " ".join(planned.split()) and "planned, by Level Zero" in planned
+        assert "not yet run on one" in " ".join(planned.split()) and "by Level Zero planned" in planned
         lines = [line.rstrip() for line in listed.splitlines()]
         assert [line.split("  ")[0] for line in lines if line] == [
             *("Between host buffers", "rma-host"),

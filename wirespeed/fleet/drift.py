@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from wirespeed.fleet.estimates import LINK, Estimates, estimates
-from wirespeed.fleet.judge import Finding, Verdict, decide
+from wirespeed.fleet.judge import FleetVerdict, Outlier, decide
 from wirespeed.fleet.topology import Topology
 from wirespeed.fleet.window import FACTS, Facts, Window
 from wirespeed.statistics.two_way import median_of
@@ -35,11 +35,11 @@ class FleetChange:
 
 
 @dataclass
-class Drift:
+class FleetDrift:
     """Changes since a date."""
 
     since: str
-    verdict: Verdict
+    verdict: FleetVerdict
     """What changed otherwise than those alike; ratios are to its own time before."""
     fleet: list[FleetChange] = field(default_factory=list)
     """What changed for all, the largest change first."""
@@ -51,7 +51,7 @@ class Drift:
 
 def drift(
     since: str, before: Window, now: Window, topology: Topology, least: float, false_alarms: float
-) -> Drift:
+) -> FleetDrift:
     """Compares two windows: subjects against the change of those alike, and the change of all."""
     olds = {
         (one.figure, one.kind, one.partners is None): one
@@ -75,7 +75,7 @@ def drift(
         if abs(math.log(ratio)) > math.log1p(least):
             fleet.append(FleetChange(new.figure, new.kind, ratio, math.exp(new.centre), len(change.names)))
     fleet.sort(key=lambda one: -abs(math.log(one.ratio)))
-    return Drift(since, decide(changes, topology, least, false_alarms), fleet)
+    return FleetDrift(since, decide(changes, topology, least, false_alarms), fleet)
 
 
 def _difference(old: Estimates, new: Estimates) -> Estimates | None:
@@ -96,7 +96,7 @@ def _difference(old: Estimates, new: Estimates) -> Estimates | None:
     )
 
 
-def add_causes(found: Drift, before: Facts, now: Facts) -> None:
+def add_causes(found: FleetDrift, before: Facts, now: Facts) -> None:
     """What of driver, MPI and kernel changed on the nodes of each finding, and on most nodes."""
     for one in found.verdict.findings:
         found.changed[one.name] = list(dict.fromkeys(_changes_of(one, before, now)))
@@ -109,7 +109,7 @@ def add_causes(found: Drift, before: Facts, now: Facts) -> None:
     ]
 
 
-def _changes_of(one: Finding, before: Facts, now: Facts) -> Iterator[str]:
+def _changes_of(one: Outlier, before: Facts, now: Facts) -> Iterator[str]:
     for node in one.nodes:
         yield from _changes(node, before, now)
 

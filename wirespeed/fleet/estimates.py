@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wirespeed.fleet.topology import Switch, Topology
+from wirespeed.fleet.topology import NetworkSwitch, Topology
 from wirespeed.fleet.window import Window
 from wirespeed.statistics.comparison import convincing
 from wirespeed.statistics.outliers import excess
@@ -107,7 +107,7 @@ def _of_pairs(
 
 def _switches(
     figure: str,
-    level: Sequence[Switch],
+    level: Sequence[NetworkSwitch],
     topology: Topology,
     fit: TwoWay,
     number: Mapping[str, int],

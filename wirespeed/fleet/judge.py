@@ -24,7 +24,7 @@ LEAST = 0.02
 
 
 @dataclass(frozen=True)
-class Evidence:
+class OutlierEvidence:
     """One figure in which a subject is slow."""
 
     figure: str
@@ -47,14 +47,14 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Outlier:
     """A subject that stands out."""
 
     kind: str
     name: str
     nodes: tuple[str, ...]
     """Nodes that are slower by it."""
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[OutlierEvidence, ...]
     """The figures in which it is slow, the slowest first."""
     p: float
     """Of all its figures together (Simes)."""
@@ -62,7 +62,7 @@ class Finding:
     """Time lost: the largest excess times the nodes that have it."""
 
     @property
-    def worst(self) -> Evidence:
+    def worst(self) -> OutlierEvidence:
         return self.evidence[0]
 
 
@@ -74,10 +74,10 @@ class _Test(NamedTuple):
 
 
 @dataclass
-class Verdict:
+class FleetVerdict:
     """What was found, of how many."""
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Outlier] = field(default_factory=list)
     tested: dict[str, int] = field(default_factory=dict)
     """How many of each kind were judged."""
     figures: int = 0
@@ -94,19 +94,19 @@ def judge(
     topology: Topology = NO_TOPOLOGY,
     least: float = LEAST,
     false_alarms: float = FALSE_ALARMS,
-) -> Verdict:
+) -> FleetVerdict:
     """What is slow in some days, at a false discovery rate over all that was judged."""
     return decide(list(estimates(window, topology, least, false_alarms)), topology, least, false_alarms)
 
 
-def decide(found: Sequence[Estimates], topology: Topology, least: float, false_alarms: float) -> Verdict:
+def decide(found: Sequence[Estimates], topology: Topology, least: float, false_alarms: float) -> FleetVerdict:
     """The tests of all figures together.
 
     A subject's figures give one p value by Simes' rule; Benjamini and Hochberg's procedure over the subjects
     then says which are slow, so that at most the share `false_alarms` of the named subjects is wrong; in the
     same way the figures of a named subject are chosen.
     """
-    verdict = Verdict(figures=len({one.figure for one in found}))
+    verdict = FleetVerdict(figures=len({one.figure for one in found}))
     partners: dict[str, dict[str, int]] = {}
     figures: Counter[Subject] = Counter()
     slow_in: dict[Subject, list[_Test]] = defaultdict(list)
@@ -141,7 +141,7 @@ def decide(found: Sequence[Estimates], topology: Topology, least: float, false_a
     return verdict
 
 
-def _joined(findings: Sequence[Finding], partners: Mapping[str, Mapping[str, int]]) -> list[Finding]:
+def _joined(findings: Sequence[Outlier], partners: Mapping[str, Mapping[str, int]]) -> list[Outlier]:
     """Slow links that meet in one node as that node: it was slow on some days only, or has a bad cable.
 
     `partners`: of each figure and node, how many others it was measured with.
@@ -161,11 +161,11 @@ def _joined(findings: Sequence[Finding], partners: Mapping[str, Mapping[str, int
         measured = sum(one.measured for one in slowest)
         evidence = replace(worst, measured=measured, partners=all_partners, slow_with=len(of_node))
         p = min(one.p for one in of_node)
-        found.append(Finding(NODE, node, (node,), (evidence,), p, evidence.ratio - 1))
+        found.append(Outlier(NODE, node, (node,), (evidence,), p, evidence.ratio - 1))
     return found
 
 
-def _note_distances(verdict: Verdict, one: Estimates) -> None:
+def _note_distances(verdict: FleetVerdict, one: Estimates) -> None:
     usable = np.isfinite(one.errors)
     if one.partners is not None:
         few = np.flatnonzero(one.partners < FEWEST_PARTNERS).tolist()
@@ -179,7 +179,7 @@ def _note_distances(verdict: Verdict, one: Estimates) -> None:
         verdict.distances.setdefault(one.names[place], {})[one.figure] = ratio
 
 
-def _finding(subject: Subject, p: float, tests: Sequence[_Test], topology: Topology, fleet: int) -> Finding:
+def _finding(subject: Subject, p: float, tests: Sequence[_Test], topology: Topology, fleet: int) -> Outlier:
     evidence = sorted((_evidence(*test) for test in tests), key=lambda one: -one.ratio)
     kind, name = subject
     if kind == SWITCH:
@@ -190,17 +190,19 @@ def _finding(subject: Subject, p: float, tests: Sequence[_Test], topology: Topol
         share = 1 / max(1, fleet - 1)
     else:
         nodes, share = (name.split(" ")[0],), 1.0
-    return Finding(kind, name, nodes, tuple(evidence), p, (evidence[0].ratio - 1) * share)
+    return Outlier(kind, name, nodes, tuple(evidence), p, (evidence[0].ratio - 1) * share)
 
 
-def _evidence(p: float, one: Estimates, judged: Excess, place: int) -> Evidence:
+def _evidence(p: float, one: Estimates, judged: Excess, place: int) -> OutlierEvidence:
     ratio = math.exp(min(float(judged.effects[place]), 700.0))
     low, high = judged.interval(place)
     usual = math.exp(min(one.centre, 700.0))
     partners = None if one.partners is None else int(one.partners[place])
-    return Evidence(one.figure, ratio, low, high, p, usual * ratio, usual, int(one.counts[place]), partners)
+    return OutlierEvidence(
+        one.figure, ratio, low, high, p, usual * ratio, usual, int(one.counts[place]), partners
+    )
 
 
-def exclude(findings: Iterable[Finding]) -> list[str]:
+def exclude(findings: Iterable[Outlier]) -> list[str]:
     """Nodes that a scheduler should leave out: those slow by themselves or by their GPUs, no switch's."""
     return sorted({node for one in findings if one.kind in (NODE, "GPU") for node in one.nodes})

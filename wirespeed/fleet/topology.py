@@ -17,7 +17,7 @@ _WORD = re.compile(r"(\w+)\s*=\s*(\S+)")
 
 
 @dataclass(frozen=True)
-class Switch:
+class NetworkSwitch:
     """A switch, and what is behind it."""
 
     name: str
@@ -33,7 +33,7 @@ class Switch:
 class Topology:
     """The switches of a fleet by their names, the lowest first."""
 
-    switches: dict[str, Switch]
+    switches: dict[str, NetworkSwitch]
 
     def rack(self, node: str) -> str:
         """The switch that the node is plugged into; '' if the file does not say."""
@@ -45,7 +45,7 @@ class Topology:
         return {node: one.name for one in leaves for node in one.nodes}
 
     @property
-    def levels(self) -> list[list[Switch]]:
+    def levels(self) -> list[list[NetworkSwitch]]:
         """Switches by level, the highest first."""
         top = max((one.level for one in self.switches.values()), default=-1)
         return [[one for one in self.switches.values() if one.level == at] for at in range(top, -1, -1)]
@@ -76,9 +76,9 @@ def topology_of(text: str, file: str = "topology.conf") -> Topology:
         raise WirespeedError(
             f"{file}: no switch in it; write lines as in Slurm's topology.conf: SwitchName=s1 Nodes=n[1-16]"
         )
-    found: dict[str, Switch] = {}
+    found: dict[str, NetworkSwitch] = {}
 
-    def visit(name: str, above: tuple[str, ...]) -> Switch:
+    def visit(name: str, above: tuple[str, ...]) -> NetworkSwitch:
         if name in above:
             raise WirespeedError(f"{file}: switch {name} is behind itself")
         if name not in nodes:
@@ -87,7 +87,7 @@ def topology_of(text: str, file: str = "topology.conf") -> Topology:
             under = [visit(one, (*above, name)) for one in below[name]]
             all_nodes = dict.fromkeys([*nodes[name], *(node for one in under for node in one.nodes)])
             level = max((one.level + 1 for one in under), default=0)
-            found[name] = Switch(name, level, tuple(all_nodes), tuple(below[name]))
+            found[name] = NetworkSwitch(name, level, tuple(all_nodes), tuple(below[name]))
         return found[name]
 
     for name in nodes:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from wirespeed.patterns import Place, Work
-from wirespeed.patterns.collectives.job import REDUCTIONS, TYPES
-from wirespeed.patterns.collectives.operation import CollectivePattern, Result
+from wirespeed.patterns.collectives.operation import CollectivePattern, ExpectedElements
+from wirespeed.patterns.collectives.rank_view import REDUCTIONS, TYPES
 from wirespeed.programs import Scratch
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.field_memory import FieldMemory
@@ -44,7 +44,7 @@ class CollectiveCheck:
 
     def checked_iteration(self, program: Program) -> float:
         """Collective. One iteration with new content; its seconds. Raises PayloadMismatch on every rank."""
-        job = self._pattern.job(self._comm.rank, self._shape, program.size)
+        job = self._pattern.rank_view(self._comm.rank, self._shape, program.size)
         kind, elements = list(TYPES).index(job.type), job.given_bytes // job.element
         # Where nothing arrives lies -1, which is no rank's; what a rank gives comes after it.
         if job.gets:
@@ -84,7 +84,7 @@ class CollectiveCheck:
             given = (Place(offset), count, kind, 0, self._comm.rank, self.iterations, most, self._content.odd)
             self._memory.launch([Work("ws_elements_fill", given, *_GRID)])
 
-    def _compared(self, one: Result, kind: int, reduction: int) -> tuple[int, int]:
+    def _compared(self, one: ExpectedElements, kind: int, reduction: int) -> tuple[int, int]:
         """The number of the first wrong element, and how many are wrong."""
         if not one.count:
             return 0, 0

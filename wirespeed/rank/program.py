@@ -56,8 +56,8 @@ class Program:
         self._arrived: tuple[int, int, int] | None = None
         """Bytes that a fault damages, and of one element; None: all that the last step receives."""
         if isinstance(pattern, CollectivePattern):
-            job = pattern.job(rank, context.shape, size)
-            self._arrived = (job.got, job.got_bytes if job.gets else 0, job.element)
+            view = pattern.rank_view(rank, context.shape, size)
+            self._arrived = (view.got, view.got_bytes if view.gets else 0, view.element)
         with context.ranges("protocol"):
             self._handle = self._compile(self.steps, context.fault if by_core else None)
 

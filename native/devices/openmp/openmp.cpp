@@ -1,4 +1,4 @@
-// A device made of OpenMP's own interface, whoever made the GPU: memory and copies, no kernels. The
+// A device made of OpenMP's own interface, for a GPU of any maker: memory and copies, no kernels. The
 // runtime may be GCC's, LLVM's, Intel's or NVIDIA's (libraries/openmp.hpp).
 #include <map>
 #include <mutex>

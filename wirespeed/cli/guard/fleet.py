@@ -14,7 +14,7 @@ from wirespeed.cli.guard.compare import SHARE
 from wirespeed.errors import ExitCode, WirespeedError
 
 if TYPE_CHECKING:
-    from wirespeed.fleet.drift import Drift
+    from wirespeed.fleet.drift import FleetDrift
     from wirespeed.fleet.history import History
     from wirespeed.fleet.topology import Topology
 
@@ -121,7 +121,7 @@ def show(
 
 def _drift(
     history: History, since: datetime, last: float, topology: Topology, least: float, fdr: float
-) -> Drift:
+) -> FleetDrift:
     """The latest days against those before a date."""
     from wirespeed.fleet.drift import add_causes, drift
 

@@ -8,7 +8,7 @@ from types import ModuleType
 
 from wirespeed.patterns.base import Collective, Derived, Figure, Option, Pattern, Shape, Step
 from wirespeed.patterns.collectives import direct, doubling, ring
-from wirespeed.patterns.collectives.job import REDUCING, REDUCTIONS, TYPES, WHOLE, Job, extent
+from wirespeed.patterns.collectives.rank_view import REDUCING, REDUCTIONS, TYPES, WHOLE, RankView, extent
 
 ALGORITHMS: dict[str, ModuleType] = {"ring": ring, "doubling": doubling, "direct": direct}
 LIBRARY, BEST, ALL = "library", "best", "all"
@@ -21,7 +21,7 @@ ONE_RANK_ODD, ALL_RANKS_ODD, TURNS = range(3)
 
 
 @dataclass(frozen=True)
-class Result:
+class ExpectedElements:
     """Elements of the buffer that must equal those `first`, `first` + 1, ... of `ranks` ranks, combined."""
 
     offset: int
@@ -110,10 +110,10 @@ class CollectivePattern(Pattern):
         root = int(shape.options.get("root") or 0)
         if root >= shape.ranks:
             return f"--root {root}: there are {shape.ranks} ranks, 0 to {shape.ranks - 1}"
-        job = self.job(0, shape, 0)
-        if self._sums(job) and self.content(shape).most < 1:
+        view = self.rank_view(0, shape, 0)
+        if self._sums(view) and self.content(shape).most < 1:
             return (
-                f"{job.type} holds sums of at most {EXACT[job.type] // 2} ranks exactly, and others could "
+                f"{view.type} holds sums of at most {EXACT[view.type] // 2} ranks exactly, and others could "
                 "not be checked: measure fp32"
             )
         return None
@@ -121,7 +121,7 @@ class CollectivePattern(Pattern):
     def fixed_sizes(self, shape: Shape) -> tuple[int, ...] | None:
         return (0,) if self.name == "barrier" else None
 
-    def job(self, rank: int, shape: Shape, size: int) -> Job:
+    def rank_view(self, rank: int, shape: Shape, size: int) -> RankView:
         """What a rank does at this size, in whole elements: rounded down."""
         given = shape.options
         kind = str(given.get("type", "fp32"))
@@ -131,86 +131,91 @@ class CollectivePattern(Pattern):
         if self.name == "barrier":
             count = 0
         root, in_place = int(given.get("root") or 0), given.get("in_place") == "yes"
-        return Job(self.name, rank, shape.ranks, count, kind, str(given.get("op", "sum")), root, in_place)
+        return RankView(
+            self.name, rank, shape.ranks, count, kind, str(given.get("op", "sum")), root, in_place
+        )
 
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
-        job, by = self.job(rank, shape, size), str(shape.options.get("by", "ring"))
+        view, by = self.rank_view(rank, shape, size), str(shape.options.get("by", "ring"))
         if by == LIBRARY:
-            return [Step(collective=self._collective(job))]
+            return [Step(collective=self._collective(view))]
         if by == BEST:
             by = self.algorithms(shape.ranks)[0]
-        found: list[Step] = getattr(ALGORITHMS[by], self.name)(job)
+        found: list[Step] = getattr(ALGORITHMS[by], self.name)(view)
         return found
 
     def least_traffic(self, rank: int, shape: Shape, size: int) -> list[Step]:
         """Steps that move as many bytes as any algorithm must, which a library's are compared with."""
-        ring_: list[Step] = getattr(ring, self.name)(self.job(rank, shape, size))
+        ring_: list[Step] = getattr(ring, self.name)(self.rank_view(rank, shape, size))
         return ring_
 
     @staticmethod
-    def _collective(job: Job) -> Collective:
+    def _collective(view: RankView) -> Collective:
         return Collective(
-            job.operation,
-            job.type,
-            job.reduction,
-            job.root,
-            job.count,
-            job.given,
-            job.given_bytes,
-            job.got,
-            job.got_bytes,
-            job.gets,
-            job.in_place,
+            view.operation,
+            view.type,
+            view.reduction,
+            view.root,
+            view.count,
+            view.given,
+            view.given_bytes,
+            view.got,
+            view.got_bytes,
+            view.gets,
+            view.in_place,
         )
 
     def extent(self, rank: int, shape: Shape, size: int) -> int:
-        job, by = self.job(rank, shape, size), shape.options.get("by", "ring")
+        view, by = self.rank_view(rank, shape, size), shape.options.get("by", "ring")
         names = self.algorithms(shape.ranks) if by == BEST else [str(by)]
-        plans = [getattr(ALGORITHMS[name], self.name)(job) for name in names if name != LIBRARY]
-        return max([16, job.scratch, *(extent(steps, job) for steps in plans)])
+        plans = [getattr(ALGORITHMS[name], self.name)(view) for name in names if name != LIBRARY]
+        return max([16, view.scratch, *(extent(steps, view) for steps in plans)])
 
     def figure(self, shape: Shape, size: int) -> Figure:
-        job, ranks = self.job(0, shape, size), shape.ranks
+        view, ranks = self.rank_view(0, shape, size), shape.ranks
         if self.name == "barrier":
             return Figure(1, 0, f"operation: barrier of {ranks} ranks, the slowest one's time")
-        bytes_ = max(job.given_bytes, job.got_bytes)
+        bytes_ = max(view.given_bytes, view.got_bytes)
         many, of = {"allreduce": (2 * (ranks - 1), ranks), "broadcast": (1, 1), "reduce": (1, 1)}.get(
             self.name, (ranks - 1, ranks)
         )
         common = gcd(many, of)
-        text = f"{job.type} {job.reduction}" if self.name in REDUCING else job.type
+        text = f"{view.type} {view.reduction}" if self.name in REDUCING else view.type
         factor = f"{many // common}/{of // common} x " if many != of else ""
         follow = (
             "; operations follow each other, as in a loop" if self.name in ("broadcast", "reduce") else ""
         )
         definition = (
-            f"operation: {self.name} of {text} on {ranks} ranks, {'in' if job.in_place else 'out of'} place, "
+            f"operation: {self.name} of {text} on {ranks} ranks, "
+            f"{'in' if view.in_place else 'out of'} place, "
             f"the slowest rank's time; GB/s: bus bandwidth, {factor}size / time; algbw: size / time{follow}"
         )
         return Figure(1, bytes_ * many // of, definition, (Derived("algbw", bytes_),))
 
-    def _sums(self, job: Job) -> bool:
-        return self.name in REDUCING and job.reduction == "sum"
+    def _sums(self, view: RankView) -> bool:
+        return self.name in REDUCING and view.reduction == "sum"
 
     def content(self, shape: Shape) -> Content:
         """What ranks give, so that every wrong element is found, and sums stay exact."""
-        job = self.job(0, shape, 0)
-        if self._sums(job):
-            return Content(EXACT[job.type] // (2 * shape.ranks), ONE_RANK_ODD)
-        return Content(EXACT[job.type] // 2, ALL_RANKS_ODD if self.name in REDUCING else TURNS)
+        view = self.rank_view(0, shape, 0)
+        if self._sums(view):
+            return Content(EXACT[view.type] // (2 * shape.ranks), ONE_RANK_ODD)
+        return Content(EXACT[view.type] // 2, ALL_RANKS_ODD if self.name in REDUCING else TURNS)
 
-    def results(self, job: Job) -> list[Result]:
+    def results(self, view: RankView) -> list[ExpectedElements]:
         """What must have come out on a rank."""
-        if not job.gets or self.name == "barrier":
+        if not view.gets or self.name == "barrier":
             return []
-        count = job.count
+        count = view.count
         if self.name in REDUCING:
-            first = job.rank * count if self.name == "reducescatter" else 0
-            return [Result(job.got, count, first, 0, job.ranks)]
+            first = view.rank * count if self.name == "reducescatter" else 0
+            return [ExpectedElements(view.got, count, first, 0, view.ranks)]
         if self.name == "broadcast":
-            return [Result(job.got, count, 0, job.root)]
-        first = job.rank * count if self.name == "alltoall" else 0
-        return [Result(job.got + rank * job.block, count, first, rank) for rank in range(job.ranks)]
+            return [ExpectedElements(view.got, count, 0, view.root)]
+        first = view.rank * count if self.name == "alltoall" else 0
+        return [
+            ExpectedElements(view.got + rank * view.block, count, first, rank) for rank in range(view.ranks)
+        ]
 
 
 _EVERY, _BLOCKS = "the bytes that each rank has", "the bytes of all ranks' blocks together"

@@ -51,7 +51,7 @@ def _block(both: dict[bool, tuple[Run, str]]) -> Iterator[str]:
     entries = {place: {one.bytes: one for one in run.of_path(path)} for place, (run, path) in both.items()}
     rates = [one.rate / 1e9 for of_place in entries.values() for one in of_place.values() if one.amount]
     for size in sorted({size for of_place in entries.values() for size in of_place}):
-        job = pattern.job(0, shape, size)
+        job = pattern.rank_view(0, shape, size)
         bytes_, reduces = max(job.given_bytes, job.got_bytes), "op" in run.options
         root = run.options.get("root", -1)
         redop = job.reduction if reduces else "none"

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 
-from wirespeed.fleet.drift import Drift
-from wirespeed.fleet.judge import Evidence, Finding, Verdict, exclude
+from wirespeed.fleet.drift import FleetDrift
+from wirespeed.fleet.judge import FleetVerdict, Outlier, OutlierEvidence, exclude
 from wirespeed.fleet.topology import Topology
 from wirespeed.units import format_seconds
 
@@ -19,11 +19,11 @@ class Shown:
     folder: str
     begin: datetime
     end: datetime
-    verdict: Verdict
+    verdict: FleetVerdict
     topology: Topology
     least: float
     false_alarms: float
-    drift: Drift | None = None
+    drift: FleetDrift | None = None
 
     @property
     def nodes(self) -> int:
@@ -31,7 +31,7 @@ class Shown:
         return len(self.verdict.distances)
 
     @property
-    def headline(self) -> str:
+    def answer(self) -> str:
         """'3 nodes and 1 switch of 5000 nodes are slow'."""
         kinds = Counter(one.kind for one in self.verdict.findings)
         if not kinds:
@@ -63,7 +63,7 @@ def counted(count: int, kind: str) -> str:
     return f"{count} {kind}{plural if count != 1 else ''}"
 
 
-def with_partners(finding: Finding, one: Evidence) -> str:
+def with_partners(finding: Outlier, one: OutlierEvidence) -> str:
     """How a figure shows that this one is slow, and not another."""
     if one.slow_with is not None:
         return f"with {one.slow_with} of {one.partners} partners (some days, or cables)"
@@ -76,6 +76,6 @@ def with_partners(finding: Finding, one: Evidence) -> str:
     return "alone"
 
 
-def times(one: Evidence) -> str:
+def times(one: OutlierEvidence) -> str:
     """'11.0 us, usually 10.0 us'."""
     return f"{format_seconds(one.seconds)}, usually {format_seconds(one.usual_s)}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.fleet.judge import Evidence, Finding
+from wirespeed.fleet.judge import Outlier, OutlierEvidence
 from wirespeed.fleet.names import compress
 from wirespeed.report.compare.terminal import factor
 from wirespeed.report.facts.figures import percent
@@ -19,14 +19,14 @@ from wirespeed.units import format_seconds
 
 MOST_ROWS = 20
 MOST_FIGURES = 3
-Row = tuple[Finding, Evidence, bool]
+Row = tuple[Outlier, OutlierEvidence, bool]
 """A finding, one of its figures, and whether it is the first of them."""
 
 
 def print_fleet(console: Console, shown: Shown, *, everything: bool = False) -> None:
     """The answer first, then findings, the most expensive first."""
     findings = shown.verdict.findings
-    say(console, Text(shown.headline, "bold red" if findings else "bold green"))
+    say(console, Text(shown.answer, "bold red" if findings else "bold green"))
     figures = counted(shown.verdict.figures, "figure")
     say(console, f"{shown.folder}, {shown.days}: {figures}, judged: {shown.judged}", "dim")
     if findings:
@@ -40,7 +40,7 @@ def print_fleet(console: Console, shown: Shown, *, everything: bool = False) -> 
         say(console, line, "dim")
 
 
-def _print_findings(console: Console, findings: Sequence[Finding], usual: str, *, everything: bool) -> None:
+def _print_findings(console: Console, findings: Sequence[Outlier], usual: str, *, everything: bool) -> None:
     most = len(findings) if everything else MOST_ROWS
     rows = [
         (one, evidence, number == 0)

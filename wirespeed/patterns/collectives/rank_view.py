@@ -25,7 +25,7 @@ def _lines(bytes_: int) -> int:
 
 
 @dataclass(frozen=True)
-class Job:
+class RankView:
     """A rank's view. `count`: elements of its buffer (WHOLE), else of a block."""
 
     operation: str
@@ -80,7 +80,7 @@ class Job:
             return self.rank != self.root
         return self.operation != "reduce" or self.rank == self.root
 
-    def of(self, rank: int) -> Job:
+    def of(self, rank: int) -> RankView:
         """The same of another rank."""
         return replace(self, rank=rank % self.ranks)
 
@@ -123,12 +123,12 @@ class Job:
         return Work("ws_elements_combine", (*places, count, kind, operation), blocks, _THREADS)
 
 
-def extent(steps: list[Step], job: Job) -> int:
+def extent(steps: list[Step], view: RankView) -> int:
     """Bytes of the buffer that the steps use."""
     ends = [one.offset + one.bytes for step in steps for one in (*step.sends, *step.receives)]
     for step in steps:
         for work in (*step.after, *step.meanwhile):
             count = work.arguments[3]
             assert isinstance(count, int)
-            ends += [one.offset + count * job.element for one in work.arguments if isinstance(one, Place)]
-    return max([job.scratch, *ends])
+            ends += [one.offset + count * view.element for one in work.arguments if isinstance(one, Place)]
+    return max([view.scratch, *ends])
