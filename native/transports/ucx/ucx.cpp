@@ -46,6 +46,7 @@ class UcxTransport : public HostTransport {
     }
 
     void close() override {
+        ucx_.flush();
         align()->run();
         ucx_.flush();
         context_.control.barrier();
@@ -79,19 +80,27 @@ class UcxTransport : public HostTransport {
 
 /// On the device that is current, and nothing is left that a peer waits for: the ranks may talk by
 /// other means in between, and UCX makes no progress meanwhile.
+///
+/// A peer's flush may need this rank's progress (by sockets, a put ends with the receiver's
+/// answer), so none stops before all have flushed.
 class FlushedProgram final : public WrappedProgram {
   public:
-    FlushedProgram(Device& device, Endpoints& endpoints, std::unique_ptr<Program> program)
-        : WrappedProgram(std::move(program)), device_(device), ucx_(endpoints) {}
+    FlushedProgram(Device& device, Endpoints& endpoints, std::unique_ptr<Program> program,
+                   std::unique_ptr<Action> barrier)
+        : WrappedProgram(std::move(program)), device_(device), ucx_(endpoints),
+          barrier_(std::move(barrier)) {}
     void run(const Schedule& schedule, std::span<double> seconds) override {
         device_.enter();
         program_->run(schedule, seconds);
+        ucx_.flush();
+        barrier_->run();
         ucx_.flush();
     }
 
   private:
     Device& device_;
     Endpoints& ucx_;
+    std::unique_ptr<Action> barrier_;
 };
 
 class TagTransport final : public UcxTransport {
@@ -101,7 +110,7 @@ class TagTransport final : public UcxTransport {
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         ucx_.connect(peers_of(steps));
         return std::make_unique<FlushedProgram>(context_.device, ucx_,
-                                                HostTransport::compile(steps, buffers));
+                                                HostTransport::compile(steps, buffers), align());
     }
 
     std::unique_ptr<Action> compile_step(const Step& step, const Buffers& buffers) override {
@@ -175,7 +184,8 @@ class PutTransport final : public UcxTransport {
             context_.device, ucx_,
             std::make_unique<HostProgram>(
                 context_.page, std::move(iteration), align(),
-                std::string("\"ready_notice\": ") + (ready_notice ? "true" : "false")));
+                std::string("\"ready_notice\": ") + (ready_notice ? "true" : "false")),
+            align());
     }
 
   private:
