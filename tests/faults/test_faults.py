@@ -87,7 +87,7 @@ def test_a_stopped_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="ws", dir="/tmp") as folder:
         own = {"TMPDIR": folder}
         done = disturbed("pingpong", *options, out=out, when=after(1), act=stop, environment=own)
-        assert not list(Path(folder).iterdir())
+        assert not (left := list(Path(folder).rglob("*"))), (left, done.failures)
     done.no_stack_trace()
     (failure,) = done.failures
     assert (failure["what"], failure["rank"]) == ("hang", None), failure["text"]

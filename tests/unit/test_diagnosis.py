@@ -61,6 +61,26 @@ def test_a_rank_on_another_host(log: list[str]) -> None:
     assert outcome.text.startswith("rank 1 on n2 (pid 36) ")
 
 
+@pytest.mark.parametrize("after", [False, True])
+def test_a_crash_on_another_host(after: bool) -> None:
+    """Protects the rank of another host that crashes because its peer has died, and this host's if not."""
+    here = page(0, "n1", 21)
+    place = {"rank": 1, "host": "n2", "pid": 36, "iteration": 7, "bytes": 8}
+    crash = {**place, "state": "killed by SIGSEGV", "fault": "libmpi.so", "call": ""}
+    events = Events(
+        states={0: here},
+        seen_to_die=here,
+        roster=ROSTER,
+        watched={21},
+        code=1,
+        crashes=[crash],
+        crashed_after_a_death={1} if after else set(),
+        log=deque(["=   PID 36 RUNNING AT n2", "=   EXIT CODE: 11"]),
+    )
+    outcome = diagnose(events)
+    assert (outcome.what, outcome.rank, outcome.host) == (("death", 0, "n1") if after else ("crash", 1, "n2"))
+
+
 def test_the_same_process_number_on_two_hosts() -> None:
     """Protects from taking a process number for one of this host."""
     here, roster = page(0, "n1", 36), {0: RankIdentity(0, "n1", 36), 1: RankIdentity(1, "n2", 36)}

@@ -189,7 +189,9 @@ class TestCauseAndConsequence:
         events = Events(states=states, errors=[self.ERROR], seen_to_die=RECV, watched={0, 1})
         assert diagnose(events).what == "death" and diagnose(events).rank == 0
         crash = report(1, 3, state="killed by SIGSEGV")
-        assert diagnose(replace(events, errors=[], crashes=[crash])).what == "death"
+        crashed = replace(events, errors=[], crashes=[crash])
+        assert diagnose(crashed).what == "crash"
+        assert diagnose(replace(crashed, crashed_after_a_death={1})).what == "death"
         assert diagnose(replace(events, seen_to_die=SEND)).text == "peer lost"
 
     def test_a_rank_that_was_never_watched_may_have_died_first(self) -> None:

@@ -43,6 +43,8 @@ class Events:
     reports: dict[int, Message] = field(default_factory=dict)
     """What ranks without progress reported of themselves."""
     crashes: list[Message] = field(default_factory=list)
+    crashed_after_a_death: set[int] = field(default_factory=set)
+    """Ranks that reported their crash when a rank of this host had already closed its pipe."""
     errors: list[Message] = field(default_factory=list)
     watched: set[int] = field(default_factory=set)
     """Ranks of this host whose processes were watched."""
@@ -81,7 +83,9 @@ class Events:
         own (for a device that does not exist) does so for its own reasons.
         """
         own_reasons = any(message.get("code", 1) != 1 for message in self.errors)
-        return bool(self.first_dead and self.first_dead.rank not in self._spoke and not own_reasons)
+        crashed_first = any(message["rank"] not in self.crashed_after_a_death for message in self.crashes)
+        silent = self.first_dead and self.first_dead.rank not in self._spoke
+        return bool(silent and not own_reasons and not crashed_first)
 
     @cached_property
     def launcher_said(self) -> Mapping[str, str | None]:
@@ -106,10 +110,14 @@ class Events:
 
     @cached_property
     def dead(self) -> RankIdentity | None:
-        """The rank whose death ended the step; if the launcher names one on another host, it is that one."""
-        remote = self.named is not None and self.named.rank not in self.states
-        first = self.first_dead
-        return self.named if remote or first is None else self.states.get(first.rank, first)
+        """The rank whose death ended the step; if the launcher names one on another host, it is that one.
+
+        Not where it names one that crashed when a rank of this host was already dead.
+        """
+        named, first = self.named, self.first_dead
+        seen = self.crashed_after_a_death | self.states.keys()
+        remote = named is not None and named.rank not in seen
+        return named if remote or first is None else self.states.get(first.rank, first)
 
     @property
     def how(self) -> str:

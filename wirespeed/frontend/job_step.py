@@ -71,7 +71,7 @@ class JobStep:
         self._takes: dict[str, Callable[[Message], object]] = {
             "hello": self._greet,
             "stuck": lambda message: self._seen.reports.update({message["rank"]: message}),
-            "crash": self._seen.crashes.append,
+            "crash": self._note_crash,
             "error": self._seen.errors.append,
             "done": lambda _: setattr(self._seen, "finished", True),
         }
@@ -144,6 +144,11 @@ class JobStep:
         for rank in hello["ranks"]:
             self._seen.roster[rank["rank"]] = RankIdentity(rank["rank"], rank["host"], rank["pid"])
 
+    def _note_crash(self, message: Message) -> None:
+        self._seen.crashes.append(message)
+        if self._closed or self._death:
+            self._seen.crashed_after_a_death.add(message["rank"])
+
     def _limit(self, states: list[RankState]) -> float:
         """Seconds of silence after which the step is taken to hang, though no rank reported."""
         if not self._seen.roster:
@@ -158,18 +163,19 @@ class JobStep:
         return self._ending if self._seen.finished else SLOW_LAUNCHER
 
     def _receive(self, wait: float) -> Iterator[Message]:
-        ready = self._selector.select(wait)
-        closed = [key for key, _ in ready if isinstance(key.data, _Alive)]
-        ended = [key for key, _ in ready if isinstance(key.data, RankState)]
-        self._closed += [key.data.state for key in closed]
-        if ended:
-            self._died([self._first_closed() or ended[0].data])
-        for key in (*closed, *ended):
+        ended = []
+        for key, _ in self._selector.select(wait):
+            if isinstance(key.data, str):
+                yield from self._read(key.fileobj, key.data)  # type: ignore[arg-type]
+                continue
+            if isinstance(key.data, _Alive):
+                self._closed.append(key.data.state)
+            else:
+                ended.append(key.data)
             self._selector.unregister(key.fileobj)
             os.close(key.fd)
-        for key, _ in ready:
-            if key not in closed and key not in ended:
-                yield from self._read(key.fileobj, key.data)  # type: ignore[arg-type]
+        if ended:
+            self._died([self._first_closed() or ended[0]])
 
     def _read(self, pipe: BinaryIO, name: str) -> Iterator[Message]:
         while True:

@@ -72,7 +72,10 @@ class Watchdog:
         if self.file.exists() and (used := shm_cleanup.used()) != self._used:
             self._used = used
             with suppress(OSError):
-                self._uses.write_text(used)
+                # A rank may be killed at any moment, and its list is needed whole.
+                new = self._uses.with_suffix(".new")
+                new.write_text(used)
+                new.replace(self._uses)
 
     def close(self, keep_list: bool = False) -> None:
         """Removes the files; the last rank of a host takes the folder with it.

@@ -1,5 +1,5 @@
-// A device made of OpenMP's own interface, for a GPU of any maker: memory and copies, no kernels. The
-// runtime may be GCC's, LLVM's, Intel's or NVIDIA's (libraries/openmp.hpp).
+// A device made of OpenMP's own interface, for a GPU of any maker: memory and copies, no kernels.
+// The runtime may be GCC's, LLVM's, Intel's or NVIDIA's (libraries/openmp.hpp).
 #include <map>
 #include <mutex>
 
