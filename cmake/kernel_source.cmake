@@ -1,6 +1,6 @@
 # Writes the kernels' text as C++ strings, one for each unit that run-time compilers compile by itself:
-# native/kernels, and each program's headers (wirespeed/programs/NAME.h, NAME_*.h) with those that they
-# include. And a file that compiles the programs' kernels for the CPU:
+# "data" and "transports" of native/kernels, and each program's headers (wirespeed/programs/NAME.h,
+# NAME_*.h) with those that they include. And a file that compiles the programs' kernels for the CPU:
 #   cmake -DKERNELS=<folder> -DPROGRAMS=<folder> -DOUTPUT=<file> -DPROGRAM_KERNELS=<file> -P this.
 # A header comes after those that it includes; include and pragma lines are dropped, since run-time
 # compilers have no files, and #line keeps the compilers' messages true.
@@ -48,14 +48,18 @@ macro(end_unit name)
   string(APPEND units "    })},\n")
 endmacro()
 
-set(text "")
-set(done "")
-file(GLOB headers RELATIVE "${KERNELS}" "${KERNELS}/*.h")
-list(SORT headers)
-foreach(header IN LISTS headers)
-  add_header("${header}")
-endforeach()
-end_unit("transports")
+# The persistent kernels take longest to compile, and only one kind of path needs them.
+macro(add_unit name)
+  set(text "")
+  set(done "")
+  foreach(header ${ARGN})
+    add_header("${header}")
+  endforeach()
+  end_unit("${name}")
+endmacro()
+
+add_unit("data" copy.h elements.h field_checks.h payload.h sums.h)
+add_unit("transports" persistent.h)
 
 file(GLOB programs RELATIVE "${PROGRAMS}" "${PROGRAMS}/*.h")
 list(SORT programs)

@@ -10,11 +10,11 @@ namespace wirespeed {
 /// What is compiled at a time, without includes: nobody waits for a program's kernels who measures
 /// something else.
 struct KernelUnit {
-    std::string name;  ///< "transports", or a program's
+    std::string name;  ///< "data", "transports", or a program's
     std::string text;
 };
 
-/// The transports' kernels first.
+/// A kernel that several have is the first one's.
 const std::vector<KernelUnit>& kernel_units();
 
 }  // namespace wirespeed

@@ -21,6 +21,7 @@ from wirespeed.rank.algorithm_choice import fastest
 from wirespeed.rank.buffers import Buffers, buffer_room
 from wirespeed.rank.clock_offsets import ClockOffsets
 from wirespeed.rank.context import RankContext, Tell, Unusable
+from wirespeed.rank.counted_sizes import sizes_to_count
 from wirespeed.rank.env_check import without_effect
 from wirespeed.rank.host_health import HostHealth
 from wirespeed.rank.memory_bandwidth import MOVED
@@ -185,6 +186,8 @@ class _OpenPath:
     _buffers: Buffers
     _algorithms: dict[int, str] = field(default_factory=dict)
     """The fastest one for a size, once it is known."""
+    _protocols: dict[int, str] = field(default_factory=dict)
+    """What the transport chose, by size."""
     drawn: bool = False
     """Has rank 0 told a picture of a program's field? By every path it is the same."""
 
@@ -255,7 +258,7 @@ class _OpenPath:
                 self._context.tell(self._position(sizes, index))
                 with self._context.ranges("size", format_size(size), bytes=size):
                     one = self._size_run(sizes, needs, index)
-                    one.measure()
+                    self._protocols[size] = one.measure()
                     if draws and not self.drawn:
                         one.draw()
                         self.drawn = True
@@ -275,17 +278,29 @@ class _OpenPath:
             self._context.tell({"kind": "wires", "path": self._path.name, "wires": wires})
             if isinstance(self._context.pattern, CollectivePattern):
                 sizes = [size for size in sizes if size >= LEAST_COUNTED] or sizes[-1:]
-            needs = self._needs(sizes)
-            for index, size in enumerate(sizes):
-                try:
-                    with self._context.ranges("counted size", format_size(size), bytes=size):
-                        self._size_run(sizes, needs, index).count(counting)
-                except Unusable:
-                    continue
-                except PayloadMismatch as error:
-                    self._failure(error, size)
+            self._count_some(sizes, counting)
         finally:
             counting.close()
+
+    def _count_some(self, sizes: Sequence[int], counting: WireCounting) -> None:
+        needs, comm = self._needs(sizes), self._context.comm
+        # Rank 0 alone knows the verdicts, and says which size is next.
+        plan = sizes_to_count(sizes, [self._protocols.get(size, "") for size in sizes])
+        index = comm.share(next(plan, -1))
+        while index >= 0:
+            size, verdict = sizes[index], None
+            try:
+                with self._context.ranges("counted size", format_size(size), bytes=size):
+                    verdict = self._size_run(sizes, needs, index).count(counting)
+            except Unusable:
+                pass
+            except PayloadMismatch as error:
+                self._failure(error, size)
+            try:
+                following = plan.send(verdict) if comm.rank == 0 else -1
+            except StopIteration:
+                following = -1
+            index = comm.share(following)
 
     def _needs(self, sizes: Sequence[int]) -> list[int]:
         """Bytes of each buffer, for each size."""

@@ -62,8 +62,11 @@ class SizeRun:
             for _ in range(2):
                 self._payload.checked_iteration(program)
 
-    def count(self, counting: WireCounting) -> None:
-        """Tells which wires the bytes of the reported phase, or of the first one, travelled over."""
+    def count(self, counting: WireCounting) -> str | None:
+        """Tells which wires the bytes of the reported phase, or of the first one, travelled over.
+
+        Returns the verdict, with what is suspicious about it; None on other ranks than 0.
+        """
         with self._program(self._reported or 0) as program:
             seconds = counting.foreseen(self._size)
             if seconds < LONG_ITERATION_SECONDS:
@@ -71,9 +74,11 @@ class SizeRun:
                 seconds = self._context.comm.maximum(min(program.run(1)[0] for _ in range(2)))
             if found := counting.evidence(program, seconds):
                 self._context.tell(found)
+                return f"{found['verdict']}, {'suspicious' if found['suspicious'] else 'as declared'}"
+        return None
 
-    def measure(self) -> None:
-        """Measures every phase; rank 0 tells the entry."""
+    def measure(self) -> str:
+        """Measures every phase; rank 0 tells the entry. Returns the transport's words for what it chose."""
         context = self._context
         phases = range(self._phases)
         if context.plan.reported_phase_only and self._reported is not None:
@@ -95,6 +100,8 @@ class SizeRun:
             self._program_facts = found
         if context.comm.rank == 0:
             context.tell(self._entry())
+        details = self._slowest[0].details if self._slowest else {}
+        return " ".join(f"{name}: {word}" for name, word in details.items() if isinstance(word, str))
 
     def draw(self) -> None:
         """Rank 0 tells a picture of the program's field."""
