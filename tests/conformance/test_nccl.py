@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from support import mpis
 from support.command import Done, wirespeed
+from support.selection import thorough
 from support.stand_ins import fake_driver, fake_nccl
 
 from wirespeed.host.libraries import _LOADED
@@ -98,7 +99,7 @@ def test_every_byte_arrives(measure: Measure, device: str, mpi: str) -> None:
         assert empty == ("sent as 1 byte" if entry["bytes"] == 0 else None)
 
 
-@pytest.mark.parametrize("device", ["cuda", "hip"])
+@pytest.mark.parametrize("device", ["cuda", thorough("hip")])
 @pytest.mark.parametrize("enqueue", ["graph", "direct"])
 def test_both_ways_into_the_stream(measure: Measure, device: str, enqueue: str) -> None:
     """Protects rounds replayed from a graph and rounds enqueued one by one, whichever is faster here."""

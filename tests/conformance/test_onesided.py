@@ -10,6 +10,7 @@ import pytest
 from support import mpis
 from support.command import wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 from support.shim import aware
 
 SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 << 20}
@@ -58,7 +59,7 @@ def test_unaligned_buffers(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert [entry["path"] for entry in done.entries] == [HOST[0]] * 5 + [HOST[1]] * 5
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", [thorough("openmpi"), "mpich"], indirect=True)
 def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects messages that take several calls, with the most bytes of a call lowered to 1000.
 
@@ -73,7 +74,7 @@ def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert [entry["path"] for entry in done.entries] == ["host"] * 6 + [HOST[0]] * 6 + [HOST[1]] * 6
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
 def test_device_pointers(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
     """Protects windows over device memory, by an MPI that stands for a GPU-aware one."""
     done = wirespeed(
@@ -99,8 +100,11 @@ def test_one_buffer_for_both_ways(fixed: list[str], tmp_path: Path) -> None:
         assert entry["details"]["ready_notice"] == (entry["path"] == "rma-host-get" or bool(fixed))
 
 
-@pytest.mark.parametrize("call", ["put", "get"])
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize(
+    ("mpi", "call"),
+    [("openmpi", "get"), ("mpich", "put"), thorough("openmpi", "put"), thorough("mpich", "get")],
+    indirect=["mpi"],
+)
 def test_irregular_patterns(mpi: InstalledMpi, call: str) -> None:
     """Protects places at the peer, several transfers a step, and in place what must not come early."""
     everything_right(irregular(mpi, "rma", f"call={call}", "pageable", "host"))

@@ -9,6 +9,7 @@ import pytest
 from conformance.test_onesided import everything_right, installed, irregular
 from support.command import disturbed, wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 from support.strikes import PATIENCE, SLOW, after, strike
 
 FAST = ("--max-time", "0.02")
@@ -66,7 +67,7 @@ def test_a_lie_is_found_out(debian: InstalledMpi, fault: str, tmp_path: Path) ->
     assert "wrong data" in done.failures[0]["text"]
 
 
-@pytest.mark.parametrize(("number", "what"), [(signal.SIGKILL, "death"), (signal.SIGSTOP, "hang")])
+@pytest.mark.parametrize(("number", "what"), [(signal.SIGKILL, "death"), thorough(signal.SIGSTOP, "hang")])
 def test_a_rank_that_is_struck(debian: InstalledMpi, number: int, what: str, tmp_path: Path) -> None:
     """Protects the name of the rank that died or hangs, though OpenSHMEM takes over signals."""
     out = tmp_path / "r.jsonl"

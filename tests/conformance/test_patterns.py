@@ -16,6 +16,7 @@ import pytest
 from support import mpis
 from support.command import wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 from support.shim import fake_nvshmem
 from support.stand_ins import fake_nccl
 
@@ -75,11 +76,13 @@ def judged(told: list[dict[str, Any]], paths: str) -> None:
 @pytest.mark.parametrize(
     ("ranks", "device", "mpi"),
     [
-        *((2, device, mpi) for device in ("host", "emulated") for mpi in ("openmpi", "mpich")),
+        *((2, device, "openmpi") for device in ("host", "emulated")),
+        (2, "host", "mpich"),
+        thorough(2, "emulated", "mpich"),
         (4, "host", "openmpi"),
         (4, "emulated", "mpich"),
-        pytest.param(4, "host", "mpich", marks=pytest.mark.thorough),
-        pytest.param(4, "emulated", "openmpi", marks=pytest.mark.thorough),
+        thorough(4, "host", "mpich"),
+        thorough(4, "emulated", "openmpi"),
     ],
     indirect=["mpi"],
 )
@@ -119,7 +122,7 @@ def test_every_pattern_over_stand_ins_of_libraries(
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
-@pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration"])
+@pytest.mark.parametrize("fault", ["drop-byte", thorough("drop-iteration")])
 def test_a_lie_is_found_out_in_every_pattern(mpi: InstalledMpi, fault: str, tmp_path: Path) -> None:
     """Protects the checks of many ranks, and the closed form of what is summed on the way."""
     told = played(mpi, 4, "emulated", "host,gpu,h2d-pinned", tmp_path, f"fault={fault}", sizes="4096")

@@ -12,6 +12,7 @@ import pytest
 from support import mpis
 from support.command import Done, Record, wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 
 PATHS = ("ipc-write", "ipc-read", "ipc-kernel", "gpu")
 # Ranks that spin hand over by time slices here: without a warm-up nothing is measured by the hundred.
@@ -261,7 +262,12 @@ IPC_WAYS = ("by=write", "by=write;copy=engine", "by=write;copy=kernel", "by=read
 
 @pytest.mark.parametrize(
     ("transport", "ranks", "device"),
-    [("gpu", 3, "count=4"), ("gpu", 3, MANY_THREADS), ("ipc", 3, "count=4"), ("ipc", 4, MANY_THREADS)],
+    [
+        ("gpu", 3, MANY_THREADS),
+        ("ipc", 4, MANY_THREADS),
+        thorough("gpu", 3, "count=4"),
+        thorough("ipc", 3, "count=4"),
+    ],
 )
 def test_patterns_of_many_ranks(transport: str, ranks: int, device: str) -> None:
     """Protects all to all, windows, both ways at once, rings, uneven ranks, overlaps and one buffer for both.

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.command import disturbed, ranks_of, whole_lines, wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 
 SMALL = ("jacobi", "--size", "96x40", "--steps", "8", "--max-time", "0.05")
 
@@ -97,7 +98,7 @@ def test_a_grid_beyond_the_memory(tmp_path: Path) -> None:
     assert "the memory that is free holds" in done.err
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_rank_that_ends_in_mid_program(mpi: InstalledMpi, number: signal.Signals, tmp_path: Path) -> None:
     """Protects the name of the rank, and the figures of the paths before."""

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from support.command import wirespeed
+from support.selection import thorough
 
 SIZES = "8,24,4096,40000"
 """One packet, part of a block's share, and messages that are shared by blocks, or would be."""
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("ranks", [thorough(2), 3])
 @pytest.mark.parametrize(("protocol", "offset"), [("LL", 3), ("stores", 0), ("stores", 8), ("pull", 0)])
 def test_every_sum_is_right(protocol: str, offset: int, ranks: int, tmp_path: Path) -> None:
     """Protects what is put off until a message is sent on, early invitations, and shares of blocks.

@@ -12,6 +12,7 @@ from conformance.test_onesided import IRREGULAR, everything_right, installed
 from support.builds import compiler
 from support.command import disturbed, wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 from support.shim import fake_nvshmem
 from support.strikes import PATIENCE, SLOW, after, strike
 
@@ -83,7 +84,7 @@ def test_a_lie_is_found_out(shmem: dict[str, str], fault: str, tmp_path: Path) -
     assert "wrong data" in done.failures[0]["text"]
 
 
-@pytest.mark.parametrize(("number", "what"), [(signal.SIGKILL, "death"), (signal.SIGSTOP, "hang")])
+@pytest.mark.parametrize(("number", "what"), [thorough(signal.SIGKILL, "death"), (signal.SIGSTOP, "hang")])
 def test_a_rank_that_is_struck(shmem: dict[str, str], number: int, what: str, tmp_path: Path) -> None:
     """Protects the name of the rank that died or hangs while the other's stream waits for its signal."""
     out = tmp_path / "r.jsonl"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from support.command import disturbed, wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 from support.strikes import LONG, PATIENCE, SLOW, after, strike
 
 
@@ -73,7 +74,7 @@ def test_a_stopped_rank(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert {entry["path"] for entry in done.entries} == {"host", "staged"}
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
 def test_a_stopped_launcher(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the ranks from the blame: they go on, and end in vain."""
 

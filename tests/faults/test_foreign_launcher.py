@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.command import disturbed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 from support.strikes import PATIENCE, SLOW, after, strike
 
 from wirespeed.job import shm_cleanup
@@ -37,11 +38,11 @@ def test_a_hang_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Path) -> 
     ("number", "mpi"),
     [
         (signal.SIGINT, "openmpi"),
-        (signal.SIGINT, "mpich"),
-        (signal.SIGTERM, "openmpi"),
+        thorough(signal.SIGINT, "mpich"),
+        thorough(signal.SIGTERM, "openmpi"),
         (signal.SIGTERM, "mpich"),
         (signal.SIGTERM, "impi"),
-        (signal.SIGTERM, "debian"),
+        thorough(signal.SIGTERM, "debian"),
     ],
     indirect=["mpi"],
 )

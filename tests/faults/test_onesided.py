@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.command import disturbed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 from support.strikes import PATIENCE, SLOW, after, strike
 
 
@@ -16,8 +17,8 @@ from support.strikes import PATIENCE, SLOW, after, strike
     [
         ("openmpi", "rma-host-get", signal.SIGSTOP),
         ("mpich", "rma-host", signal.SIGKILL),
-        ("impi", "rma-host-get", signal.SIGKILL),
-        ("debian", "rma-host", signal.SIGSTOP),
+        thorough("impi", "rma-host-get", signal.SIGKILL),
+        thorough("debian", "rma-host", signal.SIGSTOP),
     ],
     indirect=["mpi"],
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.selection import thorough
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +158,13 @@ def test_compiled_kernels_are_kept(fake: Any, tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.usefixtures("compiles")
 @pytest.mark.parametrize(
-    ("fake", "place"), [("cuda", "/dev/null"), ("hip", "/proc"), ("cuda", "relative")], indirect=["fake"]
+    ("fake", "place"),
+    [
+        ("cuda", "/dev/null"),
+        ("cuda", "relative"),
+        thorough("hip", "/proc"),
+    ],
+    indirect=["fake"],
 )
 def test_without_a_place_to_keep_them(fake: Any, place: str) -> None:
     fake.passes("kernel", {"XDG_CACHE_HOME": place, "HOME": place})

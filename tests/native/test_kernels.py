@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.nvrtc import compiled
+from support.selection import thorough
 
 from wirespeed.host.core import Core, NativeError
 
@@ -33,20 +34,18 @@ def test_gpus_have_every_kernel_that_the_cpu_has(
     assert len(units) > 1, "programs' kernels are compiled when they are needed"
     on_gpus: dict[str, int] = {}
     for text in units.values():
-        assembly = compiled(nvrtc, text, "--gpu-architecture=compute_90").assembly
+        assembly = compiled(nvrtc, text, "--gpu-architecture=sm_90").assembly
         entries = re.findall(r"\.entry (\w+)\(([^)]*)\)", assembly)
         on_gpus |= {name: parameters.count(".param") for name, parameters in entries}
     assert on_gpus == cpu_kernels
     assert cpu_kernels
 
 
-# The oldest and the newest, and those of the large machines; nothing but sm_90 and newer has code of its own.
+# The oldest and the newest, and those of the large machines; nothing but sm_90 and newer has code of its own,
+# and the test above compiles for sm_90 as well.
 @pytest.mark.parametrize(
     "architecture",
-    [
-        *("sm_75", "sm_90"),
-        *(pytest.param(name, marks=pytest.mark.thorough) for name in ("sm_80", "sm_120")),
-    ],
+    ["sm_75", *map(thorough, ("sm_80", "sm_90", "sm_120"))],
 )
 def test_nvrtc(nvidia: Core, architecture: str) -> None:
     assert compile_for(nvidia, architecture) > 1000
@@ -61,7 +60,10 @@ def test_nvrtc_of_a_gpu_that_it_no_longer_knows(nvidia: Core) -> None:
         compile_for(nvidia, "sm_30")
 
 
-@pytest.mark.parametrize("architecture", ["gfx906", "gfx90a", "gfx942", "gfx1030"])
+@pytest.mark.parametrize(
+    "architecture",
+    ["gfx90a", *map(thorough, ("gfx906", "gfx942", "gfx1030"))],
+)
 def test_hiprtc(core: Core, architecture: str) -> None:
     try:
         assert compile_for(core, architecture) > 1000

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.selection import thorough
 
 SHIM = Path(__file__).parents[1] / "support/clang_device.h"
 COMMON = ("-x", "hip", "-std=c++17", "-O1", "-ffp-contract=off", "-fms-extensions", "-D__HIPCC_RTC__")
@@ -41,7 +42,10 @@ def compiled(command: list[str], units: dict[str, str], folder: Path, ending: st
     return found
 
 
-@pytest.mark.parametrize("architecture", ["gfx90a", "gfx942", "gfx950"])
+@pytest.mark.parametrize(
+    "architecture",
+    ["gfx942", *map(thorough, ("gfx90a", "gfx950"))],
+)
 def test_amd_gpus(
     architecture: str, clang: str, units: dict[str, str], cpu_kernels: dict[str, int], tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.command import wirespeed
+from support.selection import thorough
 from support.stand_ins import fake_driver, fake_hiprtc
 
 FAST = ("--sizes", "8", "--max-time", "0.005", "--no-evidence")
@@ -29,7 +30,7 @@ def test_a_compiler_that_aborts(environment: dict[str, str], tmp_path: Path) -> 
     assert said in failure["text"]
 
 
-@pytest.mark.parametrize("refused", ["", "hipStreamWriteValue32=1", "hipStreamWaitValue32=801"])
+@pytest.mark.parametrize("refused", ["", thorough("hipStreamWriteValue32=1"), "hipStreamWaitValue32=801"])
 def test_streams_that_take_no_host_memory(refused: str, environment: dict[str, str], tmp_path: Path) -> None:
     """Protects runtimes whose streams take words of HIP's signal memory alone: CPUs signal."""
     environment["FAKE_GPU_FAIL"] = refused

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,12 @@ def test_the_first_to_close_its_files_died_first(first: int, tmp_path: Path) -> 
 
 
 def holds_its_pipe(pid: int) -> bool:
-    return any(file.readlink().suffix == ".alive" for file in Path(f"/proc/{pid}/fd").iterdir())
+    names = []
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        # It may close one while they are listed.
+        with suppress(FileNotFoundError):
+            names.append(file.readlink())
+    return any(name.suffix == ".alive" for name in names)
 
 
 _MANY_FILES = """

@@ -18,6 +18,8 @@ from wirespeed.errors import ExitCode, WirespeedError
 
 PIPE_CLOSED = 128 + 13
 """What a shell reports for a program that wrote to a closed pipe."""
+COMPLETE = "_WIRESPEED_COMPLETE"
+"""Set by the functions that `wirespeed completion` prints, when a shell calls them."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -54,6 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(words: list[str]) -> int:
     """What click's own `main` does, but for its exit codes after a closed pipe and Ctrl-C."""
+    if asked := os.environ.get(COMPLETE):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, "wirespeed", COMPLETE, asked)
     try:
         with cli.make_context("wirespeed", words) as context:
             return int(cli.invoke(context) or ExitCode.OK)

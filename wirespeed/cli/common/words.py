@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from wirespeed.errors import WirespeedError
 from wirespeed.host.profilers import PROFILERS
@@ -21,9 +22,20 @@ class Word(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.
     Its ValueError says what is allowed; a WirespeedError of it names the word as well.
     """
 
-    def __init__(self, metavar: str, parse: Callable[[str], Any]) -> None:
+    def __init__(
+        self, metavar: str, parse: Callable[[str], Any], known: Callable[[], Iterable[str]] = tuple
+    ) -> None:
+        """`known`: words that a shell can offer."""
         self.name = metavar
         self.parse = parse
+        self.known = known
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The words that the last one of several can become."""
+        before, comma, last = incomplete.rpartition(",")
+        return [CompletionItem(before + comma + one) for one in self.known() if one.startswith(last)]
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
         return self.name
@@ -64,7 +76,7 @@ def choice(*allowed: str) -> Word:
             raise ValueError(f"there is no such choice; there are: {', '.join(allowed)}")
         return word
 
-    return Word("|".join(allowed), parse)
+    return Word("|".join(allowed), parse, lambda: allowed)
 
 
 def count(least: int = 0, most: int = 10_000_000) -> Word:
@@ -87,7 +99,7 @@ def several(one: Word, metavar: str | None = None) -> Word:
             raise ValueError("write words with commas between them, as in a,b")
         return tuple(map(one.read, words))
 
-    return Word(metavar or f"{one.name},...", parse)
+    return Word(metavar or f"{one.name},...", parse, one.known)
 
 
 def _seconds(word: str) -> float:
@@ -155,6 +167,21 @@ def _paths(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(several(Word("NAME", parse)).parse(text)))
 
 
+def _path_names() -> list[str]:
+    from wirespeed.paths import all_paths
+
+    return [path.name for path in all_paths()]
+
+
+class File(Word):
+    """The shell knows what files there are."""
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
 def _host(word: str) -> str:
     """As a launcher takes it."""
     if not re.fullmatch(r"[A-Za-z0-9_\[][\w.:%\[\]-]*", word, re.ASCII):
@@ -193,16 +220,18 @@ def _test(word: str) -> tuple[str, str]:
 
 
 CORES = several(count(most=999_999), "I,J")
+ANY_FILE = File("FILE", str)
+"""Of a command that says itself what is wrong with it."""
 ALLOCATOR = choice(*ALLOCATORS)
 CONTEXT = choice(*CONTEXTS)
 DEVICE = Word("KIND[:GPU,...]", _device)
-FILE = Word("FILE", _file)
+FILE = File("FILE", _file)
 GRID = Word("WxH", _grid)
 HOSTS = several(Word("NAME", _host))
 LAUNCHER = Word("NAME", _launcher)
 LINKS = several(Word("NAME=RATE", _link))
-MPI = Word("PATH", _file)
-PATHS = Word("NAME,...", _paths)
+MPI = File("PATH", _file)
+PATHS = Word("NAME,...", _paths, _path_names)
 PROFILER = choice(*PROFILERS)
 SECONDS = Word("SECONDS", _seconds)
 SHARE = Word("SHARE", parse_share)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @click.command(help=__doc__)
-@click.argument("file", required=False)
+@click.argument("file", required=False, type=words.ANY_FILE)
 @click.option("--require", metavar="SITE.toml", help="Bounds that must hold.")
 @flag("--measure", "Measure what --require asks for, instead of reading FILE.")
 @option("--out", words.FILE, "Result file of --measure.")

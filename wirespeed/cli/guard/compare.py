@@ -25,7 +25,7 @@ SHARE = words.Word("SHARE", _share)
 
 
 @click.command(help=__doc__)
-@click.argument("sides", metavar="OLD NEW", nargs=-1, required=True)
+@click.argument("sides", metavar="OLD NEW", nargs=-1, required=True, type=words.ANY_FILE)
 @click.option("--against", metavar="SYSTEM", help="Published figures of a system instead of OLD (summit).")
 @option("--spread", SHARE, "Variation between launches of the same thing, where it is not known.", "1%")
 @option("--least", SHARE, "Ignore changes of the time up to this share.", "0%")

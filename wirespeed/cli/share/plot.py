@@ -16,7 +16,7 @@ NAMES = words.several(words.Word("NAME", str))
 
 
 @click.command(help=__doc__)
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=words.ANY_FILE)
 @click.option(
     "--out", "-o", type=words.FILE, default="figure.pdf", help="Figure to write: .pdf, .svg or .png."
 )

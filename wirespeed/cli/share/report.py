@@ -14,7 +14,7 @@ from wirespeed.errors import ExitCode, WirespeedError
 
 
 @click.command(help=__doc__)
-@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=words.ANY_FILE)
 @click.option("--out", "-o", type=words.FILE, default="report.html", help="Report to write: .html or .md.")
 @debugging
 def command(files: tuple[str, ...], out: str) -> ExitCode:

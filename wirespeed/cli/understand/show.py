@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import click
 
+from wirespeed.cli.common import words
 from wirespeed.cli.common.options import Reporting, debugging, reporting
 from wirespeed.errors import ExitCode
 
 
 @click.command(help=__doc__)
-@click.argument("file")
+@click.argument("file", type=words.ANY_FILE)
 @reporting()
 @debugging
 def command(file: str, style: str, against: str | None, explain: bool) -> ExitCode:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command(help=__doc__)
-@click.argument("files", metavar="[FILE]...", nargs=-1)
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=words.ANY_FILE)
 @click.option("--system", metavar="NAME", help="Show all that is known of one machine, with the sources.")
 @option("--group", words.count(1, 1000), "Show the limits of N GPUs of a node, instead of half of them.")
 @flag("--equations", "Show the equation of each limit.")
