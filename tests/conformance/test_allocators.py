@@ -8,6 +8,7 @@ import pytest
 from support import tools
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 from support.shim import aware, particular
 from support.stand_ins import fake_driver
 
@@ -39,7 +40,7 @@ IN_SHORT = ("pingpong", "ring", "copy", "jacobi")
 
 @pytest.mark.parametrize(
     "pattern",
-    [name if name in IN_SHORT else pytest.param(name, marks=pytest.mark.thorough) for name in PATTERNS],
+    [name if name in IN_SHORT else thorough(name) for name in PATTERNS],
 )
 def test_every_pattern_on_a_pool(pattern: str, tmp_path: Path) -> None:
     """Protects patterns and programs from memory whose owner they would take for the driver."""

@@ -76,9 +76,9 @@ def measure(libraries: Environment, tmp_path: Path) -> Measure:
     ("device", "mpi"),
     [
         ("emulated", "openmpi"),
-        pytest.param("emulated", "mpich", marks=pytest.mark.thorough),
+        thorough("emulated", "mpich"),
         ("cuda", "openmpi"),
-        pytest.param("hip", "mpich", marks=pytest.mark.thorough),
+        thorough("hip", "mpich"),
     ],
 )
 def test_every_byte_arrives(measure: Measure, device: str, mpi: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 from support import busy, mpis, tools
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 
 FAST = ("--max-time", "0.02")
 SIZES = {"0": 0, "1": 1, "7": 7, "8": 8, "4097": 4097, "64K": 1 << 16, "1M": 1 << 20}
@@ -52,14 +53,12 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mpi", "offset", "fixed"),
     [
-        pytest.param("openmpi", "1", ("by=mixed",), marks=pytest.mark.thorough),
+        thorough("openmpi", "1", ("by=mixed",)),
         ("mpich", "0", ("shared=no",)),
-        pytest.param("openmpi", "1", ("by=streams", "chunk=70001", "slots=3"), marks=pytest.mark.thorough),
+        thorough("openmpi", "1", ("by=streams", "chunk=70001", "slots=3")),
         ("mpich", "3", ("by=mixed", "chunk=70001", "slots=2")),
         ("mpich", "0", ("by=streams", "chunk=4096", "slots=64", "streams=2")),
-        pytest.param(
-            *("openmpi", "3", ("by=host", "chunk=70001", "slots=3", "streams=2")), marks=pytest.mark.thorough
-        ),
+        thorough("openmpi", "3", ("by=host", "chunk=70001", "slots=3", "streams=2")),
         ("openmpi", "3", ("shared=no", "chunk=70001", "slots=3")),
     ],
     indirect=["mpi"],

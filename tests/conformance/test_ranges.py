@@ -17,6 +17,7 @@ from support import leftovers
 from support.builds import compiler, once
 from support.command import Done, disturbed, ranks_of, wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 
 from wirespeed.frontend.job_step import SLOW_LAUNCHER
 from wirespeed.host.process import process_state
@@ -191,8 +192,8 @@ def profiled(name: str, folder: Path, profilers: dict[str, str], *more: str) -> 
     ("name", "suffix"),
     [
         ("nsys", ".nsys-rep"),
-        pytest.param("rocprof", "_results.pftrace", marks=pytest.mark.thorough),
-        pytest.param("ncu", ".ncu-rep", marks=pytest.mark.thorough),
+        thorough("rocprof", "_results.pftrace"),
+        thorough("ncu", ".ncu-rep"),
         ("vtune", ""),
     ],
 )

@@ -303,7 +303,7 @@ class TestApplication:
             *(
                 ["doctor", "paths", "show", "systems"],
                 ["check", "compare", "fleet", "watch"],
-                ["plot", "report"],
+                ["completion", "plot", "report"],
             )
         ]
         assert all(text.count("\n") == len(found) for text, found in zip(groups.values(), names, strict=True))
