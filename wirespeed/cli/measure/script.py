@@ -8,6 +8,7 @@ sources. PATTERN is what to measure; its own options and those of every measurin
 Examples:
   wirespeed script groups --system summit --nodes 2 --group 6 --paths host,aware --account ABC123
   wirespeed script pingpong --batch slurm --gpus-per-node 4 --nodes 2 --sizes 8:1G -o job.sh
+  wirespeed script halo --batch kubernetes --gpus-per-node 8 --nodes 2 --image IMAGE -o job.yaml
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from wirespeed.systems.model import System
     from wirespeed.systems.scripts import BatchJob
 
-BATCH = ("slurm", "lsf", "pbs", "flux")
+BATCH = ("slurm", "lsf", "pbs", "flux", "kubernetes")
 
 
 def minutes(word: str) -> int:
@@ -87,6 +88,7 @@ class Wanted:
     account: str | None
     queue: str | None
     setup: str | None
+    image: str | None
 
 
 PLAIN = types.Word("NAME", _plain)
@@ -108,6 +110,7 @@ PLAIN = types.Word("NAME", _plain)
 @option(
     "--setup", types.Word("LINE", _line), "Run this line of shell first, as in 'source venv/bin/activate'."
 )
+@option("--image", PLAIN, "Container image that has wirespeed, for --batch kubernetes.")
 @click.option("-o", "--output", type=types.FILE, help="Where to write the script. Default: stdout.")
 @flag("--list", "List the known machines, as 'wirespeed systems' does.", "listed")
 @click.pass_context
@@ -130,7 +133,7 @@ def script(wanted: Wanted) -> str:
     """The script. Raises WirespeedError in one line for what could not run there."""
     from wirespeed.host.devices import kind_of
     from wirespeed.patterns import all_patterns
-    from wirespeed.systems.scripts import between, write
+    from wirespeed.systems.scripts import between, write, write_for_kubernetes
 
     pattern = wanted.pattern
     if pattern is None:
@@ -146,7 +149,7 @@ def script(wanted: Wanted) -> str:
             job = replace(job, words=(*job.words, "--between", ",".join(map(str, gpus))))
             # Once more, as the ranks will read it.
             _measurement(pattern, job.words)
-    text = write(job, batch, system)
+    text = write_for_kubernetes(job) if batch == "kubernetes" else write(job, batch, system)
     if job.setup:
         _check_shell(job.setup)
     return text
@@ -184,6 +187,13 @@ def _where(wanted: Wanted) -> tuple[System | None, str]:
         return system, wanted.batch or system.batch.system
     if wanted.gpus_per_node is None:
         raise WirespeedError(f"--batch {wanted.batch}: say how many GPUs a node has, with --gpus-per-node N")
+    if wanted.batch == "kubernetes" and not wanted.image:
+        raise WirespeedError(
+            "--batch kubernetes: name an image that has wirespeed, with --image NAME "
+            "(packaging/Containerfile makes one)"
+        )
+    if wanted.batch == "kubernetes" and wanted.account:
+        raise WirespeedError("--account: Kubernetes has none; --queue names a queue of Kueue")
     return None, str(wanted.batch)
 
 
@@ -237,6 +247,7 @@ def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) ->
         queue=wanted.queue or "",
         setup=wanted.setup or "",
         command=shlex.join(["wirespeed", *own]),
+        image=wanted.image or "",
     )
 
 

@@ -5,12 +5,14 @@ One template a batch system (NAME.sh.j2), all of them on top of job.sh.j2.
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import dataclass
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from wirespeed.paths import find_path
 from wirespeed.systems.model import System
 
 
@@ -37,6 +39,8 @@ class BatchJob:
     """Shell line to run first."""
     command: str = ""
     """Command that wrote the script, for its head."""
+    image: str = ""
+    """Container image that has wirespeed, for pods."""
 
     @property
     def ranks(self) -> int:
@@ -73,6 +77,7 @@ def write(job: BatchJob, batch: str, system: System | None = None) -> str:
     template = _templates().get_template(f"{batch}.sh.j2")
     return template.render(
         job=job,
+        paths=job.paths,
         system=system,
         directives=own.directives if own else (),
         queue=job.queue or (own.queue if own else ""),
@@ -84,6 +89,24 @@ def write(job: BatchJob, batch: str, system: System | None = None) -> str:
         modules=[switch for switch in switches if switch.module],
         variables=[switch for switch in switches if switch.variable and not switch.ranks_only],
         ranks_only=[switch for switch in switches if switch.ranks_only and switch.active],
+    )
+
+
+def write_for_kubernetes(job: BatchJob) -> str:
+    """An MPIJob for the paths that need MPI, and an indexed Job for the others."""
+    templates = _templates()
+
+    def script(kind: str, paths: list[str]) -> str:
+        return (
+            templates.get_template(f"kubernetes_{kind}.sh.j2").render(job=job, paths=paths) if paths else ""
+        )
+
+    by_mpi = [path for path in job.paths if find_path(path).needs_mpi]
+    return templates.get_template("kubernetes.yaml.j2").render(
+        job=job,
+        queue=job.queue,
+        mpi_script=script("mpi", by_mpi),
+        pod_script=script("pod", [path for path in job.paths if path not in by_mpi]),
     )
 
 
@@ -99,6 +122,8 @@ def _templates() -> Environment:
         autoescape=False,
     )
     made.filters["quote"] = shlex.quote
+    # A string of JSON is one of YAML.
+    made.filters["string_of_yaml"] = json.dumps
     made.filters["join_words"] = shlex.join
     made.filters["capitalise"] = lambda text: text[:1].upper() + text[1:]
     return made
