@@ -169,8 +169,19 @@ def _check_shell(line: str) -> None:
         raise WirespeedError(f"--setup {types.shown(line)}: bash cannot run this line: {why}")
 
 
+def _check_kubernetes(wanted: Wanted) -> None:
+    if wanted.batch == "kubernetes" and not wanted.image:
+        raise WirespeedError(
+            "--batch kubernetes: name an image that has wirespeed, with --image NAME "
+            "(packaging/Containerfile makes one)"
+        )
+    if wanted.batch == "kubernetes" and wanted.account:
+        raise WirespeedError("--account: Kubernetes has none; --queue names a queue of Kueue")
+
+
 def _where(wanted: Wanted) -> tuple[System | None, str]:
     """The machine, if it is a known one, and the batch system."""
+    _check_kubernetes(wanted)
     from wirespeed.systems import load, names
     from wirespeed.systems.recognition import recognised_here
 
@@ -187,13 +198,6 @@ def _where(wanted: Wanted) -> tuple[System | None, str]:
         return system, wanted.batch or system.batch.system
     if wanted.gpus_per_node is None:
         raise WirespeedError(f"--batch {wanted.batch}: say how many GPUs a node has, with --gpus-per-node N")
-    if wanted.batch == "kubernetes" and not wanted.image:
-        raise WirespeedError(
-            "--batch kubernetes: name an image that has wirespeed, with --image NAME "
-            "(packaging/Containerfile makes one)"
-        )
-    if wanted.batch == "kubernetes" and wanted.account:
-        raise WirespeedError("--account: Kubernetes has none; --queue names a queue of Kueue")
     return None, str(wanted.batch)
 
 
