@@ -116,10 +116,12 @@ class TestLearn:
         code, out, _ = check_(Path("learnt.toml").read_text(), file)
         assert code == ExitCode.OK and re.fullmatch(r"all \d+ bounds hold", out[-1])
 
-    def test_a_loaded_host_is_named_as_the_reason(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_loaded_host_is_named_as_the_reason(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         """Protects from a search for more samples, where a quiet machine is what is lacking."""
         cores = {"waited": 0.8, "rank": 0, "preempted": 9, "shared": None}
-        loaded = write(Path("loaded.jsonl"), entry("host", 8, 1e-6, cores=cores))
+        loaded = write(tmp_path / "loaded.jsonl", entry("host", 8, 1e-6, cores=cores))
         assert main(["check", "--learn", str(loaded)]) == ExitCode.USAGE
         said = one_line(capsys.readouterr().err)
         assert "ranks waited for CPUs" in said and "enough samples" not in said
