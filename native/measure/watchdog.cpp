@@ -41,6 +41,26 @@ void say(const Page& page, const Reports& reports, const Situation& situation) {
     if (reports.give_up) write_out(STDERR_FILENO, as_text(layout, situation));
 }
 
+constexpr int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
+/// sigabbrev_np() needs glibc 2.32.
+const char* name_of(int number) {
+    switch (number) {
+        case SIGSEGV:
+            return "SIGSEGV";
+        case SIGBUS:
+            return "SIGBUS";
+        case SIGFPE:
+            return "SIGFPE";
+        case SIGILL:
+            return "SIGILL";
+        case SIGABRT:
+            return "SIGABRT";
+        default:
+            return "a signal";
+    }
+}
+
 // The process dies right after this: taking a lock or memory that the fault left broken can only
 // hang it, and an alarm ends that.
 void on_crash(int number) {
@@ -50,7 +70,7 @@ void on_crash(int number) {
         std::uint64_t addresses[PageLayout::frames_max];
         Situation situation;
         situation.kind = "crash";
-        situation.what = std::string("killed by SIG") + sigabbrev_np(number);
+        situation.what = std::string("killed by ") + name_of(number);
         situation.native = name_frames(addresses, take_frames(addresses, PageLayout::frames_max));
         const Frame frame = culprit(situation.native);
         if (!frame.library.empty())
@@ -159,7 +179,7 @@ void catch_crashes(Page& page, const Reports& reports) {
     action.sa_handler = on_crash;
     action.sa_flags = SA_ONSTACK | SA_NODEFER;
     sigemptyset(&action.sa_mask);
-    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT})
+    for (const int number : crashes)
         if (sigaction(number, &action, nullptr))
             throw Error("sigaction", strsignal(number), std::strerror(errno));
 }
