@@ -3,9 +3,9 @@
 
     python scripts/build_wheels.py [DIR] [--only x86_64|aarch64]
 
-A compiler of a usual system links against that system's own glibc, and the wheel then fails on older ones. The one
-that this takes, zig's from PyPI, has the symbols of every glibc, for both processors. auditwheel checks the result.
-It takes a minute and a half on two cores for each processor, and 400 MB beside DIR for the tools.
+A compiler of a usual system links against that system's own glibc, and the wheel then fails on older ones.
+The one that this takes, zig's from PyPI, has the symbols of every glibc, for both processors. auditwheel
+checks the result. It takes a few minutes for each processor, and 400 MB of /tmp for the tools.
 """
 
 from __future__ import annotations
