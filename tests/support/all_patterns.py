@@ -27,7 +27,12 @@ from wirespeed.statistics.stopping import Stopping
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
     "groups": ({"group": 1}, {"group": 2}),
-    "stream": ({"window": 5}, {"window": 5, "both_ways": True}),
+    "stream": (
+        {"window": 5},
+        {"window": 5, "both_ways": True},
+        {"window": 5, "pairs": 2},
+        {"window": 5, "pairs": 2, "both_ways": True},
+    ),
     "jacobi": (
         {"size": "40x24", "steps": 8, "overlap": "yes"},
         {"size": "40x24", "steps": 8, "overlap": "no", "columns": 2, "edges": "fixed", "fp": "64"},

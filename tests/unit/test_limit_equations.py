@@ -87,6 +87,16 @@ def test_the_slot_that_a_gpu_is_made_for() -> None:
             "2 x 18 NVLink 4 links x 25 GB/s = 900 GB/s out of a group, if every GPU reaches every other",
         ),
         (
+            used("stream", count=4, width=2),
+            "2 x 18 NVLink 4 links x 25 GB/s = 900 GB/s "
+            "out of the senders, if all of a GPU's links lead to its receiver",
+        ),
+        (
+            used("stream", count=4, width=2, name=MI300X),
+            "2 x 1 of 7 Infinity Fabric link x 64 GB/s = 128 GB/s "
+            "out of the senders, each pair of GPUs over links of its own",
+        ),
+        (
             used("ring", count=8, name=MI300X),
             "1 of 7 Infinity Fabric link x 64 GB/s = 64 GB/s from one GPU to the next",
         ),

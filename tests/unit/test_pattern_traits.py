@@ -28,7 +28,7 @@ COLLECTIVES = ("allgather", "allreduce", "alltoall", "barrier", "broadcast", "re
     ("trait", "those"),
     [
         ("barrier_per_sample", ("copy", "custom", "groups", "halo")),
-        ("slowest_counts", ("custom", "groups", "halo", "jacobi", "lbm", "ring", *COLLECTIVES)),
+        ("slowest_counts", ("custom", "groups", "halo", "jacobi", "lbm", "ring", "stream", *COLLECTIVES)),
         ("in_place", ("jacobi", "lbm", "ring", *COLLECTIVES)),
         ("intra_rank", ("copy",)),
         ("one_buffer", ("exchange", "pingpong")),
@@ -50,6 +50,27 @@ def test_ranks_that_a_pattern_takes() -> None:
         assert pattern.wanted_ranks(Shape(0)) == 2 and pattern.refuse(Shape(2)) is None
         assert pattern.refuse(Shape(3)) == f"{name} takes exactly two ranks, not 3: start it with -n 2"
     assert find_pattern("groups").wanted_ranks(Shape(0)) is None
+
+
+def test_a_stream_of_pairs() -> None:
+    """Protects whose clock counts, and that a single pair's figure begins with no barrier."""
+    stream, one, three = find_pattern("stream"), Shape(2, {"pairs": 1}), Shape(6, {"pairs": 3})
+    assert stream.wanted_ranks(three) == 6 and stream.refuse(three) is None
+    assert stream.refuse(Shape(4, {"pairs": 3})) == "stream takes exactly 6 ranks, not 4: start it with -n 6"
+    assert [stream.barriers(shape) for shape in (one, three)] == [False, True]
+    teams = [stream.team(rank, three) for rank in range(6)]
+    assert teams == [Team("", range(3))] * 3 + [None] * 3 and stream.team(0, one) == Team("", range(1))
+    (window, _) = stream.steps(1, three, 8)
+    assert {transfer.peer for transfer in window.sends} == {4} and len(window.sends) == 64
+    assert {transfer.peer for transfer in stream.steps(5, three, 8)[1].sends} == {2}
+    figure = stream.figure(three, 8)
+    assert (figure.bytes, [one.amount for one in figure.derived]) == (3 * 64 * 8, [3 * 64])
+    assert figure.definition == (
+        "window: 64 messages in each of 3 pairs (rank i to i + 3) and an empty answer; "
+        "GB/s of that direction of all pairs, over the time of the slowest"
+    )
+    both = stream.figure(Shape(6, {"pairs": 3, "both_ways": True}), 8)
+    assert (both.bytes, [one.amount for one in both.derived]) == (3 * 64 * 8, [6 * 64 * 8, 3 * 64])
 
 
 MILLIONS = 10_000_000
@@ -94,6 +115,7 @@ def test_options() -> None:
         "ring --steps": (None, 2, MILLIONS),
         "stream --window": (64, 1, 4096),
         "stream --both-ways": (False, 1, MILLIONS),
+        "stream --pairs": (1, 1, 100_000),
     }
     reduces = [one.name for one in find_pattern("reduce").options]
     assert reduces == ["algorithm", "type", "op", "root", "in-place"]

@@ -29,7 +29,7 @@ class Used:
     pattern: str
     step: Record
     width: int = 1
-    """Number of ranks that send: a group's size, 1 for a pair."""
+    """Number of ranks that send: a group's size, a stream's pairs, 1 for a pair."""
     wires: Sequence[Record] = ()
     """Wires as the hosts' drivers describe them; some rates may be stated by the user."""
     evidence: Record = field(default_factory=dict)
@@ -113,6 +113,8 @@ def _between_gpus(used: Used) -> Ceiling | None:
     links = used.stated(kind) or rates.gpu_links(name, used.facts(kind, "links"))
     if links is None:
         return None
+    if used.pattern in PAIRWISE and used.width > 1:
+        return _times(used.width, links, "out of the senders, if all of a GPU's links lead to its receiver")
     if used.pattern in PAIRWISE:
         return replace(links, equation=f"{links.equation}, if all of these links lead to the other GPU")
     if used.pattern in OUT_OF_A_RANK:
@@ -136,6 +138,8 @@ def _in_a_mesh(used: Used, name: str, kind: str, links: int) -> Ceiling | None:
     wires = used.stated(kind) or rates.gpu_links(name, links)
     if wires is None or not links or used.pattern == "halo":
         return None
+    if used.pattern in PAIRWISE and used.width > 1:
+        return _times(used.width, wires, "out of the senders, each pair of GPUs over links of its own")
     if used.pattern in (*PAIRWISE, "ring"):
         return replace(wires, equation=f"{wires.equation} from one GPU to the next")
     peers = len(used.ranks) // used.width - 1
@@ -187,11 +191,15 @@ def _copies(used: Used) -> Ceiling | None:
 def _between_hosts(used: Used) -> Ceiling | None:
     """The ports that the bytes travelled over: of each host together, and the slowest host."""
     per_host = len(used.ranks) // len(used.hosts)
-    whole_hosts = used.pattern == "groups" and used.width == per_host
+    whole_hosts = used.pattern in ("groups", "stream") and used.width == per_host
     if used.evidence.get("verdict") not in ("network", "staged") or not (per_host == 1 or whole_hosts):
         return None
     known = [one for host in used.hosts if (one := _of_host(used, host))]
-    return min(known, key=lambda one: one.rate) if len(known) == len(used.hosts) else None
+    if len(known) < len(used.hosts):
+        return None
+    least = min(known, key=lambda one: one.rate)
+    shared = f", shared by {used.width} pairs" * (used.pattern == "stream" and used.width > 1)
+    return replace(least, equation=least.equation + shared)
 
 
 def _of_host(used: Used, host: str) -> Ceiling | None:

@@ -90,7 +90,9 @@ class Program:
         lib = self._core.lib
         transfers = self._core.ffi.new("ws_transfer[]", flat)
         work = self._work(steps)
-        flags = IN_PLACE * self._in_place | BARRIER_PER_SAMPLE * self._context.pattern.barrier_per_sample
+        flags = IN_PLACE * self._in_place | BARRIER_PER_SAMPLE * self._context.pattern.barriers(
+            self._context.shape
+        )
         flags |= ALONE * self._alone
 
         collective = next((step.collective for step in steps if step.collective), None)

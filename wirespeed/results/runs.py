@@ -132,7 +132,7 @@ class Run:
         used = Used(
             pattern=self.head.plan.pattern,
             step=to_builtins(self.step(path)),
-            width=int(self.options.get("group") or 1),
+            width=int(self.options.get("group") or self.options.get("pairs") or 1),
             wires=to_builtins([*self.wires_of(path), *self._memory_beside(path)]),
             evidence=to_builtins(told[-1]) if told else {},
         )

@@ -253,7 +253,11 @@ def _between_nodes(paths: Sequence[TransferPath], named: Sequence[str]) -> list[
 
 def _ranks_per_node(wanted: Wanted, pattern: Pattern, plan: Plan, gpus: int) -> int:
     """Given, or so that all ranks there are to be are spread evenly; else one per GPU."""
-    total, nodes, each = pattern.ranks or plan.ranks, wanted.nodes, wanted.ranks_per_node
+    total, nodes, each = (
+        pattern.exact_ranks(dict(plan.options)) or plan.ranks,
+        wanted.nodes,
+        wanted.ranks_per_node,
+    )
     if each is not None:
         if total and nodes * each != total:
             raise WirespeedError(
