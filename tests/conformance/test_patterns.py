@@ -29,7 +29,10 @@ MESSAGES = {
 }
 OTHERS = {name for name, pattern in all_patterns().items() if not isinstance(pattern, CollectivePattern)}
 """Collective operations are in test_collectives.py."""
-COPIES = {"host": "h2h", "emulated": "h2d-pageable,h2d-pinned,h2d-managed,d2h-pageable,d2h-pinned,d2d,h2h"}
+COPIES = {
+    "host": "h2h",
+    "emulated": "h2d-pageable,h2d-pinned,h2d-kernel,h2d-managed,d2h-pageable,d2h-pinned,d2h-kernel,d2d,h2h",
+}
 
 
 def played(

@@ -14,6 +14,7 @@ from typing import Any
 from wirespeed import launch
 from wirespeed.host.core import core
 from wirespeed.host.tether import die_with_parent
+from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.paths import find_path
@@ -26,6 +27,7 @@ from wirespeed.rank.watchdog import Watchdog
 from wirespeed.statistics.stopping import Stopping
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "copy": ({}, {"both_ways": True}),
     "groups": ({"group": 1}, {"group": 2}),
     "stream": (
         {"window": 5},
@@ -98,7 +100,8 @@ def main() -> None:
                 test=tuple(tuple(word.split("=")) for word in fault),  # type: ignore[misc]
             )
             for name in paths.split(","):
-                if find_path(name).intra_rank != pattern.intra_rank:
+                path = find_path(name)
+                if path.intra_rank != pattern.intra_rank or unsuited(path, pattern, options=options):
                     continue
 
                 def tell(message: dict[str, Any], options: dict[str, Any] = options) -> None:

@@ -128,6 +128,10 @@ def test_the_slot_that_a_gpu_is_made_for() -> None:
             used("copy", "copy", 1, memory="pinned", into="device"),
             "PCIe 5.0 x16, 63.0 GB/s x 256/276 = 58.4 GB/s",
         ),
+        (
+            used("copy", "copy", 1, memory="pinned", into="device", both_ways=True),
+            "2 x PCIe 5.0 x16, 63.0 GB/s x 256/280 = 115.2 GB/s, both ways at once",
+        ),
     ],
 )
 def test_equations(one: Used, text: str) -> None:

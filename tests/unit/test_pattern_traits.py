@@ -89,6 +89,7 @@ def test_options() -> None:
         "broadcast --root": (0, 0, MILLIONS),
         "reduce --root": (0, 0, MILLIONS),
         "copy --node": (None, 0, MILLIONS),
+        "copy --both-ways": (False, 1, MILLIONS),
         "custom --file": (None, 1, MILLIONS),
         "groups --group": (1, 1, MILLIONS),
         "groups --count": (None, 1, MILLIONS),

@@ -49,6 +49,7 @@ def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
         },
         "ring": {"steps": draw(st.sampled_from([None, 2, 6, 10]))},
         "custom": {"file": file},
+        "copy": {"both_ways": draw(st.booleans())},
         "jacobi": jacobi(draw, ranks, divisors),
         "lbm": {**plane(draw, ranks, divisors), "case": draw(st.sampled_from(["heat", "rayleigh-taylor"]))},
     }.get(name, {})
@@ -139,6 +140,8 @@ def test_every_send_has_its_receive(name: str, custom_file: str, data: st.DataOb
         assert total == figure.bytes * (2 if shape.options["both_ways"] else 1)
     if name == "custom":
         assert total == figure.bytes
+    if name == "copy":
+        assert total == figure.bytes * len(members)
 
 
 def reachable(pairs: set[tuple[int, int]], first: int) -> set[int]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any
 
 from wirespeed.errors import WirespeedError
 from wirespeed.paths import TransferPath, all_paths, find_path
@@ -44,6 +46,22 @@ def select(words: Sequence[str], gpus: bool = True, intra_rank: bool = False) ->
     return list(dict.fromkeys(found))
 
 
+def copies_both_ways(path: TransferPath) -> bool:
+    """Can it copy to the device and from it at once? The driver's call for pageable memory waits for each."""
+    return path.intra_rank and path.into == "device" and path.memory in ("pinned", "managed-host")
+
+
+def suited(
+    paths: Iterable[TransferPath], words: Sequence[str], options: Mapping[str, Any]
+) -> list[TransferPath]:
+    """Without those that nobody has named and that cannot do what a pattern's options ask for."""
+    return [path for path in paths if path.name in words or not _lacks_direction(path, options)]
+
+
+def _lacks_direction(path: TransferPath, options: Mapping[str, Any]) -> bool:
+    return path.intra_rank and bool(options.get("both_ways")) and not copies_both_ways(path)
+
+
 def by_algorithms(
     paths: Iterable[TransferPath], pattern: CollectivePattern, shape: Shape
 ) -> list[TransferPath]:
@@ -70,9 +88,16 @@ OPENMP_TRANSPORTS = ("copy", "mpi", "rma", "staged")
 
 
 def unsuited(
-    path: TransferPath, pattern: Pattern, allocator: str = "driver", device: str = "auto"
+    path: TransferPath,
+    pattern: Pattern,
+    allocator: str = "driver",
+    device: str = "auto",
+    options: Mapping[str, Any] = MappingProxyType({}),
 ) -> str | None:
     """Why this path cannot carry this pattern in such memory, in one line; None if it can."""
+    if _lacks_direction(path, options):
+        both = ", ".join(one.name for one in all_paths() if copies_both_ways(one))
+        return f"--both-ways copies to the device and from it at once; name one of {both}"
     if device.startswith("openmp") and (why := _computes(path, pattern) or beyond_openmp(path)):
         return why
     if path.own_memory and allocator != "driver":
@@ -100,7 +125,7 @@ def beyond_openmp(path: TransferPath) -> str | None:
     if not path.needs_device:
         return None
     managed = any(word.startswith("managed") for word in (path.memory, path.into))
-    if managed or path.transport not in OPENMP_TRANSPORTS:
+    if managed or "by=kernel" in path.options or path.transport not in OPENMP_TRANSPORTS:
         return "--device openmp only allocates and copies; 'staged' and 'aware' need no more"
     return None
 

@@ -34,6 +34,8 @@ class Used:
     """Wires as the hosts' drivers describe them; some rates may be stated by the user."""
     evidence: Record = field(default_factory=dict)
     """Evidence record of the bytes' way; empty: not counted."""
+    both_ways: bool = False
+    """Of copies inside a rank: the figure is that of both directions together."""
 
     @property
     def ranks(self) -> list[Record]:
@@ -185,7 +187,12 @@ def _copies(used: Used) -> Ceiling | None:
         how = f"{memory_rate.equation} / 2, each byte is read and written = {half / 1e9:g} GB/s"
         return replace(memory_rate, rate=half, equation=how)
     crosses = "device" in (memory, into) and "managed" not in (memory, into)
-    return _slot(used, to_device=into == "device") if crosses else None
+    if not crosses:
+        return None
+    if used.both_ways:
+        slower = [one for to_device in (False, True) if (one := _slot(used, to_device=to_device))]
+        return _times(2, min(slower, key=lambda one: one.rate), "both ways at once") if slower else None
+    return _slot(used, to_device=into == "device")
 
 
 def _between_hosts(used: Used) -> Ceiling | None:

@@ -19,6 +19,8 @@ class Transfer:
     bytes: int
     offset: int = 0
     remote_offset: int = 0
+    back: bool = False
+    """Inside a rank: it goes from the receive buffer to the send buffer."""
 
 
 @dataclass(frozen=True)

@@ -133,6 +133,7 @@ class Run:
             pattern=self.head.plan.pattern,
             step=to_builtins(self.step(path)),
             width=int(self.options.get("group") or self.options.get("pairs") or 1),
+            both_ways=bool(self.options.get("both_ways")),
             wires=to_builtins([*self.wires_of(path), *self._memory_beside(path)]),
             evidence=to_builtins(told[-1]) if told else {},
         )

@@ -206,7 +206,7 @@ def _measurement(pattern: Pattern, words: Sequence[str]) -> Plan:
 
 
 def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) -> BatchJob:
-    from wirespeed.job.path_selection import select
+    from wirespeed.job.path_selection import select, suited
     from wirespeed.patterns import Shape
     from wirespeed.systems.scripts import BatchJob
 
@@ -218,6 +218,7 @@ def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) ->
     if refusal:
         raise WirespeedError(refusal)
     paths = select(plan.paths, plan.device != "cpu" and gpus > 0, pattern.intra_rank)
+    paths = suited(paths, plan.paths, dict(plan.options))
     if not paths:
         raise WirespeedError("--paths: none of them can be measured without a GPU")
     if wanted.nodes > 1 and not pattern.intra_rank:
