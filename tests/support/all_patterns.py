@@ -47,7 +47,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {"size": "20x12", "steps": 4, "columns": 2, "case": "rayleigh-taylor", "overlap": "no"},
     ),
     "halo": ({}, {"columns": 2, "periodic": True}),
-    "pairs": ({}, {"alone": True, "sample": 2}),
+    "pairs": ({}, {"alone": True, "sample": 2}, {"fan": "both"}),
 }
 """Options that change who sends what."""
 COLLECTIVE_VARIANTS: tuple[dict[str, Any], ...] = (

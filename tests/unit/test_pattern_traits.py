@@ -111,6 +111,7 @@ def test_options() -> None:
         "lbm --overlap": ("yes", 1, MILLIONS),
         "lbm --case": ("shear-wave", 1, MILLIONS),
         "pairs --alone": (False, 1, MILLIONS),
+        "pairs --fan": (None, 1, MILLIONS),
         "pairs --sample": (None, 1, MILLIONS),
         "pairs --seed": (1, 0, MILLIONS),
         "ring --steps": (None, 2, MILLIONS),

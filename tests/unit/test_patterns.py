@@ -31,7 +31,7 @@ def custom_file(tmp_path_factory: pytest.TempPathFactory) -> str:
 def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
     """Options that the pattern may be given in a world of so many ranks."""
     divisors = [n for n in range(1, ranks // 2 + 1) if ranks % n == 0]
-    return {
+    found: dict[str, dict[str, Any]] = {
         "groups": {"group": draw(st.sampled_from(divisors))},
         "stream": {
             "window": draw(st.integers(1, 80)),
@@ -42,17 +42,25 @@ def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
             "columns": draw(st.sampled_from([None, 1, ranks, *divisors])),
             "periodic": draw(st.booleans()),
         },
-        "pairs": {
-            "alone": draw(st.booleans()),
-            "sample": draw(st.sampled_from([None, 1, 3] if ranks > 3 else [None, 1])),
-            "seed": draw(st.integers(0, 9)),
-        },
+        "pairs": draw(
+            st.one_of(
+                st.fixed_dictionaries({"fan": st.sampled_from(["out", "in", "both"])}),
+                st.fixed_dictionaries(
+                    {
+                        "alone": st.booleans(),
+                        "sample": st.sampled_from([None, 1, 3] if ranks > 3 else [None, 1]),
+                        "seed": st.integers(0, 9),
+                    }
+                ),
+            )
+        ),
         "ring": {"steps": draw(st.sampled_from([None, 2, 6, 10]))},
         "custom": {"file": file},
         "copy": {"both_ways": draw(st.booleans())},
         "jacobi": jacobi(draw, ranks, divisors),
         "lbm": {**plane(draw, ranks, divisors), "case": draw(st.sampled_from(["heat", "rayleigh-taylor"]))},
-    }.get(name, {})
+    }
+    return found.get(name, {})
 
 
 def jacobi(draw: Any, ranks: int, divisors: list[int]) -> dict[str, Any]:
@@ -140,6 +148,8 @@ def test_every_send_has_its_receive(name: str, custom_file: str, data: st.DataOb
         assert total == figure.bytes * (2 if shape.options["both_ways"] else 1)
     if name == "custom":
         assert total == figure.bytes
+    if shape.options.get("fan"):
+        assert total == figure.bytes and len(members) == ranks
     if name == "copy":
         assert total == figure.bytes * len(members)
 

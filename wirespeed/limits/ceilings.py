@@ -16,7 +16,9 @@ Record = dict[str, Any]
 PAIRWISE = ("pingpong", "exchange", "stream", "pairs")
 COLLECTIVES = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce")
 """Their figure is the bus bandwidth: bytes that a rank must send, to all others together."""
-OUT_OF_A_RANK = ("ring", "halo", *COLLECTIVES)
+FAN = "fan"
+"""One rank and all others, as 'pairs --fan' measures it."""
+OUT_OF_A_RANK = ("ring", "halo", FAN, *COLLECTIVES)
 """Patterns whose figure is the bytes that one rank sends, to all others together."""
 STAGED = ("staged", "pipelined")
 """Transports through host memory; all others on device memory may be direct."""
@@ -96,6 +98,9 @@ def ceiling(used: Used) -> Ceiling | None:
     if len(used.hosts) > 1:
         return _between_hosts(used)
     ends = used.step.get("memory"), used.step.get("into") or used.step.get("memory")
+    if used.pattern == FAN and (used.staged or ends != ("device", "device")):
+        # The copies of one rank and of many overlap, and how is not known.
+        return None
     if ends == ("device", "device"):
         return _staged(used) if used.staged else _between_gpus(used)
     if "device" in ends:
@@ -145,7 +150,7 @@ def _in_a_mesh(used: Used, name: str, kind: str, links: int) -> Ceiling | None:
     if used.pattern in (*PAIRWISE, "ring"):
         return replace(wires, equation=f"{wires.equation} from one GPU to the next")
     peers = len(used.ranks) // used.width - 1
-    if used.pattern in COLLECTIVES:
+    if used.pattern in (FAN, *COLLECTIVES):
         return _times(peers, wires, "out of a GPU, over the links to each of its peers")
     how = f"out of a group: each of its {used.width} to {peers} other GPUs over links of their own"
     return _times(used.width * peers, wires, how)
