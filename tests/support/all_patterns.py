@@ -27,6 +27,7 @@ from wirespeed.rank.watchdog import Watchdog
 from wirespeed.statistics.stopping import Stopping
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "rma": tuple({"operation": one} for one in ("put", "get", "fetch-add")),
     "copy": ({}, {"both_ways": True}),
     "groups": ({"group": 1}, {"group": 2}),
     "stream": (

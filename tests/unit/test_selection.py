@@ -95,9 +95,13 @@ def test_copies_both_ways_by_paths_that_can() -> None:
     """Protects --both-ways from a path whose copies wait for each other; one that was named is answered."""
     both, pattern = {"both_ways": True}, find_pattern("copy")
     every = select(["all"], intra_rank=True)
-    assert [path.name for path in suited(every, ["all"], both)] == ["h2d-pinned", "h2d-kernel", "h2d-managed"]
-    assert suited(every, ["all"], {"both_ways": False}) == every
-    assert [path.name for path in suited(every, ["d2d"], both)][-1] == "d2d"
+    assert [path.name for path in suited(every, ["all"], pattern, both)] == [
+        "h2d-pinned",
+        "h2d-kernel",
+        "h2d-managed",
+    ]
+    assert suited(every, ["all"], pattern, {"both_ways": False}) == every
+    assert [path.name for path in suited(every, ["d2d"], pattern, both)][-1] == "d2d"
     why = "--both-ways copies to the device and from it at once; name one of "
     why += "h2d-pinned, h2d-kernel, h2d-managed"
     assert unsuited(find_path("d2d"), pattern, options=both) == why
@@ -105,6 +109,15 @@ def test_copies_both_ways_by_paths_that_can() -> None:
     assert unsuited(find_path("d2d"), pattern) is None
     # A stream goes both ways by any path.
     assert unsuited(find_path("host"), find_pattern("stream"), options=both) is None
+
+
+def test_one_sided_operations_by_paths_that_have_them() -> None:
+    """Protects the latency of a put from a path whose messages need the other rank's answer."""
+    rma = find_pattern("rma")
+    assert [path.name for path in suited(select(["all"]), ["all"], rma, {})] == ["rma-host", "rma"]
+    why = "rma takes paths with one-sided operations alone; name one of rma-host, rma"
+    assert unsuited(find_path("rma-host-get"), rma) == unsuited(find_path("host"), rma) == why
+    assert unsuited(find_path("rma-host"), rma) is None
 
 
 class TestCommand:

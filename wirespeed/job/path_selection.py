@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any
@@ -52,14 +52,25 @@ def copies_both_ways(path: TransferPath) -> bool:
 
 
 def suited(
-    paths: Iterable[TransferPath], words: Sequence[str], options: Mapping[str, Any]
+    paths: Iterable[TransferPath], words: Sequence[str], pattern: Pattern, options: Mapping[str, Any]
 ) -> list[TransferPath]:
-    """Without those that nobody has named and that cannot do what a pattern's options ask for."""
-    return [path for path in paths if path.name in words or not _lacks_direction(path, options)]
+    """Without those that nobody has named and that cannot do what the pattern is."""
+    return [path for path in paths if path.name in words or not _lacks(path, pattern, options)]
 
 
-def _lacks_direction(path: TransferPath, options: Mapping[str, Any]) -> bool:
-    return path.intra_rank and bool(options.get("both_ways")) and not copies_both_ways(path)
+def _lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> str | None:
+    """What the pattern does and this path cannot, in one line."""
+
+    def names(able: Callable[[TransferPath], bool]) -> str:
+        return ", ".join(one.name for one in all_paths() if able(one))
+
+    if pattern.one_sided and not path.one_sided:
+        able = names(lambda one: one.one_sided)
+        return f"{pattern.name} takes paths with one-sided operations alone; name one of {able}"
+    if path.intra_rank and options.get("both_ways") and not copies_both_ways(path):
+        able = names(copies_both_ways)
+        return f"--both-ways copies to the device and from it at once; name one of {able}"
+    return None
 
 
 def by_algorithms(
@@ -95,9 +106,8 @@ def unsuited(
     options: Mapping[str, Any] = MappingProxyType({}),
 ) -> str | None:
     """Why this path cannot carry this pattern in such memory, in one line; None if it can."""
-    if _lacks_direction(path, options):
-        both = ", ".join(one.name for one in all_paths() if copies_both_ways(one))
-        return f"--both-ways copies to the device and from it at once; name one of {both}"
+    if why := _lacks(path, pattern, options):
+        return why
     if device.startswith("openmp") and (why := _computes(path, pattern) or beyond_openmp(path)):
         return why
     if path.own_memory and allocator != "driver":

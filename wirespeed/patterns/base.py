@@ -185,6 +185,8 @@ class Pattern(ABC):
     """Each rank sends from and receives into the same buffer."""
     intra_rank = False
     """Ranks move bytes between their own buffers, not between each other."""
+    one_sided = False
+    """It needs operations on a peer's memory that no message accompanies (`TransferPath.one_sided`)."""
     one_buffer = False
     """With --loops, each rank sends from and receives into the same buffer, as in the ping-pong tutorial."""
     followed_by: tuple[tuple[str, tuple[str, ...]], ...] = ()

@@ -206,7 +206,7 @@ def _measurement(pattern: Pattern, words: Sequence[str]) -> Plan:
 
 
 def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) -> BatchJob:
-    from wirespeed.job.path_selection import select, suited
+    from wirespeed.job.path_selection import ALL, select, suited
     from wirespeed.patterns import Shape
     from wirespeed.systems.scripts import BatchJob
 
@@ -217,8 +217,9 @@ def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) ->
     refusal = pattern.refuse(Shape(wanted.nodes * each, dict(plan.options)))
     if refusal:
         raise WirespeedError(refusal)
-    paths = select(plan.paths, plan.device != "cpu" and gpus > 0, pattern.intra_rank)
-    paths = suited(paths, plan.paths, dict(plan.options))
+    words = plan.paths or ((ALL,) if pattern.one_sided else ())
+    paths = select(words, plan.device != "cpu" and gpus > 0, pattern.intra_rank)
+    paths = suited(paths, plan.paths, pattern, dict(plan.options))
     if not paths:
         raise WirespeedError("--paths: none of them can be measured without a GPU")
     if wanted.nodes > 1 and not pattern.intra_rank:

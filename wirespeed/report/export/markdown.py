@@ -154,7 +154,7 @@ def _matrices(run: Run) -> Iterator[str]:
             yield table(pair_matrix.build(entry, ranks).columns, ranks)
     for heading, ranks, fans in fan_table.tables(run):
         yield f"{plain(heading)}:"
-        yield table(fans.columns, ranks)
+        yield table(fans, ranks)
 
 
 def _time(run: Run, path: str, size: int) -> str:
