@@ -30,9 +30,9 @@ inline Operation operation_from(const std::string& word) {
 template <class Abi> class OneSided final : public Action {
   public:
     OneSided(mpi::World<Abi>& world, const mpi::WindowCalls<Abi>& calls, typename Abi::Win window,
-             Operation operation, Page& page)
+             Operation operation, std::int64_t addend, Page& page)
         : mpi_(world.calls), calls_(calls), window_(window), operation_(operation), page_(page),
-          call_(page.name(name())), flush_(page.name("MPI_Win_flush")) {}
+          call_(page.name(name())), flush_(page.name("MPI_Win_flush")), addend_(addend) {}
 
     void add(const Part& part) { parts_.push_back(part); }
 
@@ -74,7 +74,7 @@ template <class Abi> class OneSided final : public Action {
                 return calls_.get(part.here, bytes, mpi_.byte, part.peer, part.remote_offset, bytes,
                                   mpi_.byte, window_);
             case Operation::fetch_add:
-                return calls_.fetch_and_op(&one_, &fetched_, calls_.int64, part.peer,
+                return calls_.fetch_and_op(&addend_, &fetched_, calls_.int64, part.peer,
                                            part.remote_offset, calls_.sum, window_);
         }
         return mpi::success;
@@ -87,7 +87,7 @@ template <class Abi> class OneSided final : public Action {
     Page& page_;
     CallId call_, flush_;
     std::vector<Part> parts_;
-    std::int64_t one_ = 1, fetched_ = 0, first_ = 0, added_ = 0;
+    std::int64_t addend_, fetched_ = 0, first_ = 0, added_ = 0;
 };
 
 /// Ranks begin with what they have written, and end with what others have put.
