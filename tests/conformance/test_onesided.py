@@ -50,6 +50,7 @@ def test_operations_without_an_answer(mpi: InstalledMpi, tmp_path: Path) -> None
     """Protects put, get and fetch-and-add: every byte, the word before, and the sum of all additions."""
     done = wirespeed(
         *("rma", "--operation", "put,get,fetch-add", "--mpi", mpi.mpiexec, "--sizes", "1,8,4097,1M", *FAST),
+        *("--paths", "rma-host"),
         out=tmp_path / "r.jsonl",
     )
     assert done.code == 0, f"{done.err}\n{done.failures}"
@@ -68,6 +69,7 @@ def test_operations_without_an_answer(mpi: InstalledMpi, tmp_path: Path) -> None
 def test_a_put_that_did_not_arrive_is_found_out(mpi: InstalledMpi, tmp_path: Path) -> None:
     done = wirespeed(
         *("rma", "--mpi", mpi.mpiexec, "--sizes", "8", *FAST, "--test", "fault=drop-iteration"),
+        *("--paths", "rma-host"),
         out=tmp_path / "r.jsonl",
     )
     assert done.code == 1 and not done.entries
@@ -80,6 +82,7 @@ def test_additions_that_do_not_add_up_are_found_out(mpi: InstalledMpi, addend: i
     """Protects the sum of all additions: where it is not their number, there is no figure."""
     done = wirespeed(
         *("rma", "--operation", "fetch-add", "--mpi", mpi.mpiexec, *FAST, "--test", f"addend={addend}"),
+        *("--paths", "rma-host"),
         out=tmp_path / "r.jsonl",
     )
     assert done.code == 1 and not done.entries

@@ -76,7 +76,7 @@ class TransferPath:
     @property
     def one_sided(self) -> bool:
         """Has its transport puts, gets and fetch-and-adds that no message accompanies?"""
-        return self.transport == "rma" and "call=put" in self.options
+        return self.transport in ("rma", "ucx") and "call=put" in self.options
 
     @property
     def instead_of_mpi(self) -> bool:

@@ -8,31 +8,22 @@
 #include <utility>
 #include <vector>
 
-#include "core/error.hpp"
 #include "measure/program.hpp"
 #include "transports/align.hpp"
 #include "transports/local/described.hpp"
+#include "transports/local/operation.hpp"
 #include "transports/rma/op_list.hpp"
 #include "transports/rma/window.hpp"
 
 namespace wirespeed::rma {
 
-enum class Operation { put, get, fetch_add };
-
-/// Throws Error for a word that is none.
-inline Operation operation_from(const std::string& word) {
-    if (word == "put") return Operation::put;
-    if (word == "get") return Operation::get;
-    if (word == "fetch-add") return Operation::fetch_add;
-    throw Error("operation is put, get or fetch-add for one-sided MPI, not '" + word + "'");
-}
-
 template <class Abi> class OneSided final : public Action {
   public:
     OneSided(mpi::World<Abi>& world, const mpi::WindowCalls<Abi>& calls, typename Abi::Win window,
-             Operation operation, std::int64_t addend, Page& page)
-        : mpi_(world.calls), calls_(calls), window_(window), operation_(operation), page_(page),
-          call_(page.name(name())), flush_(page.name("MPI_Win_flush")), addend_(addend) {}
+             Operation operation, const Context& context)
+        : mpi_(world.calls), calls_(calls), window_(window), operation_(operation),
+          page_(context.page), additions_(context), call_(page_.name(name())),
+          flush_(page_.name("MPI_Win_flush")) {}
 
     void add(const Part& part) { parts_.push_back(part); }
 
@@ -42,19 +33,17 @@ template <class Abi> class OneSided final : public Action {
             mpi_.check(start(part), name(), std::to_string(part.bytes) + " bytes");
             page_.enter(flush_, part.peer);
             mpi_.check(calls_.flush(part.peer, window_), "MPI_Win_flush");
-            if (operation_ == Operation::fetch_add && ++added_ == 1) first_ = fetched_;
+            if (operation_ == Operation::fetch_add) additions_.done();
         }
     }
 
-    void begin() { added_ = 0; }
-    /// Throws Error where what was fetched last is not the first word and one for each addition in
-    /// between; else the origin's buffer gets it.
+    void begin() { additions_.begin(); }
+    /// The origin's buffer gets the word that was fetched last. Throws Error where the sum is
+    /// wrong.
     void end(Device& device) {
-        if (added_ == 0) return;
-        if (fetched_ != first_ + added_ - 1)
-            throw Error("wrong sum: " + std::to_string(added_) + " additions of 1 to " +
-                        std::to_string(first_) + " made " + std::to_string(fetched_ + 1));
-        device.copy(parts_.back().here, &fetched_, sizeof fetched_);
+        additions_.check();
+        if (additions_.count)
+            device.copy(parts_.back().here, &additions_.fetched, sizeof additions_.fetched);
     }
 
     const char* name() const {
@@ -74,8 +63,8 @@ template <class Abi> class OneSided final : public Action {
                 return calls_.get(part.here, bytes, mpi_.byte, part.peer, part.remote_offset, bytes,
                                   mpi_.byte, window_);
             case Operation::fetch_add:
-                return calls_.fetch_and_op(&addend_, &fetched_, calls_.int64, part.peer,
-                                           part.remote_offset, calls_.sum, window_);
+                return calls_.fetch_and_op(&additions_.addend, &additions_.fetched, calls_.int64,
+                                           part.peer, part.remote_offset, calls_.sum, window_);
         }
         return mpi::success;
     }
@@ -85,9 +74,9 @@ template <class Abi> class OneSided final : public Action {
     typename Abi::Win window_;
     Operation operation_;
     Page& page_;
+    Additions additions_;
     CallId call_, flush_;
     std::vector<Part> parts_;
-    std::int64_t addend_, fetched_ = 0, first_ = 0, added_ = 0;
 };
 
 /// Ranks begin with what they have written, and end with what others have put.

@@ -27,9 +27,7 @@ template <class Abi> class RmaTransport final : public Transport {
         if (call != "put" && call != "get")
             throw Error("call is put or get for one-sided MPI, not '" + call + "'");
         get_ = call == "get";
-        const std::string operation = context.option("operation", "");
-        if (!operation.empty()) operation_ = rma::operation_from(operation);
-        addend_ = static_cast<std::int64_t>(context.number("addend", 1, 0, 9));
+        operation_ = operation_of(context);
         piece_ = std::min<std::size_t>(context.number("largest-count", largest_piece, 1, SIZE_MAX),
                                        largest_piece);
     }
@@ -93,10 +91,10 @@ template <class Abi> class RmaTransport final : public Transport {
   private:
     std::unique_ptr<Program> one_sided(std::span<const Step> steps, std::span<const Step> theirs,
                                        const Buffers& buffers) {
-        const bool get = operation_ == rma::Operation::get, put = operation_ == rma::Operation::put;
+        const bool get = operation_ == Operation::get, put = operation_ == Operation::put;
         const auto window = windows_.at(put ? buffers.receive : buffers.send).handle();
-        auto list = std::make_unique<rma::OneSided<Abi>>(world_, calls_, window, *operation_,
-                                                         addend_, context_.page);
+        auto list =
+            std::make_unique<rma::OneSided<Abi>>(world_, calls_, window, *operation_, context_);
         std::byte* const base = get ? buffers.receive : buffers.send;
         for (std::size_t i = 0; i < steps.size(); ++i) {
             const auto& mine = get ? steps[i].receives : steps[i].sends;
@@ -128,8 +126,7 @@ template <class Abi> class RmaTransport final : public Transport {
     mpi::World<Abi>& world_;
     mpi::WindowCalls<Abi> calls_;
     std::map<std::byte*, rma::Window<Abi>> windows_;  ///< by the buffer that each opens
-    std::optional<rma::Operation> operation_;         ///< which nobody is told of
-    std::int64_t addend_ = 1;  ///< another one is a fault that the check finds
+    std::optional<Operation> operation_;              ///< which nobody is told of
     bool get_ = false;
     std::size_t piece_ = 0;
 };
