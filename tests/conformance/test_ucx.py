@@ -59,7 +59,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
 @pytest.mark.usefixtures("own_ucx")
 def test_operations_without_an_answer(mpi: InstalledMpi, tmp_path: Path) -> None:
-    """Protects UCX's put, get and fetch-and-add: every byte, the word before, and the sum of all additions."""
+    """Protects UCX's put, get and fetch-and-add: every byte, the word before, the sum of all additions."""
     words = ("rma", "--paths", "ucx-host-put", "--mpi", mpi.mpiexec, *FAST)
     done = wirespeed(
         *(*words, "--operation", "put,get,fetch-add", "--sizes", "1,8,4097,1M"), out=tmp_path / "r.jsonl"
