@@ -151,11 +151,14 @@ ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
                 throw Error("transfer " + std::to_string(i) + " has peer " +
                             std::to_string(each.peer) + ": there are " + std::to_string(ranks) +
                             " ranks");
+            if (each.back && each.peer != transport->control.rank())
+                throw Error("transfer " + std::to_string(i) + " goes back, and not inside a rank");
             require_inside(buffers->buffers, each.offset, each.bytes);
             steps.resize(std::max(steps.size(), static_cast<std::size_t>(each.step) + 1));
             auto& step = steps[static_cast<std::size_t>(each.step)];
             (each.receives ? step.receives : step.sends)
-                .push_back({each.peer, each.offset, each.bytes, each.remote_offset});
+                .push_back(
+                    {each.peer, each.offset, each.bytes, each.remote_offset, each.back != 0});
         }
         Buffers used = buffers->buffers;
         if (flags & 1) used.receive = used.send;
@@ -167,7 +170,7 @@ ws_program* ws_program_open(ws_transport* transport, ws_buffers* buffers,
         std::size_t received = 0;
         for (const Step& step : std::span(steps).last(works ? 1 : steps.size()))
             for (const Transfer& each : step.receives)
-                received = std::max(received, each.offset + each.bytes);
+                if (!each.back) received = std::max(received, each.offset + each.bytes);
         if (flags & 4)
             return new ws_program{transport, used, 0, false,
                                   make_work_program(transport->context, steps, used)};

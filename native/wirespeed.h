@@ -172,7 +172,7 @@ typedef struct ws_transfer {
     int32_t step;
     int32_t receives; /* 0: this rank sends to peer; 1: it receives from peer */
     int32_t peer;
-    int32_t reserved;
+    int32_t back; /* 1: inside this rank, from its receive buffer to its send buffer */
     uint64_t offset, bytes;
     uint64_t remote_offset; /* in the peer's receive buffer (of a send) or send buffer */
 } ws_transfer;

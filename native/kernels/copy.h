@@ -21,8 +21,11 @@ WS_INLINE void ws_copy(u64 to_address, u64 from_address, u64 bytes) {
     for (u64 at = whole * 16 + ws_thread(); at < bytes; at += threads) to[at] = ws_load1(from + at);
 }
 
-/// The same as a kernel of its own, which then raises a word, perhaps in the host's memory. The
-/// addresses as numbers; `counter` is 0 before and after.
+/// The same as a kernel of its own; the addresses as numbers.
+WS_WIDE_KERNEL ws_copy_bytes(u64 to, u64 from, u64 bytes) { ws_copy(to, from, bytes); }
+
+/// A kernel that copies and then raises a word, perhaps in the host's memory;
+/// `counter` is 0 before and after.
 WS_WIDE_KERNEL ws_copy_and_signal(u64 to, u64 from, u64 bytes, u64 word, u64 number, u64 counter) {
     ws_copy(to, from, bytes);
     ws_sync();

@@ -21,6 +21,7 @@ ADD(ws_elements_check);
 ADD(ws_fields_compare);
 ADD(ws_fields_damage);
 ADD(ws_fields_delay);
+ADD(ws_copy_bytes);
 ADD(ws_copy_and_signal);
 ADD(ws_platform_facts);
 ADD(ws_wait_ticks);

@@ -36,7 +36,9 @@
     CALL(flush, MPI_Win_flush, int(int peer, Win)) \
     CALL(sync, MPI_Win_sync, int(Win)) \
     CALL(put, MPI_Put, int(const void*, int, Datatype, int peer, Aint at, int, Datatype, Win)) \
-    CALL(get, MPI_Get, int(void*, int, Datatype, int peer, Aint at, int, Datatype, Win))
+    CALL(get, MPI_Get, int(void*, int, Datatype, int peer, Aint at, int, Datatype, Win)) \
+    CALL(fetch_and_op, MPI_Fetch_and_op, \
+         int(const void*, void* result, Datatype, int peer, Aint at, Op, Win))
 
 #define WS_MPI_COLLECTIVE_CALLS(CALL) \
     CALL(allreduce, MPI_Allreduce, int(const void*, void*, int, Datatype, Op, Comm)) \
@@ -74,6 +76,7 @@ struct OpenMpi {
     static Datatype fp32(const Library& library) { return library.symbol("ompi_mpi_float"); }
     static Datatype fp64(const Library& library) { return library.symbol("ompi_mpi_double"); }
     static Datatype int32(const Library& library) { return library.symbol("ompi_mpi_int"); }
+    static Datatype int64(const Library& library) { return library.symbol("ompi_mpi_int64_t"); }
     static Op sum(const Library& library) { return library.symbol("ompi_mpi_op_sum"); }
     static Op max(const Library& library) { return library.symbol("ompi_mpi_op_max"); }
     static Op min(const Library& library) { return library.symbol("ompi_mpi_op_min"); }
@@ -96,7 +99,7 @@ struct Mpich {
     static constexpr Info info_null_handle = 0x1c000000;
     static constexpr Errhandler errors_return_handle = 0x54000001;
     static constexpr Datatype fp32_handle = 0x4c00040a, fp64_handle = 0x4c00080b;
-    static constexpr Datatype int32_handle = 0x4c000405;
+    static constexpr Datatype int32_handle = 0x4c000405, int64_handle = 0x4c00083a;
     static constexpr Op max_handle = 0x58000001, min_handle = 0x58000002, sum_handle = 0x58000003;
     static constexpr int mode_nocheck = 1024;
     static Comm comm(std::uint64_t handle) { return static_cast<Comm>(handle); }
@@ -106,6 +109,7 @@ struct Mpich {
     static Datatype fp32(const Library&) { return fp32_handle; }
     static Datatype fp64(const Library&) { return fp64_handle; }
     static Datatype int32(const Library&) { return int32_handle; }
+    static Datatype int64(const Library&) { return int64_handle; }
     static Op sum(const Library&) { return sum_handle; }
     static Op max(const Library&) { return max_handle; }
     static Op min(const Library&) { return min_handle; }
@@ -139,13 +143,17 @@ template <class Abi> struct WindowCalls {
     using Win = typename Abi::Win;
     using Info = typename Abi::Info;
     using Errhandler = typename Abi::Errhandler;
+    using Op = typename Abi::Op;
 
     WS_MPI_WINDOW_CALLS(WS_TABLE_MEMBER)
     Info info_null;
     Errhandler errors_return;
+    Datatype int64;
+    Op sum;
 
     explicit WindowCalls(const Library& library)
-        : info_null(Abi::info_null(library)), errors_return(Abi::errors_return(library)) {
+        : info_null(Abi::info_null(library)), errors_return(Abi::errors_return(library)),
+          int64(Abi::int64(library)), sum(Abi::sum(library)) {
         WS_MPI_WINDOW_CALLS(WS_TABLE_BIND)
     }
 };

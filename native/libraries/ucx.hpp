@@ -30,6 +30,11 @@
                                             const RequestParams*)) \
     CALL(put, ucp_put_nbx, Request(Endpoint, const void* from, std::size_t bytes, \
                                    std::uint64_t to, RemoteKey, const RequestParams*)) \
+    CALL(get, ucp_get_nbx, Request(Endpoint, void* to, std::size_t bytes, \
+                                   std::uint64_t from, RemoteKey, const RequestParams*)) \
+    CALL(atomic, ucp_atomic_op_nbx, Request(Endpoint, Atomic, const void* operand, \
+                                            std::size_t count, std::uint64_t to, RemoteKey, \
+                                            const RequestParams*)) \
     CALL(flush, ucp_ep_flush_nbx, Request(Endpoint, const RequestParams*)) \
     CALL(test, ucp_request_check_status, Status(Request)) \
     CALL(free, ucp_request_free, void(Request)) \
@@ -54,14 +59,16 @@ struct Ucx {
     /// Null: done at once. The last 100 addresses: an error's code.
     using Request = void*;
     using MemoryType = int;
+    using Atomic = unsigned;
 
     static constexpr Status success = 0, in_progress = 1, last_error = -100;
     static constexpr MemoryType host = 0, cuda = 1, cuda_managed = 2, rocm = 3, rocm_managed = 4;
+    static constexpr Atomic add = 0;
     static constexpr unsigned major = 1, minor = 12;  ///< the interface that this is written for
 
     struct ContextParams {
         static constexpr std::uint64_t has_features = 1, has_ranks = 64, has_ranks_per_host = 128;
-        static constexpr std::uint64_t tag = 1, rma = 2;
+        static constexpr std::uint64_t tag = 1, rma = 2, words = 8;
 
         std::uint64_t mask, features;
         std::size_t request_bytes = 0;
@@ -106,13 +113,17 @@ struct Ucx {
         std::uint64_t later[2] = {};
     };
     struct RequestParams {
+        static constexpr std::uint32_t has_datatype = 1 << 3, has_reply = 1 << 5;
         static constexpr std::uint32_t has_memory_type = 1 << 6;
+        static constexpr std::uint64_t words = 8 << 3;  ///< of 8 bytes, one after the other
         /// A send that is waited for until its buffer is free, as MPI_Send's is.
         static constexpr std::uint32_t completes_early = 1 << 17;
 
         std::uint32_t mask;
         std::uint32_t flags = 0;
-        void* unused[5] = {};
+        void *request = nullptr, *callback = nullptr;
+        std::uint64_t datatype = 0;
+        void *user_data = nullptr, *reply = nullptr;
         MemoryType memory_type = host;
         std::uint64_t later[6] = {};
     };

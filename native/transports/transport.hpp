@@ -22,6 +22,7 @@ namespace wirespeed {
 struct Transfer {
     int peer;
     std::size_t offset, bytes, remote_offset = 0;
+    bool back = false;  ///< inside a rank: from its receive buffer to its send buffer
     bool operator==(const Transfer&) const = default;
 };
 

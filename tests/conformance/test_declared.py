@@ -66,6 +66,22 @@ def test_copies_of_one_rank_and_of_two(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.alone
+def test_copies_both_ways(tmp_path: Path) -> None:
+    """Protects that both directions run at once, the slower one decides, and all bytes are checked."""
+    load = busy.Load()
+    words = ("copy", "--both-ways", "--paths", "h2d-pinned", "--ranks", "1")
+    for up, down in ((RATE, RATE), (2 * RATE, RATE)):
+        folder = tmp_path / str(up)
+        folder.mkdir()
+        done = measured(folder, f"h2d={up},d2h={down},d2d={RATE}", *words)
+        (entry,) = [one for one in done.entries if one["pattern"] == "copy"]
+        assert [(one["name"], one["amount"]) for one in entry["derived"]] == [("each way", entry["bytes"])]
+        assert entry["bandwidth_bytes"] == 2 * entry["bytes"]
+        assert entry["checked"]["bytes"] == entry["checked"]["iterations"] * 2 * entry["bytes"]
+        is_true(load, entry["bytes_per_second"]["median"], 2 * RATE)
+
+
 def test_host_memory_of_one_numa_node(tmp_path: Path) -> None:
     """Protects --node: memory is bound to a node that there is; one that there is not is one line."""
     done = wirespeed(

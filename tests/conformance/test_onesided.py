@@ -47,6 +47,49 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
         assert entry["details"]["ready_notice"] == (entry["path"] == "rma-host-get")
 
 
+def test_operations_without_an_answer(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects put, get and fetch-and-add: every byte, the word before, and the sum of all additions."""
+    done = wirespeed(
+        *("rma", "--operation", "put,get,fetch-add", "--mpi", mpi.mpiexec, "--sizes", "1,8,4097,1M", *FAST),
+        *("--paths", "rma-host"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, f"{done.err}\n{done.failures}"
+    sizes = [1, 8, 4097, 1 << 20]
+    expected = [*(("MPI_Put", size) for size in sizes), *(("MPI_Get", size) for size in sizes)]
+    found = [(entry["details"]["call"].split(",")[0], entry["bytes"]) for entry in done.entries]
+    assert found == [*expected, ("MPI_Fetch_and_op", 8)]
+    for entry in done.entries:
+        assert entry["path"] == "rma-host" and entry["checked"]["iterations"] >= 1
+        # Rank 0's count: what is put is compared by rank 1.
+        compared = 0 if entry["details"]["call"].startswith("MPI_Put") else entry["bytes"]
+        assert entry["checked"]["bytes"] == entry["checked"]["iterations"] * compared
+
+
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_a_put_that_did_not_arrive_is_found_out(mpi: InstalledMpi, tmp_path: Path) -> None:
+    done = wirespeed(
+        *("rma", "--mpi", mpi.mpiexec, "--sizes", "8", *FAST, "--test", "fault=drop-iteration"),
+        *("--paths", "rma-host"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 1 and not done.entries
+    assert "wrong data" in done.failures[0]["text"]
+
+
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+@pytest.mark.parametrize("addend", [0, 2])
+def test_additions_that_do_not_add_up_are_found_out(mpi: InstalledMpi, addend: int, tmp_path: Path) -> None:
+    """Protects the sum of all additions: where it is not their number, there is no figure."""
+    done = wirespeed(
+        *("rma", "--operation", "fetch-add", "--mpi", mpi.mpiexec, *FAST, "--test", f"addend={addend}"),
+        *("--paths", "rma-host"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 1 and not done.entries
+    assert "wrong sum: " in done.failures[0]["text"]
+
+
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_unaligned_buffers(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects places in a window that are no multiple of a word, for puts and for gets."""

@@ -56,6 +56,23 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert "MPI adds: host - ucx-host, the same UCX without MPI" in done.out
 
 
+@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.usefixtures("own_ucx")
+def test_operations_without_an_answer(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects UCX's put, get and fetch-and-add: every byte, the word before, the sum of all additions."""
+    words = ("rma", "--paths", "ucx-host-put", "--mpi", mpi.mpiexec, *FAST)
+    done = wirespeed(
+        *(*words, "--operation", "put,get,fetch-add", "--sizes", "1,8,4097,1M"), out=tmp_path / "r.jsonl"
+    )
+    assert done.code == 0, f"{done.err}\n{done.failures}"
+    found = [(entry["details"]["call"].split("_")[1], entry["bytes"]) for entry in done.entries]
+    sizes = [1, 8, 4097, 1 << 20]
+    assert found == [*(("put", size) for size in sizes), *(("get", size) for size in sizes), ("atomic", 8)]
+    assert all(entry["checked"]["iterations"] >= 1 for entry in done.entries)
+    done = wirespeed(*words, "--operation", "fetch-add", "--test", "addend=2", out=tmp_path / "s.jsonl")
+    assert done.code == 1 and "wrong sum: " in done.failures[0]["text"]
+
+
 @pytest.mark.parametrize("call", ["tag", "put"])
 def test_irregular_patterns(call: str) -> None:
     """Protects order, places at the peer, a rank's messages to itself, and what must not come early."""

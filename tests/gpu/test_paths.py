@@ -64,6 +64,24 @@ def test_every_pattern(ranks: Ranks, tmp_path: Path) -> None:
         assert all(entry["checked"]["bytes"] > 0 for entry in entries) or pattern == "stream"
 
 
+@pytest.mark.parametrize("both", [False, True])
+def test_copies_by_engines_and_by_kernels(both: bool, prefix: Path, tmp_path: Path) -> None:
+    """Protects kernels that read and write pinned host memory, and two directions at once."""
+    paths = ["h2d-pinned", "h2d-kernel", "h2d-managed"] + ["d2h-pinned", "d2h-kernel"] * (not both)
+    done = wirespeed(
+        *("copy", "--device", "cuda", "--ranks", "2", "--paths", ",".join(paths), "--mpi", prefix, *FAST),
+        *("--sizes", "1,4097,1M,16M", *["--both-ways"] * both),
+        out=tmp_path / "r.jsonl",
+    )
+    copies = [entry for entry in done.entries if entry["pattern"] == "copy"]
+    assert not done.failures and {entry["path"] for entry in copies} == set(paths), done.failures
+    for entry in copies:
+        moved = entry["bytes"] * (1 + both)
+        assert entry["bandwidth_bytes"] == moved
+        # Rank 0's copies are compared alone and with all.
+        assert entry["checked"]["bytes"] % moved == 0 < entry["checked"]["bytes"]
+
+
 @pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration", "repeat-iteration"])
 def test_a_path_that_lies_is_found_out(fault: str, ranks: Ranks) -> None:
     """Protects the check itself, whose kernels run on the GPU."""

@@ -20,6 +20,7 @@ const wirespeed::cpu::Add<ws_payload_check> add_check{"ws_payload_check"};
 const wirespeed::cpu::Add<ws_sums_fill> add_sums_fill{"ws_sums_fill"};
 const wirespeed::cpu::Add<ws_sums_add> add_sums_add{"ws_sums_add"};
 const wirespeed::cpu::Add<ws_sums_check> add_sums_check{"ws_sums_check"};
+const wirespeed::cpu::Add<ws_copy_bytes> add_bytes{"ws_copy_bytes"};
 const wirespeed::cpu::Add<ws_copy_and_signal> add_copy{"ws_copy_and_signal"};
 
 Launch launch;
@@ -83,6 +84,9 @@ void copy(u64 bytes, u64 offset) {
     copied.copy(offset);
     expect(copied.whole(offset) && copied.to[offset + bytes] == 0xEE, "copy", bytes);
     expect(copied.word == 9 && copied.counter == 0, "word after a copy", bytes);
+    Copied plain(bytes, offset);
+    run("ws_copy_bytes", (u64)(plain.to.data() + offset), (u64)(plain.from.data() + offset), bytes);
+    expect(plain.whole(offset) && plain.to[offset + bytes] == 0xEE, "copy without a word", bytes);
 }
 
 void every_launch() {

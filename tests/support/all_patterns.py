@@ -14,6 +14,7 @@ from typing import Any
 from wirespeed import launch
 from wirespeed.host.core import core
 from wirespeed.host.tether import die_with_parent
+from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
 from wirespeed.job.step_spec import ExpectedJob
 from wirespeed.paths import find_path
@@ -26,8 +27,15 @@ from wirespeed.rank.watchdog import Watchdog
 from wirespeed.statistics.stopping import Stopping
 
 VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
+    "rma": tuple({"operation": one} for one in ("put", "get", "fetch-add")),
+    "copy": ({}, {"both_ways": True}),
     "groups": ({"group": 1}, {"group": 2}),
-    "stream": ({"window": 5}, {"window": 5, "both_ways": True}),
+    "stream": (
+        {"window": 5},
+        {"window": 5, "both_ways": True},
+        {"window": 5, "pairs": 2},
+        {"window": 5, "pairs": 2, "both_ways": True},
+    ),
     "jacobi": (
         {"size": "40x24", "steps": 8, "overlap": "yes"},
         {"size": "40x24", "steps": 8, "overlap": "no", "columns": 2, "edges": "fixed", "fp": "64"},
@@ -40,7 +48,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], ...]] = {
         {"size": "20x12", "steps": 4, "columns": 2, "case": "rayleigh-taylor", "overlap": "no"},
     ),
     "halo": ({}, {"columns": 2, "periodic": True}),
-    "pairs": ({}, {"alone": True, "sample": 2}),
+    "pairs": ({}, {"alone": True, "sample": 2}, {"fan": "both"}),
 }
 """Options that change who sends what."""
 COLLECTIVE_VARIANTS: tuple[dict[str, Any], ...] = (
@@ -93,7 +101,8 @@ def main() -> None:
                 test=tuple(tuple(word.split("=")) for word in fault),  # type: ignore[misc]
             )
             for name in paths.split(","):
-                if find_path(name).intra_rank != pattern.intra_rank:
+                path = find_path(name)
+                if path.intra_rank != pattern.intra_rank or unsuited(path, pattern, options=options):
                     continue
 
                 def tell(message: dict[str, Any], options: dict[str, Any] = options) -> None:

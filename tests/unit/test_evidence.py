@@ -193,6 +193,8 @@ def test_copies_inside_a_rank() -> None:
     assert found.verdict == "copied" and found.text.startswith("copied by the driver (100 %")
     assert identify_wire(inside, [], copies(peer=1), PAYLOAD).verdict == "copied"
     assert identify_wire(inside, [], [], PAYLOAD).verdict == "inside"
+    # A kernel that reads the host's memory makes no copy that the driver counts.
+    assert identify_wire(replace(inside, crosses=True), [], [], PAYLOAD).verdict == "unknown"
 
 
 def test_a_copy_that_never_left_the_gpu_is_found_out() -> None:

@@ -11,6 +11,7 @@ from wirespeed.limits import Used, ceiling
 from wirespeed.report.export.markdown import markdown
 from wirespeed.report.facts.machine import machine_names
 from wirespeed.report.page import read_sources
+from wirespeed.report.terminal import fan_table
 from wirespeed.report.terminal.slowest_teams import describe
 from wirespeed.results.runs import Run, collect
 
@@ -139,3 +140,23 @@ def test_ranks_that_are_not_placed_host_by_host_are_reported() -> None:
     blocks = [{**rank, "host": f"n{number // 2}"} for number, rank in enumerate(h200s(4))]
     assert "host by host" not in shown(run_of("groups", record, ranks=blocks), 120)
     assert "host by host" not in shown(run_of("pingpong", record, ranks=h200s(4, ("n1", "n2"))), 120)
+
+
+def test_one_rank_and_all_others_in_a_table_of_ranks() -> None:
+    """Protects what --fan shows: a row for each rank, each path and direction beside the other."""
+    names = {f"rank {rank} to all": 1e-3 * (1 + rank) for rank in range(3)}
+    names |= {f"all to rank {rank}": 2e-3 for rank in range(3)}
+    one = of_teams(names, "pairs", moved=3 << 20)
+    for number, team in enumerate(one["teams"]):
+        team["first"] = number % 3
+    run = run_of("pairs", one, options=[["fan", "both"]], ranks=h200s(3))
+    lines = [line.split() for line in shown(run).splitlines()]
+    heads = next(number for number, line in enumerate(lines) if line == ["aware", "aware"])
+    assert lines[heads + 1] == ["rank", "to", "all", "from", "all"]
+    rows = {line[0]: line[1:] for line in lines[heads + 2 : heads + 6] if line and line[0] in "012"}
+    # 3 MiB in 1 ms, and in 2 ms.
+    assert rows["0"] == ["3.15", "1.57"] and rows["2"] == ["1.05", "1.57"]
+    (_, ranks, columns) = next(fan_table.tables(run))
+    assert ranks == [0, 1, 2] and len(columns) == 3
+    limit = run.ceiling("aware")
+    assert limit and limit.equation.endswith("out of a GPU, if every GPU reaches every other")

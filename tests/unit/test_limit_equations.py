@@ -87,6 +87,25 @@ def test_the_slot_that_a_gpu_is_made_for() -> None:
             "2 x 18 NVLink 4 links x 25 GB/s = 900 GB/s out of a group, if every GPU reaches every other",
         ),
         (
+            used("stream", count=4, width=2),
+            "2 x 18 NVLink 4 links x 25 GB/s = 900 GB/s "
+            "out of the senders, if all of a GPU's links lead to its receiver",
+        ),
+        (
+            used("stream", count=4, width=2, name=MI300X),
+            "2 x 1 of 7 Infinity Fabric link x 64 GB/s = 128 GB/s "
+            "out of the senders, each pair of GPUs over links of its own",
+        ),
+        (
+            used("fan", count=8),
+            "18 NVLink 4 links x 25 GB/s = 450 GB/s out of a GPU, if every GPU reaches every other",
+        ),
+        (
+            used("fan", count=8, name=MI300X),
+            "7 x 1 of 7 Infinity Fabric link x 64 GB/s = 448 GB/s "
+            "out of a GPU, over the links to each of its peers",
+        ),
+        (
             used("ring", count=8, name=MI300X),
             "1 of 7 Infinity Fabric link x 64 GB/s = 64 GB/s from one GPU to the next",
         ),
@@ -118,10 +137,20 @@ def test_the_slot_that_a_gpu_is_made_for() -> None:
             used("copy", "copy", 1, memory="pinned", into="device"),
             "PCIe 5.0 x16, 63.0 GB/s x 256/276 = 58.4 GB/s",
         ),
+        (
+            used("copy", "copy", 1, memory="pinned", into="device", both_ways=True),
+            "2 x PCIe 5.0 x16, 63.0 GB/s x 256/280 = 115.2 GB/s, both ways at once",
+        ),
     ],
 )
 def test_equations(one: Used, text: str) -> None:
     assert equation(ceiling(one)) == text
+
+
+def test_one_rank_and_all_others_have_no_limit_through_host_memory() -> None:
+    """Protects from the sum of two copies of a pair: one rank's copies overlap with those of many."""
+    assert ceiling(used("fan", "staged", count=4)) is None
+    assert ceiling(used("fan", count=4, into="pageable")) is None
 
 
 def test_gpus_that_have_no_limit_together() -> None:

@@ -50,6 +50,17 @@ def test_ports_of_a_host_together() -> None:
     assert ceiling(used(**FAR, wires=half, evidence=evidence)) is None
 
 
+def test_pairs_of_a_stream_share_the_ports_of_their_hosts() -> None:
+    """Protects the limit of many pairs: that of the port, once, and it says that they share it."""
+    evidence = seen(("n0", "a", 100, 100), ("n1", "a", 100, 100))
+    four = {**HOST, "per_host": 2, "count": 4, "wires": ports("a") + ports("a", host="n1")}
+    found = ceiling(used("stream", **four, width=2, evidence=evidence))
+    assert found and found.rate == 50e9
+    assert found.equation == "a 50 GB/s x 1.000 payload = 50 GB/s out of n0, shared by 2 pairs"
+    # Pairs that are not all between the hosts share no port alike.
+    assert ceiling(used("stream", **four, width=1, evidence=evidence)) is None
+
+
 @pytest.mark.parametrize(("moved", "busy"), [(10, False), (11, True)])
 def test_a_port_is_busy_above_a_tenth(moved: int, busy: bool) -> None:
     evidence = seen(("n0", "a", moved, 100), ("n1", "a", 100, 100))

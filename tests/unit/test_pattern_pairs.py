@@ -120,3 +120,24 @@ def test_a_sample_of_more_phases_than_there_are(alone: bool, phases: int) -> Non
     assert find_pattern("pairs").refuse(Shape(6, {"alone": alone, "sample": phases})) is None
     refusal = find_pattern("pairs").refuse(Shape(6, {"alone": alone, "sample": phases + 1}))
     assert refusal == f"--sample {phases + 1}: 6 ranks make {phases} phases; write at most {phases}"
+
+
+def test_one_rank_and_all_others() -> None:
+    """Protects --fan: who sends to whom in which phase, whose clock counts, and that nothing overlaps."""
+    pairs, shape = find_pattern("pairs"), Shape(4, {"fan": "both"})
+    assert (pairs.phases(shape), pairs.phases(Shape(4, {"fan": "in"}))) == (8, 4)
+    out, back = pairs.team(0, shape, 2), pairs.team(0, shape, 6)
+    assert out and back and (out.name, back.name) == ("rank 2 to all", "all to rank 2")
+    # The first rank's clock is the figure.
+    assert out.ranks == back.ranks == (2, 3, 0, 1)
+    center = pairs.steps(2, shape, 8, 2)[0]
+    assert [(one.peer, one.offset) for one in center.sends] == [(3, 0), (0, 8), (1, 16)]
+    assert [(one.peer, one.offset) for one in pairs.steps(2, shape, 8, 6)[0].receives] == [
+        (3, 0),
+        (0, 8),
+        (1, 16),
+    ]
+    assert pairs.steps(1, shape, 8, 6)[0].sends[0].remote_offset == 16
+    assert pairs.extent(1, shape, 8) == 24 and pairs.figure(shape, 8).bytes == 24
+    refused = "--fan measures one rank and all others: leave out --alone and --sample"
+    assert pairs.refuse(Shape(4, {"fan": "out", "sample": 1})) == refused and pairs.refuse(shape) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -28,9 +29,10 @@ COLLECTIVES = ("allgather", "allreduce", "alltoall", "barrier", "broadcast", "re
     ("trait", "those"),
     [
         ("barrier_per_sample", ("copy", "custom", "groups", "halo")),
-        ("slowest_counts", ("custom", "groups", "halo", "jacobi", "lbm", "ring", *COLLECTIVES)),
+        ("slowest_counts", ("custom", "groups", "halo", "jacobi", "lbm", "ring", "stream", *COLLECTIVES)),
         ("in_place", ("jacobi", "lbm", "ring", *COLLECTIVES)),
         ("intra_rank", ("copy",)),
+        ("one_sided", ("rma",)),
         ("one_buffer", ("exchange", "pingpong")),
         ("published", ("pingpong",)),
         ("by_host", ("groups",)),
@@ -43,13 +45,56 @@ def test_traits(trait: str, those: tuple[str, ...]) -> None:
 
 
 def test_ranks_that_a_pattern_takes() -> None:
-    two = {"exchange", "pingpong", "stream"}
+    two = {"exchange", "pingpong", "rma", "stream"}
     assert {name for name, pattern in all_patterns().items() if pattern.ranks is not None} == two
     for name in two:
         pattern = find_pattern(name)
         assert pattern.wanted_ranks(Shape(0)) == 2 and pattern.refuse(Shape(2)) is None
         assert pattern.refuse(Shape(3)) == f"{name} takes exactly two ranks, not 3: start it with -n 2"
     assert find_pattern("groups").wanted_ranks(Shape(0)) is None
+
+
+def test_a_stream_of_pairs() -> None:
+    """Protects whose clock counts, and that a single pair's figure begins with no barrier."""
+    stream, one, three = find_pattern("stream"), Shape(2, {"pairs": 1}), Shape(6, {"pairs": 3})
+    assert stream.wanted_ranks(three) == 6 and stream.refuse(three) is None
+    assert stream.refuse(Shape(4, {"pairs": 3})) == "stream takes exactly 6 ranks, not 4: start it with -n 6"
+    assert [stream.barriers(shape) for shape in (one, three)] == [False, True]
+    teams = [stream.team(rank, three) for rank in range(6)]
+    assert teams == [Team("", range(3))] * 3 + [None] * 3 and stream.team(0, one) == Team("", range(1))
+    (window, _) = stream.steps(1, three, 8)
+    assert {transfer.peer for transfer in window.sends} == {4} and len(window.sends) == 64
+    assert {transfer.peer for transfer in stream.steps(5, three, 8)[1].sends} == {2}
+    figure = stream.figure(three, 8)
+    assert (figure.bytes, [one.amount for one in figure.derived]) == (3 * 64 * 8, [3 * 64])
+    assert figure.definition == (
+        "window: 64 messages in each of 3 pairs (rank i to i + 3) and an empty answer; "
+        "GB/s of that direction of all pairs, over the time of the slowest"
+    )
+    both = stream.figure(Shape(6, {"pairs": 3, "both_ways": True}), 8)
+    assert (both.bytes, [one.amount for one in both.derived]) == (3 * 64 * 8, [6 * 64 * 8, 3 * 64])
+
+
+def test_one_sided_operations() -> None:
+    """Protects who is active in each, and the words of a fetch-and-add: what was, and one more."""
+    rma = find_pattern("rma")
+    active = {}
+    for operation in ("put", "get", "fetch-add"):
+        shape = Shape(2, {"operation": operation})
+        (origin,), (target,) = rma.steps(0, shape, 8), rma.steps(1, shape, 8)
+        assert origin.sends == target.receives[:0] or origin.sends[0].bytes == target.receives[0].bytes == 8
+        active[operation] = bool(origin.sends)
+        assert rma.team(0, shape) == Team("", range(1)) and rma.team(1, shape) is None
+        assert rma.figure(shape, 8).definition.split(":")[0] in (operation, "fetch-and-add")
+        assert rma.fixed_sizes(shape) == ((8,) if operation == "fetch-add" else None)
+        assert (rma.sums(0, shape, 8) is None) == (operation != "fetch-add")
+    assert active == {"put": True, "get": False, "fetch-add": True}
+    fetched, word = (rma.sums(rank, Shape(2, {"operation": "fetch-add"}), 8) for rank in (0, 1))
+    assert fetched and word and fetched.after == word.before and word.after == word.before + 1
+    # To add 1 to the bits is to add 1 to the number, also after thousands of checked iterations.
+    for start in (word.before, word.before + 100_000):
+        (bits,) = struct.unpack("<q", struct.pack("<d", start))
+        assert struct.unpack("<d", struct.pack("<q", bits + 1)) == (start + 1,)
 
 
 MILLIONS = 10_000_000
@@ -68,6 +113,7 @@ def test_options() -> None:
         "broadcast --root": (0, 0, MILLIONS),
         "reduce --root": (0, 0, MILLIONS),
         "copy --node": (None, 0, MILLIONS),
+        "copy --both-ways": (False, 1, MILLIONS),
         "custom --file": (None, 1, MILLIONS),
         "groups --group": (1, 1, MILLIONS),
         "groups --count": (None, 1, MILLIONS),
@@ -89,17 +135,20 @@ def test_options() -> None:
         "lbm --overlap": ("yes", 1, MILLIONS),
         "lbm --case": ("shear-wave", 1, MILLIONS),
         "pairs --alone": (False, 1, MILLIONS),
+        "pairs --fan": (None, 1, MILLIONS),
         "pairs --sample": (None, 1, MILLIONS),
         "pairs --seed": (1, 0, MILLIONS),
         "ring --steps": (None, 2, MILLIONS),
+        "rma --operation": ("put", 1, MILLIONS),
         "stream --window": (64, 1, 4096),
         "stream --both-ways": (False, 1, MILLIONS),
+        "stream --pairs": (1, 1, 100_000),
     }
     reduces = [one.name for one in find_pattern("reduce").options]
     assert reduces == ["algorithm", "type", "op", "root", "in-place"]
     every = [one for name, each in all_patterns().items() for one in each.options if name not in COLLECTIVES]
-    assert [one.name for one in every if one.many] == ["group", "overlap", "overlap"]
-    assert [one.name for one in every if one.for_transport] == ["node"]
+    assert [one.name for one in every if one.many] == ["group", "overlap", "overlap", "operation"]
+    assert [one.name for one in every if one.for_transport] == ["node", "operation"]
     assert [one.name for one in every if one.each_node] == ["node"]
     assert Option("both-ways", "", default=False).key == "both_ways"
 
@@ -144,5 +193,5 @@ def test_a_pattern_that_is_not_there() -> None:
     assert str(error.value) == (
         "there is no pattern called 'torus'; there are: "
         "allgather, allreduce, alltoall, barrier, broadcast, copy, custom, exchange, groups, halo, jacobi, "
-        "lbm, pairs, pingpong, reduce, reducescatter, ring, stream"
+        "lbm, pairs, pingpong, reduce, reducescatter, ring, rma, stream"
     )

@@ -8,8 +8,9 @@ from support.fake_run import FakeRun, one_line
 from wirespeed.cli.main import main
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.job import path_selection
-from wirespeed.job.path_selection import select
-from wirespeed.paths import TransferPath, all_paths
+from wirespeed.job.path_selection import select, suited, unsuited
+from wirespeed.paths import TransferPath, all_paths, find_path
+from wirespeed.patterns import find_pattern
 
 PATHS = (
     TransferPath("host", "", "mpi", "pageable", order=10),
@@ -88,6 +89,37 @@ def test_a_path_of_the_other_kind_is_refused(name: str, intra_rank: bool, text: 
     """Protects from a copy that is taken for a path between ranks, and the other way round."""
     with pytest.raises(WirespeedError, match=text):
         select([name], intra_rank=intra_rank)
+
+
+def test_copies_both_ways_by_paths_that_can() -> None:
+    """Protects --both-ways from a path whose copies wait for each other; one that was named is answered."""
+    both, pattern = {"both_ways": True}, find_pattern("copy")
+    every = select(["all"], intra_rank=True)
+    assert [path.name for path in suited(every, ["all"], pattern, both)] == [
+        "h2d-pinned",
+        "h2d-kernel",
+        "h2d-managed",
+    ]
+    assert suited(every, ["all"], pattern, {"both_ways": False}) == every
+    assert [path.name for path in suited(every, ["d2d"], pattern, both)][-1] == "d2d"
+    why = "--both-ways copies to the device and from it at once; name one of "
+    why += "h2d-pinned, h2d-kernel, h2d-managed"
+    assert unsuited(find_path("d2d"), pattern, options=both) == why
+    assert unsuited(find_path("h2d-kernel"), pattern, options=both) is None
+    assert unsuited(find_path("d2d"), pattern) is None
+    # A stream goes both ways by any path.
+    assert unsuited(find_path("host"), find_pattern("stream"), options=both) is None
+
+
+def test_one_sided_operations_by_paths_that_have_them() -> None:
+    """Protects the latency of a put from a path whose messages need the other rank's answer."""
+    rma = find_pattern("rma")
+    assert [path.name for path in suited(select(["all"]), ["all"], rma, {})] == [
+        *("ucx-host-put", "rma-host", "ucx-put", "rma"),
+    ]
+    why = "rma takes paths with one-sided operations alone; name one of ucx-host-put, rma-host, ucx-put, rma"
+    assert unsuited(find_path("rma-host-get"), rma) == unsuited(find_path("host"), rma) == why
+    assert unsuited(find_path("rma-host"), rma) is None
 
 
 class TestCommand:

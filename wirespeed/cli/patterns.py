@@ -50,12 +50,10 @@ def command_of(pattern: Pattern) -> click.Command:
         return _run(pattern, given)
 
     own = [_option(one) for one in pattern.options]
+    if pattern.many_ranks:
+        own = [flag("--oversubscribe", OVERSUBSCRIBE), *own]
     if pattern.ranks is None:
-        own = [
-            option("--ranks", words.several(words.count(1, 1_000_000)), RANKS),
-            flag("--oversubscribe", OVERSUBSCRIBE),
-            *own,
-        ]
+        own = [option("--ranks", words.several(words.count(1, 1_000_000)), RANKS), *own]
     if pattern.view == "program":
         own.append(option("--picture", words.FILE, PICTURE))
     background = option("--with", words.Word("PATTERN:PATH[:SIZE]", _background), WITH, key="background")
@@ -124,7 +122,7 @@ def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:
     """One plan; several where options have lists: one for each combination that is possible."""
     own = {one.key: given[one.key] for one in pattern.options}
     common = {name: value for name, value in given.items() if name not in {*own, "ranks"}}
-    worlds = given.get("ranks") or [pattern.ranks or 0]
+    worlds = given.get("ranks") or [pattern.exact_ranks(own) or 0]
     in_one_table = {one.key for one in pattern.options if one.in_one_table}
     lists = [
         [(key, ",".join(values))]

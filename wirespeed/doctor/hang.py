@@ -152,7 +152,8 @@ def pattern_words(plan: Plan) -> list[str]:
     pattern = find_pattern(name)
     words = [name]
     if pattern.ranks is None and plan.ranks:
-        words += ["--ranks", str(plan.ranks), *(["--oversubscribe"] if plan.oversubscribe else [])]
+        words += ["--ranks", str(plan.ranks)]
+    words += ["--oversubscribe"] * (pattern.many_ranks and plan.oversubscribe)
     given = dict(plan.options)
     for option in pattern.options:
         value = given.get(option.key)

@@ -196,7 +196,7 @@ class _Copies:
 
 def _identify(claim: Claim, found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
     if claim.intra_rank:
-        return _intra_rank(found, copies)
+        return _intra_rank(claim, found, copies)
     network = next((found[kind] for kind in NETWORKS if kind in found and found[kind].carried), None)
     if network:
         return _over_network(claim, network, copies)
@@ -207,10 +207,12 @@ def _identify(claim: Claim, found: Mapping[str, WireShare], copies: _Copies) -> 
     return _between_gpus(claim, found, copies) if claim.on_device else _in_memory(found)
 
 
-def _intra_rank(found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
+def _intra_rank(claim: Claim, found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
     if crossed := _across_pcie(found, copies):
         return crossed
-    if not (pcie := found.get("pcie")) or pcie.no_traffic:
+    pcie = found.get("pcie")
+    # A kernel's accesses to the host's memory are no copies: without a counter of the slot nobody sees them.
+    if pcie.no_traffic if pcie else not claim.crosses:
         return WireVerdict("inside", "inside one memory")
     return _unknown(found)
 

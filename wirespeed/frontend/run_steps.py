@@ -15,7 +15,7 @@ from wirespeed.host.devices import GPU_KINDS
 from wirespeed.host.process import clock_name, span
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
-from wirespeed.job.path_selection import by_algorithms, select
+from wirespeed.job.path_selection import ALL, by_algorithms, select, suited
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import Option, Shape, find_pattern
@@ -59,10 +59,12 @@ def chosen_paths(plan: Plan, kind: str, mpi: bool = True) -> list[TransferPath]:
     `mpi`: False where no MPI joins the ranks, and other paths are the defaults between host buffers.
     """
     pattern = find_pattern(plan.pattern)
-    chosen = select(plan.paths, kind != "host", pattern.intra_rank)
-    chosen = chosen or select(plan.paths, intra_rank=pattern.intra_rank)
-    if not mpi and not plan.paths and not pattern.intra_rank:
+    words = plan.paths or ((ALL,) if pattern.one_sided else ())
+    chosen = select(words, kind != "host", pattern.intra_rank)
+    chosen = chosen or select(words, intra_rank=pattern.intra_rank)
+    if not (mpi or plan.paths or pattern.intra_rank or pattern.one_sided):
         chosen += [path for path in all_paths() if path.instead_of_mpi]
+    chosen = suited(chosen, plan.paths, pattern, dict(plan.options))
     if isinstance(pattern, CollectivePattern):
         return by_algorithms(chosen, pattern, Shape(plan.ranks, dict(plan.options)))
     return [_alone(chosen)] if pattern.view == "program" and plan.ranks == 1 else chosen

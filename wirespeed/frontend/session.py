@@ -201,7 +201,11 @@ class Run:
         """The paths that can be tried here; why the others cannot goes into the file."""
         plan, pattern = self._plan, find_pattern(self._plan.pattern)
         reasons = [
-            (path, self._found.availability(path) or unsuited(path, pattern, plan.allocator, plan.device))
+            (
+                path,
+                self._found.availability(path)
+                or unsuited(path, pattern, plan.allocator, plan.device, dict(plan.options)),
+            )
             for path in paths
         ]
         for path, why in reasons:

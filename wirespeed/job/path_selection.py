@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any
 
 from wirespeed.errors import WirespeedError
 from wirespeed.paths import TransferPath, all_paths, find_path
@@ -44,6 +46,33 @@ def select(words: Sequence[str], gpus: bool = True, intra_rank: bool = False) ->
     return list(dict.fromkeys(found))
 
 
+def copies_both_ways(path: TransferPath) -> bool:
+    """Can it copy to the device and from it at once? The driver's call for pageable memory waits for each."""
+    return path.intra_rank and path.into == "device" and path.memory in ("pinned", "managed-host")
+
+
+def suited(
+    paths: Iterable[TransferPath], words: Sequence[str], pattern: Pattern, options: Mapping[str, Any]
+) -> list[TransferPath]:
+    """Without those that nobody has named and that cannot do what the pattern is."""
+    return [path for path in paths if path.name in words or not _lacks(path, pattern, options)]
+
+
+def _lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> str | None:
+    """What the pattern does and this path cannot, in one line."""
+
+    def names(able: Callable[[TransferPath], bool]) -> str:
+        return ", ".join(one.name for one in all_paths() if able(one))
+
+    if pattern.one_sided and not path.one_sided:
+        able = names(lambda one: one.one_sided)
+        return f"{pattern.name} takes paths with one-sided operations alone; name one of {able}"
+    if path.intra_rank and options.get("both_ways") and not copies_both_ways(path):
+        able = names(copies_both_ways)
+        return f"--both-ways copies to the device and from it at once; name one of {able}"
+    return None
+
+
 def by_algorithms(
     paths: Iterable[TransferPath], pattern: CollectivePattern, shape: Shape
 ) -> list[TransferPath]:
@@ -70,9 +99,15 @@ OPENMP_TRANSPORTS = ("copy", "mpi", "rma", "staged")
 
 
 def unsuited(
-    path: TransferPath, pattern: Pattern, allocator: str = "driver", device: str = "auto"
+    path: TransferPath,
+    pattern: Pattern,
+    allocator: str = "driver",
+    device: str = "auto",
+    options: Mapping[str, Any] = MappingProxyType({}),
 ) -> str | None:
     """Why this path cannot carry this pattern in such memory, in one line; None if it can."""
+    if why := _lacks(path, pattern, options):
+        return why
     if device.startswith("openmp") and (why := _computes(path, pattern) or beyond_openmp(path)):
         return why
     if path.own_memory and allocator != "driver":
@@ -100,7 +135,7 @@ def beyond_openmp(path: TransferPath) -> str | None:
     if not path.needs_device:
         return None
     managed = any(word.startswith("managed") for word in (path.memory, path.into))
-    if managed or path.transport not in OPENMP_TRANSPORTS:
+    if managed or "by=kernel" in path.options or path.transport not in OPENMP_TRANSPORTS:
         return "--device openmp only allocates and copies; 'staged' and 'aware' need no more"
     return None
 

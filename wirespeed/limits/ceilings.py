@@ -16,7 +16,9 @@ Record = dict[str, Any]
 PAIRWISE = ("pingpong", "exchange", "stream", "pairs")
 COLLECTIVES = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce")
 """Their figure is the bus bandwidth: bytes that a rank must send, to all others together."""
-OUT_OF_A_RANK = ("ring", "halo", *COLLECTIVES)
+FAN = "fan"
+"""One rank and all others, as 'pairs --fan' measures it."""
+OUT_OF_A_RANK = ("ring", "halo", FAN, *COLLECTIVES)
 """Patterns whose figure is the bytes that one rank sends, to all others together."""
 STAGED = ("staged", "pipelined")
 """Transports through host memory; all others on device memory may be direct."""
@@ -29,11 +31,13 @@ class Used:
     pattern: str
     step: Record
     width: int = 1
-    """Number of ranks that send: a group's size, 1 for a pair."""
+    """Number of ranks that send: a group's size, a stream's pairs, 1 for a pair."""
     wires: Sequence[Record] = ()
     """Wires as the hosts' drivers describe them; some rates may be stated by the user."""
     evidence: Record = field(default_factory=dict)
     """Evidence record of the bytes' way; empty: not counted."""
+    both_ways: bool = False
+    """Of copies inside a rank: the figure is that of both directions together."""
 
     @property
     def ranks(self) -> list[Record]:
@@ -94,6 +98,9 @@ def ceiling(used: Used) -> Ceiling | None:
     if len(used.hosts) > 1:
         return _between_hosts(used)
     ends = used.step.get("memory"), used.step.get("into") or used.step.get("memory")
+    if used.pattern == FAN and (used.staged or ends != ("device", "device")):
+        # The copies of one rank and of many overlap, and how is not known.
+        return None
     if ends == ("device", "device"):
         return _staged(used) if used.staged else _between_gpus(used)
     if "device" in ends:
@@ -113,6 +120,8 @@ def _between_gpus(used: Used) -> Ceiling | None:
     links = used.stated(kind) or rates.gpu_links(name, used.facts(kind, "links"))
     if links is None:
         return None
+    if used.pattern in PAIRWISE and used.width > 1:
+        return _times(used.width, links, "out of the senders, if all of a GPU's links lead to its receiver")
     if used.pattern in PAIRWISE:
         return replace(links, equation=f"{links.equation}, if all of these links lead to the other GPU")
     if used.pattern in OUT_OF_A_RANK:
@@ -136,10 +145,12 @@ def _in_a_mesh(used: Used, name: str, kind: str, links: int) -> Ceiling | None:
     wires = used.stated(kind) or rates.gpu_links(name, links)
     if wires is None or not links or used.pattern == "halo":
         return None
+    if used.pattern in PAIRWISE and used.width > 1:
+        return _times(used.width, wires, "out of the senders, each pair of GPUs over links of its own")
     if used.pattern in (*PAIRWISE, "ring"):
         return replace(wires, equation=f"{wires.equation} from one GPU to the next")
     peers = len(used.ranks) // used.width - 1
-    if used.pattern in COLLECTIVES:
+    if used.pattern in (FAN, *COLLECTIVES):
         return _times(peers, wires, "out of a GPU, over the links to each of its peers")
     how = f"out of a group: each of its {used.width} to {peers} other GPUs over links of their own"
     return _times(used.width * peers, wires, how)
@@ -181,17 +192,26 @@ def _copies(used: Used) -> Ceiling | None:
         how = f"{memory_rate.equation} / 2, each byte is read and written = {half / 1e9:g} GB/s"
         return replace(memory_rate, rate=half, equation=how)
     crosses = "device" in (memory, into) and "managed" not in (memory, into)
-    return _slot(used, to_device=into == "device") if crosses else None
+    if not crosses:
+        return None
+    if used.both_ways:
+        slower = [one for to_device in (False, True) if (one := _slot(used, to_device=to_device))]
+        return _times(2, min(slower, key=lambda one: one.rate), "both ways at once") if slower else None
+    return _slot(used, to_device=into == "device")
 
 
 def _between_hosts(used: Used) -> Ceiling | None:
     """The ports that the bytes travelled over: of each host together, and the slowest host."""
     per_host = len(used.ranks) // len(used.hosts)
-    whole_hosts = used.pattern == "groups" and used.width == per_host
+    whole_hosts = used.pattern in ("groups", "stream") and used.width == per_host
     if used.evidence.get("verdict") not in ("network", "staged") or not (per_host == 1 or whole_hosts):
         return None
     known = [one for host in used.hosts if (one := _of_host(used, host))]
-    return min(known, key=lambda one: one.rate) if len(known) == len(used.hosts) else None
+    if len(known) < len(used.hosts):
+        return None
+    least = min(known, key=lambda one: one.rate)
+    shared = f", shared by {used.width} pairs" * (used.pattern == "stream" and used.width > 1)
+    return replace(least, equation=least.equation + shared)
 
 
 def _of_host(used: Used, host: str) -> Ceiling | None:

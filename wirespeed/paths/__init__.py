@@ -74,6 +74,11 @@ class TransferPath:
         return self.transport in ("mpi", "rma", "staged", "oshmem")
 
     @property
+    def one_sided(self) -> bool:
+        """Has its transport puts, gets and fetch-and-adds that no message accompanies?"""
+        return self.transport in ("rma", "ucx") and "call=put" in self.options
+
+    @property
     def instead_of_mpi(self) -> bool:
         """Is it a default between host buffers where no MPI joins the ranks?"""
         between = not (self.intra_rank or self.work_alone or self.needs_mpi or self.library)

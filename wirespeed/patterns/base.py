@@ -19,6 +19,8 @@ class Transfer:
     bytes: int
     offset: int = 0
     remote_offset: int = 0
+    back: bool = False
+    """Inside a rank: it goes from the receive buffer to the send buffer."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ class Pattern(ABC):
     """The rest of --help: what is measured, and examples."""
     options: tuple[Option, ...] = ()
     ranks: int | None = 2
-    """Number of ranks it takes; None: --ranks, or one per processor."""
+    """Number of ranks it takes by default; None: --ranks, or one per processor."""
     sizes: str | None = None
     """Default sizes; None: the default of all commands."""
     own_sizes = False
@@ -183,6 +185,8 @@ class Pattern(ABC):
     """Each rank sends from and receives into the same buffer."""
     intra_rank = False
     """Ranks move bytes between their own buffers, not between each other."""
+    one_sided = False
+    """It needs operations on a peer's memory that no message accompanies (`TransferPath.one_sided`)."""
     one_buffer = False
     """With --loops, each rank sends from and receives into the same buffer, as in the ping-pong tutorial."""
     followed_by: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -198,16 +202,30 @@ class Pattern(ABC):
 
     def refuse(self, shape: Shape) -> str | None:
         """Why this job cannot run the pattern, in one line; None if it can."""
-        if self.ranks is None or shape.ranks == self.ranks:
+        exact = self.exact_ranks(shape.options)
+        if exact is None or shape.ranks == exact:
             return None
         return (
-            f"{self.name} takes exactly {'two' if self.ranks == 2 else self.ranks} ranks, not {shape.ranks}: "
-            f"start it with -n {self.ranks}"
+            f"{self.name} takes exactly {'two' if exact == 2 else exact} ranks, not {shape.ranks}: "
+            f"start it with -n {exact}"
         )
+
+    def exact_ranks(self, options: Mapping[str, Any]) -> int | None:
+        """Number of ranks it takes with these options; None: any."""
+        return self.ranks
 
     def wanted_ranks(self, shape: Shape) -> int | None:
         """Ranks to start without --ranks; None: one per processor."""
-        return self.ranks
+        return self.exact_ranks(shape.options)
+
+    @property
+    def many_ranks(self) -> bool:
+        """Can it be told to take more ranks than two?"""
+        return self.ranks is None or any(one.key == "pairs" for one in self.options)
+
+    def barriers(self, shape: Shape) -> bool:
+        """Does every sample begin with a barrier of all ranks?"""
+        return self.barrier_per_sample
 
     def fixed_sizes(self, shape: Shape) -> tuple[int, ...] | None:
         """The sizes, where the pattern itself defines them."""

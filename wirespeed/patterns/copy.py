@@ -18,6 +18,9 @@ class Copy(Pattern):
 
     On a machine with several NUMA nodes all this is done again with host memory of each of them.
 
+    With --both-ways each copy to the device runs at the same time as one of the same size from it, in two
+    streams; GB/s are those of both together.
+
     After that the ping-pong from pageable and from pinned memory, in the same file: what pinning is worth
     to messages.
 
@@ -26,8 +29,12 @@ class Copy(Pattern):
       wirespeed copy
       wirespeed copy --paths 'h2d-*' --sizes 4K:1G
       wirespeed copy --ranks 1 --between 3
+      wirespeed copy --both-ways --sizes 256M
     """
-    options = (Option("node", NODE, None, least=0, for_transport=True, each_node=True),)
+    options = (
+        Option("node", NODE, None, least=0, for_transport=True, each_node=True),
+        Option("both-ways", "To the device and from it at once.", default=False),
+    )
     ranks = None
     sizes = "4K,64K,1M,16M,256M"
     intra_rank = True
@@ -47,11 +54,17 @@ class Copy(Pattern):
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         if not self._copies(rank, shape, phase):
             return []
-        own = (Transfer(rank, size),)
+        own: tuple[Transfer, ...] = (Transfer(rank, size),)
+        if self._both_ways(shape):
+            own += (Transfer(rank, size, size, size, back=True),)
         return [Step(sends=own, receives=own)]
 
+    @staticmethod
+    def _both_ways(shape: Shape) -> bool:
+        return bool(shape.options.get("both_ways"))
+
     def extent(self, rank: int, shape: Shape, size: int) -> int:
-        return size
+        return 2 * size if self._both_ways(shape) else size
 
     def team(self, rank: int, shape: Shape, phase: int = 0) -> Team | None:
         if not self._copies(rank, shape, phase):
@@ -60,11 +73,19 @@ class Copy(Pattern):
         return Team(f"rank {rank} {how}", (rank,))
 
     def figure(self, shape: Shape, size: int) -> Figure:
-        text = "one copy: until it is done"
+        text, moved, ways = "one copy: until it is done", size, ""
+        each: tuple[Derived, ...] = ()
+        if self._both_ways(shape):
+            text, moved, ways = (
+                "two copies: one each way, until both are done",
+                2 * size,
+                ", both ways together",
+            )
+            each = (Derived("each way", size),)
         if shape.ranks == 1:
-            return Figure(1, size, text)
-        text += f", slowest of {shape.ranks} ranks that copy at once; GB/s of one rank"
-        return Figure(1, size, text, (Derived("all ranks", shape.ranks * size),))
+            return Figure(1, moved, f"{text}; GB/s of{ways[1:]}" if ways else text, each)
+        text += f", slowest of {shape.ranks} ranks that copy at once; GB/s of one rank{ways}"
+        return Figure(1, moved, text, (*each, Derived("all ranks", shape.ranks * moved)))
 
 
 PATTERN = Copy()

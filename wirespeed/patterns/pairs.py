@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from wirespeed.patterns.base import Figure, Option, Pattern, Shape, Step, Team, Transfer
+from wirespeed.patterns.fan import WAYS, Fan
 
 
 class Pairs(Pattern):
@@ -17,17 +21,22 @@ class Pairs(Pattern):
     With --alone one pair at a time is measured, p x (p - 1) / 2 of them: nobody else is on the wires then.
     With --sample N only N of the phases are measured, chosen at random (--seed).
 
+    With --fan, one rank and all others instead of pairs: it sends to all of them at once (out), all send to
+    it (in), or both, one after the other; rank by rank.
+
     \b
     Examples:
       wirespeed pairs
       wirespeed pairs --ranks 8 --paths gpu --sizes 8,256M
       wirespeed pairs --alone
+      wirespeed pairs --ranks 8 --paths gpu --fan both
       srun -N 64 --ntasks-per-node 8 wirespeed pairs --sample 20
     """
     options = (
         Option("alone", "One pair at a time.", default=False),
         Option("sample", "Measure only N random phases.", None),
         Option("seed", "Seed of the random choice of phases.", 1, least=0),
+        Option("fan", "One rank to all others at once, or all to one.", None, choices=WAYS),
     )
     ranks = None
     sizes = "8,16M"
@@ -36,11 +45,22 @@ class Pairs(Pattern):
     def refuse(self, shape: Shape) -> str | None:
         if shape.ranks < 2:
             return "pairs takes two ranks or more"
+        if self.fan(shape.options) and (shape.options.get("alone") or shape.options.get("sample")):
+            return "--fan measures one rank and all others: leave out --alone and --sample"
         every, sample = self._all_phases(shape), shape.options.get("sample")
         if sample is not None and int(sample) > every:
             phases = f"{every} phase{'s' * (every > 1)}"
             return f"--sample {sample}: {shape.ranks} ranks make {phases}; write at most {every}"
         return None
+
+    @staticmethod
+    def fan(options: Mapping[str, Any]) -> str | None:
+        """'out', 'in' or 'both'; None: pairs."""
+        return options.get("fan")
+
+    def _fan(self, shape: Shape) -> Fan | None:
+        way = self.fan(shape.options)
+        return Fan(way, shape.ranks) if way else None
 
     @staticmethod
     def round_robin_phases(ranks: int) -> int:
@@ -52,6 +72,8 @@ class Pairs(Pattern):
         return shape.ranks * (shape.ranks - 1) // 2 if alone else self.round_robin_phases(shape.ranks)
 
     def phases(self, shape: Shape) -> int:
+        if fan := self._fan(shape):
+            return fan.phases
         every = self._all_phases(shape)
         sample = shape.options.get("sample")
         return every if sample is None else min(int(sample), every)
@@ -71,6 +93,8 @@ class Pairs(Pattern):
         return shuffled(phase, every, int(shape.options.get("seed", 1)))
 
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+        if fan := self._fan(shape):
+            return fan.steps(rank, size, phase)
         partner = self.partner(rank, shape, phase)
         if partner is None:
             return []
@@ -79,9 +103,12 @@ class Pairs(Pattern):
         return [send, receive] if rank < partner else [receive, send]
 
     def extent(self, rank: int, shape: Shape, size: int) -> int:
-        return size
+        fan = self._fan(shape)
+        return fan.extent(size) if fan else size
 
     def team(self, rank: int, shape: Shape, phase: int = 0) -> Team | None:
+        if fan := self._fan(shape):
+            return fan.team(phase)
         partner = self.partner(rank, shape, phase)
         if partner is None:
             return None
@@ -89,6 +116,8 @@ class Pairs(Pattern):
         return Team(f"{low}-{high}", (low, high))
 
     def figure(self, shape: Shape, size: int) -> Figure:
+        if fan := self._fan(shape):
+            return fan.figure(shape, size)
         how = "one pair at a time" if shape.options.get("alone") else "disjoint pairs at once"
         return Figure(2, size, f"slowest pair: half of a round trip, {how}")
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Transfer
+from collections.abc import Mapping
+from typing import Any
+
+from wirespeed.patterns.base import Derived, Figure, Option, Pattern, Shape, Step, Team, Transfer
 
 
 class Stream(Pattern):
@@ -17,16 +20,38 @@ class Stream(Pattern):
     With --both-ways both ranks send a window to each other, and nobody answers. GB/s are then those of ONE
     direction, and the sum of both stands beside them.
 
+    With --pairs N there are 2 x N ranks, and rank i sends to rank i + N, all pairs at once. GB/s and
+    messages/s are those of all pairs together, over the time of the slowest pair.
+
     \b
     Examples:
       wirespeed stream
       wirespeed stream --window 16 --paths all --sizes 8:64M
       wirespeed stream --both-ways --sizes 1M:1G
+      wirespeed stream --pairs 4 --hosts n1,n2 --sizes 8,1M
     """
     options = (
         Option("window", "Messages under way at once; fewer where memory does not hold them.", 64, most=4096),
         Option("both-ways", "Both directions at once.", default=False),
+        Option("pairs", "Pairs of ranks at once: rank i sends to rank i + N.", 1, most=100_000),
     )
+
+    slowest_counts = True
+
+    def pairs(self, options: Mapping[str, Any]) -> int:
+        return int(options.get("pairs", 1))
+
+    def exact_ranks(self, options: Mapping[str, Any]) -> int:
+        return 2 * self.pairs(options)
+
+    def barriers(self, shape: Shape) -> bool:
+        """One pair keeps in step by its answers; several would drift apart, and the slowest end alone."""
+        return self.pairs(shape.options) > 1
+
+    def team(self, rank: int, shape: Shape, phase: int = 0) -> Team | None:
+        """The senders: theirs are the clocks that count."""
+        pairs = self.pairs(shape.options)
+        return Team("", range(pairs)) if rank < pairs else None
 
     def window(self, shape: Shape, size: int) -> int:
         """Messages of this size that memory holds, at most those asked for."""
@@ -34,26 +59,33 @@ class Stream(Pattern):
         return asked if not size or shape.memory is None else max(1, min(asked, shape.memory // size))
 
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
+        pairs = self.pairs(shape.options)
+        other = rank + pairs if rank < pairs else rank - pairs
         places = [number * size for number in range(self.window(shape, size))]
-        window = tuple(Transfer(1 - rank, size, place, place) for place in places)
+        window = tuple(Transfer(other, size, place, place) for place in places)
         if shape.options.get("both_ways"):
             return [Step(sends=window, receives=window)]
-        answer = (Transfer(1 - rank, 0),)
-        if rank == 0:
+        answer = (Transfer(other, 0),)
+        if rank < pairs:
             return [Step(sends=window), Step(receives=answer)]
         return [Step(receives=window), Step(sends=answer)]
 
     def figure(self, shape: Shape, size: int) -> Figure:
-        count = self.window(shape, size)
+        count, pairs = self.window(shape, size), self.pairs(shape.options)
         asked = int(shape.options.get("window", 64))
         held = f"{count} messages" if count == asked else f"{count} messages (memory holds no more)"
-        bytes_ = count * size
+        where, whose = f"to rank {pairs}", ""
+        if pairs > 1:
+            where = f"in each of {pairs} pairs (rank i to i + {pairs})"
+            whose = " of all pairs, over the time of the slowest"
+        total = pairs * count
         if not shape.options.get("both_ways"):
-            text = f"window: {held} to rank 1 and an empty answer; GB/s of that direction"
-            return Figure(1, bytes_, text, (Derived("messages", count, "messages/s"),))
-        text = f"window: {held} each way, both ways at once; GB/s of ONE direction"
-        both = Derived("sum of both", 2 * bytes_)
-        return Figure(1, bytes_, text, (both, Derived("messages each way", count, "messages/s")))
+            text = f"window: {held} {where} and an empty answer; GB/s of that direction{whose}"
+            return Figure(1, total * size, text, (Derived("messages", total, "messages/s"),))
+        each = f" {where.replace(' to i', ' and i')}" if pairs > 1 else ""
+        text = f"window: {held} each way{each}, both ways at once; GB/s of ONE direction{whose}"
+        both = Derived("sum of both", 2 * total * size)
+        return Figure(1, total * size, text, (both, Derived("messages each way", total, "messages/s")))
 
 
 PATTERN = Stream()

@@ -109,7 +109,8 @@ class PathRunner:
         # Some transports join the ranks once more, and that takes its time.
         self._watchdog.stage(name, 0, self._plan.timeout or startup_limit(self._plan))
         context = self._context = with_algorithm(self._context, path)
-        why = unsuited(path, context.pattern, self._plan.allocator, self._plan.device)
+        plan, options = self._plan, context.shape.options
+        why = unsuited(path, context.pattern, plan.allocator, plan.device, options)
         if isinstance(context.pattern, CollectivePattern):
             why = why or context.pattern.lacks(context.shape)
         if why := why or next(filter(None, self._comm.everyone(without_effect(path))), None):

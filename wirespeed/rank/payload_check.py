@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from wirespeed.host.core import Core
-from wirespeed.patterns import Step, Sums
+from wirespeed.patterns import Step, Sums, Transfer
 from wirespeed.rank.program import Program
 from wirespeed.rank.world import World
 
@@ -103,28 +103,24 @@ class PayloadCheck:
 
     def prepare(self, steps: list[Step], buffers: Any, size: int) -> None:
         """Fills what will be sent with the next iteration's content, and poisons what will be received."""
-        send, receive = self._addresses(buffers)
         tag, rank = self.iterations & 0xFF, self._comm.rank
         for step in steps:
             for one in step.sends:
-                content = seed(rank, size, one.offset)
-                self._fill(self._from, send + one.offset, one.bytes, content, tag)
+                memory, at = self._place(one, buffers, sent=True)
+                self._fill(memory, at, one.bytes, seed(rank, size, one.offset), tag)
             for one in step.receives:
-                content = seed(one.peer, size, one.remote_offset)
-                self._fill(self._into, receive + one.offset, one.bytes, content, tag ^ POISON)
+                memory, at = self._place(one, buffers, sent=False)
+                self._fill(memory, at, one.bytes, seed(one.peer, size, one.remote_offset), tag ^ POISON)
 
     def verify(self, steps: list[Step], buffers: Any, size: int) -> Wrong | None:
         """Checks what this rank received in the iteration that prepare() made ready."""
-        _, receive = self._addresses(buffers)
         lib, first = self._core.lib, self._core.ffi.new("uint64_t *")
         tag = self.iterations & 0xFF
         found = None
         for one in (one for step in steps for one in step.receives):
             content = seed(one.peer, size, one.remote_offset)
-            at = receive + one.offset
-            self._core.check(
-                lib.ws_device_check(self._device, self._into, at, one.bytes, content, tag, first)
-            )
+            memory, at = self._place(one, buffers, sent=False)
+            self._core.check(lib.ws_device_check(self._device, memory, at, one.bytes, content, tag, first))
             if first[0] < one.bytes and found is None:
                 found = Wrong(self._comm.rank, one.peer, int(first[0]), one.bytes, self.iterations)
             self.bytes += one.bytes
@@ -150,6 +146,12 @@ class PayloadCheck:
             return None
         rank = self._comm.rank
         return Wrong(rank, rank, int(first[0]) * 8, sums.bytes, self.iterations - 1, summed=True)
+
+    def _place(self, one: Transfer, buffers: Any, *, sent: bool) -> tuple[bytes, Any]:
+        """The memory, and the address, of what a transfer sends or receives."""
+        send, receive = self._addresses(buffers)
+        memory, start = (self._from, send) if sent != one.back else (self._into, receive)
+        return memory, start + one.offset
 
     def _addresses(self, buffers: Any) -> tuple[Any, Any]:
         """The send and the receive buffer's first byte."""

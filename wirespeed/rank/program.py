@@ -82,7 +82,7 @@ class Program:
 
     def _compile(self, steps: list[Step], fault: str | None = None) -> Any:
         flat = [
-            (number, receives, one.peer, 0, one.offset, one.bytes, one.remote_offset)
+            (number, receives, one.peer, one.back, one.offset, one.bytes, one.remote_offset)
             for number, step in enumerate(steps)
             for receives, transfers in ((0, step.sends), (1, step.receives))
             for one in transfers
@@ -90,7 +90,8 @@ class Program:
         lib = self._core.lib
         transfers = self._core.ffi.new("ws_transfer[]", flat)
         work = self._work(steps)
-        flags = IN_PLACE * self._in_place | BARRIER_PER_SAMPLE * self._context.pattern.barrier_per_sample
+        barriers = self._context.pattern.barriers(self._context.shape)
+        flags = IN_PLACE * self._in_place | BARRIER_PER_SAMPLE * barriers
         flags |= ALONE * self._alone
 
         collective = next((step.collective for step in steps if step.collective), None)

@@ -247,4 +247,6 @@ class WireCounting:
             into = self._path.into or self._path.memory
             sent = expected.read[edge] if self._path.memory == "device" else 0
             received = expected.written[edge] if into == "device" else 0
+            if self._path.intra_rank and self._context.shape.options.get("both_ways"):
+                sent = received = expected.read[edge] // 2
         return replace(one, expected_sent=iterations * sent, expected_received=iterations * received)

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from wirespeed.job.messages import Message
-from wirespeed.limits import Ceiling, Used, ceiling
+from wirespeed.limits import FAN, Ceiling, Used, ceiling
 from wirespeed.paths import table_order
 from wirespeed.patterns import Pattern, all_patterns
 from wirespeed.results.launches import combined, with_earlier
@@ -130,9 +130,10 @@ class Run:
         counted = [self.evidence[key] for key in sorted(self.evidence) if key[0] == path]
         told = [one for one in counted if one.verdict != "unknown"]
         used = Used(
-            pattern=self.head.plan.pattern,
+            pattern=FAN if self.options.get("fan") else self.head.plan.pattern,
             step=to_builtins(self.step(path)),
-            width=int(self.options.get("group") or 1),
+            width=int(self.options.get("group") or self.options.get("pairs") or 1),
+            both_ways=bool(self.options.get("both_ways")),
             wires=to_builtins([*self.wires_of(path), *self._memory_beside(path)]),
             evidence=to_builtins(told[-1]) if told else {},
         )

@@ -1,9 +1,11 @@
 // Copies inside a rank: between its device and the host's memory, and on the device. What a rank
 // "sends" to itself is copied from its send buffer to its receive buffer, which may lie elsewhere.
+#include <array>
 #include <cstring>
 
 #include "core/error.hpp"
 #include "transports/copy/numa.hpp"
+#include "transports/local/copy_grid.hpp"
 #include "transports/local/described.hpp"
 
 namespace wirespeed {
@@ -13,39 +15,63 @@ struct Piece {
     std::byte* to;
     const std::byte* from;
     std::size_t bytes;
+    bool back;  ///< in the other direction, at the same time
 };
 
-/// The driver's own copy call, which is how programs copy pageable memory, or copies in a stream
-/// and one wait for them.
+enum class Mover { call, engine, kernel };
+
+/// The driver's own copy call, which is how programs copy pageable memory, or copies in a stream,
+/// one for each direction, by a copy engine or by a kernel, and a wait for them.
 class Copies final : public Action {
   public:
-    Copies(Context& context, std::vector<Piece> pieces, bool pageable)
-        : device_(context.device), page_(context.page),
-          stream_(pageable ? nullptr : device_.stream()), pieces_(std::move(pieces)),
-          copying_(context.page.name("copy")) {}
+    Copies(Context& context, std::vector<Piece> pieces, Mover mover)
+        : device_(context.device), page_(context.page), mover_(mover), pieces_(std::move(pieces)),
+          copying_(context.page.name("copy")) {
+        for (const Piece& piece : pieces_)
+            if (auto& stream = streams_[piece.back]; mover != Mover::call && !stream)
+                stream = device_.stream();
+        most_blocks_ = device_.resident_blocks();
+        // Both directions run at once, whatever was started first.
+        if (streams_[0] && streams_[1]) most_blocks_ /= 2;
+        most_blocks_ = std::max(most_blocks_, 1u);
+    }
 
     void run() override {
         page_.enter(copying_);
-        for (const Piece& piece : pieces_)
-            if (stream_)
-                stream_->copy(piece.to, piece.from, piece.bytes);
-            else
-                device_.copy(piece.to, piece.from, piece.bytes);
-        if (stream_) stream_->wait();
+        for (const Piece& piece : pieces_) start(piece);
+        for (auto& stream : streams_)
+            if (stream) stream->wait();
     }
 
   private:
+    void start(const Piece& piece) {
+        if (mover_ == Mover::call) return device_.copy(piece.to, piece.from, piece.bytes);
+        Stream& stream = *streams_[piece.back];
+        if (mover_ == Mover::engine) return stream.copy(piece.to, piece.from, piece.bytes);
+        std::uint64_t values[] = {reinterpret_cast<std::uint64_t>(piece.to),
+                                  reinterpret_cast<std::uint64_t>(piece.from), piece.bytes};
+        void* arguments[] = {&values[0], &values[1], &values[2]};
+        const CopyGrid grid = copy_grid(piece.bytes, most_blocks_);
+        stream.launch("ws_copy_bytes", grid.blocks, grid.threads, arguments);
+    }
+
     Device& device_;
     Page& page_;
-    std::unique_ptr<Stream> stream_;
+    Mover mover_;
+    std::array<std::unique_ptr<Stream>, 2> streams_;  ///< by Piece::back
     std::vector<Piece> pieces_;
+    unsigned most_blocks_ = 1;
     CallId copying_;
 };
 
 class CopyTransport final : public Transport {
   public:
     explicit CopyTransport(Context& context)
-        : Transport(context), node_(context.option("node", "")) {}
+        : Transport(context), node_(context.option("node", "")),
+          by_(context.option("by", "engine")) {
+        if (by_ != "engine" && by_ != "kernel")
+            throw Error("by is engine or kernel for copies, not '" + by_ + "'");
+    }
 
     Buffers allocate(Memory kind, std::size_t bytes) override {
         const FromNode node(node_);
@@ -66,18 +92,22 @@ class CopyTransport final : public Transport {
                 const Transfer &out = step.sends[i], &into = step.receives[i];
                 if (out.peer != me || into.peer != me)
                     throw Error("copies stay inside a rank; this pattern sends to others");
-                pieces.push_back(
-                    {buffers.receive + into.offset, buffers.send + out.offset, out.bytes});
+                std::byte* const from = out.back ? buffers.receive : buffers.send;
+                std::byte* const to = out.back ? buffers.send : buffers.receive;
+                pieces.push_back({to + into.offset, from + out.offset, out.bytes, out.back});
             }
         }
         const bool pageable = buffers.kind == Memory::pageable || buffers.into == Memory::pageable;
+        const Mover mover = by_ == "kernel" ? Mover::kernel
+                            : pageable      ? Mover::call
+                                            : Mover::engine;
         return std::make_unique<DescribedProgram>(
-            context_, std::make_unique<Copies>(context_, std::move(pieces), pageable),
+            context_, std::make_unique<Copies>(context_, std::move(pieces), mover),
             node_.empty() ? "" : "\"numa_node\": " + node_);
     }
 
   private:
-    std::string node_;
+    std::string node_, by_;
 };
 
 const AddTransport add{"copy", open_as<CopyTransport>};

@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "core/reached.hpp"
 #include "transports/align.hpp"
+#include "transports/local/copy_grid.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/local/flags.hpp"
 #include "transports/local/overwrite_hazard.hpp"
@@ -78,11 +79,7 @@ struct Piece {
     /// By a kernel that raises `word` itself.
     void start_kernel(const Link& link, std::uint32_t* word, std::uint32_t number) const {
         link.context.page.enter(link.copying, peer);
-        // Enough threads to keep the wire busy, few enough to start and to end quickly.
-        constexpr std::size_t most_threads = 512, each = 64;
-        const std::size_t threads = std::clamp<std::size_t>(bytes / 16 / 32 * 32, 32, most_threads);
-        const auto blocks = static_cast<unsigned>(
-            std::clamp<std::size_t>(bytes / (threads * each), 1, link.most_blocks));
+        const CopyGrid grid = copy_grid(bytes, link.most_blocks);
         std::uint64_t values[] = {reinterpret_cast<std::uint64_t>(to),
                                   reinterpret_cast<std::uint64_t>(from),
                                   bytes,
@@ -92,7 +89,7 @@ struct Piece {
                                       static_cast<std::uint64_t>(peer) * sizeof(std::uint32_t)};
         void* arguments[] = {&values[0], &values[1], &values[2],
                              &values[3], &values[4], &values[5]};
-        stream->launch("ws_copy_and_signal", blocks, static_cast<unsigned>(threads), arguments);
+        stream->launch("ws_copy_and_signal", grid.blocks, grid.threads, arguments);
     }
     void finish(const Link& link) const {
         link.context.page.enter(link.copying, peer);

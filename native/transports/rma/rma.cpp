@@ -2,12 +2,14 @@
 // the sender's (MPI_Get), in an epoch that is open all the time (MPI_Win_lock_all).
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "core/error.hpp"
 #include "transports/local/described.hpp"
 #include "transports/local/exchange.hpp"
 #include "transports/local/overwrite_hazard.hpp"
 #include "transports/local/peer_offsets.hpp"
+#include "transports/rma/one_sided.hpp"
 #include "transports/rma/op_list.hpp"
 #include "transports/rma/window.hpp"
 
@@ -25,6 +27,7 @@ template <class Abi> class RmaTransport final : public Transport {
         if (call != "put" && call != "get")
             throw Error("call is put or get for one-sided MPI, not '" + call + "'");
         get_ = call == "get";
+        operation_ = operation_of(context);
         piece_ = std::min<std::size_t>(context.number("largest-count", largest_piece, 1, SIZE_MAX),
                                        largest_piece);
     }
@@ -65,6 +68,7 @@ template <class Abi> class RmaTransport final : public Transport {
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         const auto theirs = peer_offsets(context_.control, steps);
+        if (operation_) return one_sided(steps, theirs, buffers);
         rma::Choice choice;
         choice.get = get_;
         choice.ready_notice = get_ || has_overwrite_hazard(context_.control, steps, buffers);
@@ -79,11 +83,34 @@ template <class Abi> class RmaTransport final : public Transport {
     }
 
     std::string describe() const override {
+        if (operation_) return std::string("\"abi\": \"") + Abi::name + "\"";
         return std::string("\"abi\": \"") + Abi::name + "\", \"call\": \"" +
                (get_ ? "MPI_Get" : "MPI_Put") + "\"";
     }
 
   private:
+    std::unique_ptr<Program> one_sided(std::span<const Step> steps, std::span<const Step> theirs,
+                                       const Buffers& buffers) {
+        const bool get = operation_ == Operation::get, put = operation_ == Operation::put;
+        const auto window = windows_.at(put ? buffers.receive : buffers.send).handle();
+        auto list =
+            std::make_unique<rma::OneSided<Abi>>(world_, calls_, window, *operation_, context_);
+        std::byte* const base = get ? buffers.receive : buffers.send;
+        for (std::size_t i = 0; i < steps.size(); ++i) {
+            const auto& mine = get ? steps[i].receives : steps[i].sends;
+            const auto& seen = get ? theirs[i].receives : theirs[i].sends;
+            for (std::size_t k = 0; k < mine.size(); ++k) {
+                if (mine[k].bytes > largest_piece)
+                    throw Error("one-sided operations of at most 1 GiB, not " +
+                                std::to_string(mine[k].bytes) + " bytes");
+                list->add({base + mine[k].offset, static_cast<mpi::Aint>(seen[k].offset),
+                           mine[k].bytes, mine[k].peer, 0});
+            }
+        }
+        return std::make_unique<rma::OneSidedProgram<Abi>>(context_, world_, calls_, window,
+                                                           std::move(list));
+    }
+
     /// Every rank keeps the window, or none.
     void open(std::byte* base, std::size_t bytes) {
         std::vector<rma::Window<Abi>> made;
@@ -99,6 +126,7 @@ template <class Abi> class RmaTransport final : public Transport {
     mpi::World<Abi>& world_;
     mpi::WindowCalls<Abi> calls_;
     std::map<std::byte*, rma::Window<Abi>> windows_;  ///< by the buffer that each opens
+    std::optional<Operation> operation_;              ///< which nobody is told of
     bool get_ = false;
     std::size_t piece_ = 0;
 };

@@ -1,13 +1,16 @@
 // UCX without MPI: the same library that MPIs move their messages by, called directly.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/error.hpp"
 #include "transports/local/described.hpp"
 #include "transports/local/exchange.hpp"
+#include "transports/local/operation.hpp"
 #include "transports/local/overwrite_hazard.hpp"
 #include "transports/local/peer_offsets.hpp"
 #include "transports/ucx/endpoints.hpp"
+#include "transports/ucx/one_sided.hpp"
 #include "transports/ucx/put_list.hpp"
 #include "transports/ucx/region.hpp"
 #include "transports/ucx/tag_list.hpp"
@@ -124,7 +127,9 @@ class TagTransport final : public UcxTransport {
 class PutTransport final : public UcxTransport {
   public:
     explicit PutTransport(Context& context)
-        : UcxTransport(context, Ucx::ContextParams::tag | Ucx::ContextParams::rma),
+        : UcxTransport(context, Ucx::ContextParams::tag | Ucx::ContextParams::rma |
+                                    (operation_of(context) ? Ucx::ContextParams::words : 0)),
+          operation_(operation_of(context)),
           memory_(Signals::bytes(context.control.size()) / sizeof(std::uint64_t)),
           signals_(memory_.data(), context.control.rank(), context.control.size()),
           words_(ucx_, context.control, memory_.data(), Signals::bytes(context.control.size()),
@@ -174,6 +179,7 @@ class PutTransport final : public UcxTransport {
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         ucx_.connect(peers_of(steps));
         const auto theirs = peer_offsets(context_.control, steps);
+        if (operation_) return one_sided(steps, theirs, buffers);
         const bool ready_notice = has_overwrite_hazard(context_.control, steps, buffers);
         auto list = std::make_unique<PutList>(ucx_, context_.page, signals_, words_, ready_notice);
         for (std::size_t i = 0; i < steps.size(); ++i)
@@ -189,6 +195,32 @@ class PutTransport final : public UcxTransport {
     }
 
   private:
+    std::unique_ptr<Program> one_sided(std::span<const Step> steps, std::span<const Step> theirs,
+                                       const Buffers& buffers) {
+        const bool get = operation_ == Operation::get, put = operation_ == Operation::put;
+        auto list = std::make_unique<OneSided>(ucx_, context_, *operation_);
+        Region& region = regions_.at(put ? buffers.receive : buffers.send);
+        std::byte* const base = get ? buffers.receive : buffers.send;
+        const auto type = ucx_.memory_type(get ? buffers.into : buffers.kind);
+        for (std::size_t i = 0; i < steps.size(); ++i) {
+            const auto& mine = get ? steps[i].receives : steps[i].sends;
+            const auto& seen = get ? theirs[i].receives : theirs[i].sends;
+            for (std::size_t k = 0; k < mine.size(); ++k)
+                list->add(mine[k], base + mine[k].offset, type, seen[k].offset, region);
+        }
+        OneSided& operations = *list;
+        const std::string call = std::string("\"call\": \"") + list->name();
+        std::vector<std::unique_ptr<Action>> iteration;
+        iteration.push_back(std::move(list));
+        return std::make_unique<OneSidedProgram>(
+            context_.device, operations,
+            std::make_unique<FlushedProgram>(
+                context_.device, ucx_,
+                std::make_unique<HostProgram>(context_.page, std::move(iteration), align(),
+                                              call + ", ucp_ep_flush_nbx\""),
+                align()));
+    }
+
     /// Either buffer: a pattern may work in one of them alone.
     void open(std::byte* base, std::size_t bytes, Memory kind) {
         context_.page.enter(context_.page.name("ucp_mem_map"));
@@ -196,6 +228,7 @@ class PutTransport final : public UcxTransport {
         context_.page.leave();
     }
 
+    std::optional<Operation> operation_;
     std::vector<std::uint64_t> memory_;
     Signals signals_;
     Region words_;

@@ -42,6 +42,7 @@ static_assert(says(TEXT(MPI_BYTE), "(ompi_mpi_byte)"));
 static_assert(says(TEXT(MPI_FLOAT), "ompi_mpi_float)"));
 static_assert(says(TEXT(MPI_DOUBLE), "ompi_mpi_double)"));
 static_assert(says(TEXT(MPI_INT), "ompi_mpi_int)"));
+static_assert(says(TEXT(MPI_INT64_T), "ompi_mpi_int64_t)"));
 static_assert(says(TEXT(MPI_SUM), "ompi_mpi_op_sum)"));
 static_assert(says(TEXT(MPI_MAX), "ompi_mpi_op_max)"));
 static_assert(says(TEXT(MPI_MIN), "ompi_mpi_op_min)"));
@@ -54,6 +55,7 @@ static_assert(says(TEXT(MPI_STATUSES_IGNORE), "(0)") || says(TEXT(MPI_STATUSES_I
 static_assert(mpi::Mpich::byte_handle == MPI_BYTE);
 static_assert(mpi::Mpich::fp32_handle == MPI_FLOAT && mpi::Mpich::fp64_handle == MPI_DOUBLE);
 static_assert(mpi::Mpich::int32_handle == MPI_INT && mpi::Mpich::sum_handle == MPI_SUM);
+static_assert(mpi::Mpich::int64_handle == MPI_INT64_T);
 static_assert(mpi::Mpich::max_handle == MPI_MAX && mpi::Mpich::min_handle == MPI_MIN);
 static_assert(says(TEXT(MPI_IN_PLACE), "-1"));
 static_assert(mpi::Mpich::info_null_handle == MPI_INFO_NULL);

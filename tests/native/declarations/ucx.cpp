@@ -23,6 +23,7 @@ static_assert(Ucx::ContextParams::has_ranks == UCP_PARAM_FIELD_ESTIMATED_NUM_EPS
 static_assert(Ucx::ContextParams::has_ranks_per_host == UCP_PARAM_FIELD_ESTIMATED_NUM_PPN);
 static_assert(Ucx::ContextParams::tag == UCP_FEATURE_TAG);
 static_assert(Ucx::ContextParams::rma == UCP_FEATURE_RMA);
+static_assert(Ucx::ContextParams::words == UCP_FEATURE_AMO64 && Ucx::add == UCP_ATOMIC_OP_ADD);
 
 HOLD_PLACE(ContextAttributes, mask, ucp_context_attr_t, field_mask);
 HOLD_PLACE(ContextAttributes, memory_types, ucp_context_attr_t, memory_types);
@@ -46,6 +47,11 @@ static_assert(Ucx::MapParams::has_bytes == UCP_MEM_MAP_PARAM_FIELD_LENGTH);
 static_assert(Ucx::MapParams::has_memory_type == UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE);
 
 HOLD_PLACE(RequestParams, mask, ucp_request_param_t, op_attr_mask);
+HOLD_PLACE(RequestParams, datatype, ucp_request_param_t, datatype);
+HOLD_PLACE(RequestParams, reply, ucp_request_param_t, reply_buffer);
+static_assert(Ucx::RequestParams::has_datatype == UCP_OP_ATTR_FIELD_DATATYPE);
+static_assert(Ucx::RequestParams::has_reply == UCP_OP_ATTR_FIELD_REPLY_BUFFER);
+static_assert(Ucx::RequestParams::words == ucp_dt_make_contig(8));
 HOLD_PLACE(RequestParams, memory_type, ucp_request_param_t, memory_type);
 static_assert(Ucx::RequestParams::has_memory_type == UCP_OP_ATTR_FIELD_MEMORY_TYPE);
 static_assert(Ucx::RequestParams::completes_early == UCP_OP_ATTR_FLAG_FAST_CMPL);

@@ -205,7 +205,7 @@ def _link(word: str) -> tuple[str, float]:
 
 
 TEST_KEYS = (
-    *("blocks", "by", "call", "chunk", "clock", "conduit", "copy", "enqueue", "fault", "instead"),
+    *("addend", "blocks", "by", "call", "chunk", "clock", "conduit", "copy", "enqueue", "fault", "instead"),
     *("iterations", "largest-count", "offset", "protocol", "shared", "signal", "slots", "streams"),
     *("threads", "transfers-before"),
 )

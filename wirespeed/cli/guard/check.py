@@ -126,7 +126,9 @@ def plans(base: Plan, requirements: Sequence[Requirement]) -> Iterator[Plan]:
     for one in requirements:
         pattern = find_pattern(one.pattern)
         own = {option.key: option.default for option in pattern.options} | one.options
-        job = _Job(one.pattern, one.ranks or pattern.ranks or 0, tuple(own.items()), one.oversubscribe)
+        job = _Job(
+            one.pattern, one.ranks or pattern.exact_ranks(own) or 0, tuple(own.items()), one.oversubscribe
+        )
         if one.bytes is not None:
             sizes[job, one.path].add(one.bytes)
     paths: dict[tuple[_Job, tuple[int, ...]], list[str]] = defaultdict(list)

@@ -220,7 +220,7 @@ def _measurement(pattern: Pattern, words: Sequence[str]) -> Plan:
 
 
 def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) -> BatchJob:
-    from wirespeed.job.path_selection import select
+    from wirespeed.job.path_selection import ALL, select, suited
     from wirespeed.patterns import Shape
     from wirespeed.systems.scripts import BatchJob
 
@@ -231,7 +231,9 @@ def _job(wanted: Wanted, pattern: Pattern, plan: Plan, system: System | None) ->
     refusal = pattern.refuse(Shape(wanted.nodes * each, dict(plan.options)))
     if refusal:
         raise WirespeedError(refusal)
-    paths = select(plan.paths, plan.device != "cpu" and gpus > 0, pattern.intra_rank)
+    words = plan.paths or ((ALL,) if pattern.one_sided else ())
+    paths = select(words, plan.device != "cpu" and gpus > 0, pattern.intra_rank)
+    paths = suited(paths, plan.paths, pattern, dict(plan.options))
     if not paths:
         raise WirespeedError("--paths: none of them can be measured without a GPU")
     if wanted.nodes > 1 and not pattern.intra_rank:
@@ -268,7 +270,11 @@ def _between_nodes(paths: Sequence[TransferPath], named: Sequence[str]) -> list[
 
 def _ranks_per_node(wanted: Wanted, pattern: Pattern, plan: Plan, gpus: int) -> int:
     """Given, or so that all ranks there are to be are spread evenly; else one per GPU."""
-    total, nodes, each = pattern.ranks or plan.ranks, wanted.nodes, wanted.ranks_per_node
+    total, nodes, each = (
+        pattern.exact_ranks(dict(plan.options)) or plan.ranks,
+        wanted.nodes,
+        wanted.ranks_per_node,
+    )
     if each is not None:
         if total and nodes * each != total:
             raise WirespeedError(

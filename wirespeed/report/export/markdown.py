@@ -23,7 +23,7 @@ from wirespeed.report.page.curves import limits
 from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.sources import Measured, Source, measured
 from wirespeed.report.page.verdict import verdicts
-from wirespeed.report.terminal import pair_matrix
+from wirespeed.report.terminal import fan_table, pair_matrix
 from wirespeed.report.terminal.columns import Cell, Column, Row
 from wirespeed.report.terminal.slowest_teams import describe
 from wirespeed.results.coerce import text
@@ -152,6 +152,9 @@ def _matrices(run: Run) -> Iterator[str]:
         if ranks := pair_matrix.ranks_of(entry):
             yield f"{plain(pair_matrix.heading(entry))}; {plain(describe(entry))}:"
             yield table(pair_matrix.build(entry, ranks).columns, ranks)
+    for heading, ranks, fans in fan_table.tables(run):
+        yield f"{plain(heading)}:"
+        yield table(fans, ranks)
 
 
 def _time(run: Run, path: str, size: int) -> str:

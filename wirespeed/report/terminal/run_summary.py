@@ -25,6 +25,7 @@ from wirespeed.report.facts.wire_verdicts import beyond, misnamed, print_suspici
 from wirespeed.report.terminal import copy_table, program_table
 from wirespeed.report.terminal.ascii_text import AsciiStream, ascii_locale
 from wirespeed.report.terminal.columns import Column, Table, table
+from wirespeed.report.terminal.fan_table import print_fans
 from wirespeed.report.terminal.legend import brief, legend
 from wirespeed.report.terminal.pair_matrix import print_matrices
 from wirespeed.report.terminal.size_table import Layout, lay_out
@@ -89,6 +90,7 @@ def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
     _print_doubts(console, run)
     if run.view == "matrix":
         print_matrices(console, run)
+        print_fans(console, run)
     if program:
         _print_program(console, run)
     if not copies:
