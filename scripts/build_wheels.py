@@ -65,7 +65,8 @@ def wheel(processor: str, sources: Path, work: Path, folder: Path) -> Path:
     call(*build, "-C", f"build-dir={work}/build-{processor}", sources, environment=environment)
     (found,) = raw.glob("*.whl")
     tag = f"manylinux_{GLIBC.replace('.', '_')}_{processor}"
-    call(tools / "auditwheel", "repair", "--plat", tag, "--only-plat", "-w", folder, found)
+    repair = [tools / "auditwheel", "repair", "--plat", tag, "--only-plat", "-w", folder, found]
+    call(*repair, environment=environment)
     (repaired,) = folder.glob(f"{found.name.split('-linux_')[0]}-*{processor}.whl")
     return repaired
 
