@@ -136,11 +136,11 @@ WS_INLINE void ws_raise_flag(const WsChannel& channel) {
 }
 
 /// Waits for a message; this thread's part of it lies in the buffer afterwards. `words`: messages
-/// lie on whole words.
-template <int protocol, bool words>
+/// lie on whole words. `payload`: bytes in a packet of LL.
+template <int protocol, bool words, u32 payload = WS_PACKET_BYTES>
 WS_INLINE bool ws_receive(const WsCommon& common, const WsChannel& channel, WsTma& tma) {
     if (protocol == ws_ll)
-        return ws_ll_receive<words>(channel.buffer, channel.bytes, channel.slot, channel.packets,
+        return ws_ll_receive<words, payload>(channel.buffer, channel.bytes, channel.slot, channel.packets,
                                     channel.number, common.stop);
     const bool good = ws_wait_words(channel.flags, channel.number, common.stop);
     if (ws_pulls(protocol)) {

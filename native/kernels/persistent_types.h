@@ -76,10 +76,45 @@ struct WsGate {
 /// The sender pushes (LL, stores, TMA) or the receiver pulls (loads, TMA).
 enum WsProtocol { ws_ll, ws_stores, ws_tma, ws_pull, ws_tma_pull };
 
-enum WsMessageWork { ws_no_work, ws_add_work };
+/// ws_fold_work: an LL message that a fold takes out of its slot, in place of the receive.
+enum WsMessageWork { ws_no_work, ws_add_work, ws_fold_work };
 
 /// What each double of a message is changed by.
 struct WsChange {
     u64 operand;  ///< the bits of a double
     u32 work;     ///< WsMessageWork
 };
+
+/// Elements combined from several sources, in their order: to = s0 op s1 op s2 ...; of one source a
+/// copy.
+struct WsFold {
+    u64 to, bytes;
+    u32 first, sources;   ///< in the array of sources
+    u32 type, operation;  ///< as ws_elements_combine takes them
+};
+
+#define WS_IN_MEMORY 0xffffffffu
+
+struct WsSource {
+    u64 place;    ///< in memory
+    u32 message;  ///< LL: of this op of the step; WS_IN_MEMORY: it lies in its place
+    u32 reserved;
+};
+
+/// Its folds follow those of the step before.
+struct WsFoldStep {
+    u32 meanwhile;  ///< that need nothing of what the step receives; they come first
+    u32 after;
+    u32 meets;  ///< blocks must wait for each other before each fold and after the last one
+    u32 reserved;
+};
+
+/// The second argument of kernels that fold.
+struct WsFolds {
+    u64 steps, folds, sources;  ///< addresses of arrays
+    u32 step_count, fold_count, source_count;
+    u32 met;  ///< counts blocks that have come to a barrier of the grid
+};
+
+/// What an LL packet holds in a program that folds: a whole number of elements of every type.
+#define WS_FOLD_PACKET 8
