@@ -12,6 +12,10 @@
 //    what the steps before left there; earlier only where no fold of the step before has to do
 //    with the place (is_free_early). LL's slots are free once credit is given, behind the barrier
 //    that follows the folds.
+//  - Messages that land in two places by turns (`apart`) need no readies. A program that has them
+//    is one step, an exchange with the same peers, and its folds alone read what lands. The place
+//    of message m was read last by the fold of m - 2. The peer's blocks sent their m - 1 after it,
+//    and all of these have come here before m is sent.
 #pragma once
 
 #include "kernels/channel.h"
@@ -25,6 +29,7 @@ struct WsFoldTables {
     const WsFold* folds;
     const WsSource* sources;
     u32* met;
+    u64 apart;
     u32 expected;  ///< at the barrier of the grid that was last
 };
 
@@ -33,8 +38,12 @@ WS_INLINE WsFoldTables ws_fold_tables(const WsFolds* given) {
     WS_SHARED WsFoldStep steps[WS_NEAR_FOLDS];
     WS_SHARED WsFold folds[WS_NEAR_FOLDS];
     WS_SHARED WsSource sources[WS_NEAR_FOLDS];
-    WsFoldTables tables = {ws_at<WsFoldStep>(given->steps), ws_at<WsFold>(given->folds),
-                           ws_at<WsSource>(given->sources), (u32*)&given->met, 0};
+    WsFoldTables tables = {ws_at<WsFoldStep>(given->steps),
+                           ws_at<WsFold>(given->folds),
+                           ws_at<WsSource>(given->sources),
+                           (u32*)&given->met,
+                           given->apart,
+                           0};
     if (given->step_count > WS_NEAR_FOLDS || given->fold_count > WS_NEAR_FOLDS ||
         given->source_count > WS_NEAR_FOLDS)
         return tables;
@@ -42,7 +51,12 @@ WS_INLINE WsFoldTables ws_fold_tables(const WsFolds* given) {
     for (u32 i = ws_lane(); i < given->fold_count; i += ws_lanes()) folds[i] = tables.folds[i];
     for (u32 i = ws_lane(); i < given->source_count; i += ws_lanes())
         sources[i] = tables.sources[i];
-    return {steps, folds, sources, tables.met, 0};
+    return {steps, folds, sources, tables.met, tables.apart, 0};
+}
+
+/// Where the message of this number lies at the receiver, by stores.
+WS_INLINE u64 ws_landing(const WsFoldTables& tables, const WsOp& op, u32 number) {
+    return op.operand + (number & 1) * tables.apart;
 }
 
 template <class Element> union WsEight {
@@ -160,16 +174,23 @@ WS_INLINE bool ws_ll_fold(const WsCommon& common, const WsFold& fold, const WsSo
 
 /// This thread's share, in the places where ws_copy() has it; of what does not lie on 16 bytes one
 /// block does all.
-WS_INLINE void ws_fold_share(const WsFold& fold, const WsSource* sources) {
+WS_INLINE void ws_fold_share(const WsFoldTables& tables, const WsFold& fold, const WsOp* ops,
+                             u32 iteration) {
     constexpr u32 at_once = 4;
+    const auto place_of = [&](u32 s) {
+        const WsSource& source = tables.sources[fold.first + s];
+        if (tables.apart == 0 || source.message == WS_IN_MEMORY) return source.place;
+        const WsOp& op = ops[source.message];
+        return ws_landing(tables, op, ws_number_of(op, iteration));
+    };
     u64 places = fold.to;
-    for (u32 s = 0; s < fold.sources; ++s) places |= sources[s].place;
+    for (u32 s = 0; s < fold.sources; ++s) places |= place_of(s);
     const u64 whole = (places & 15) == 0 ? fold.bytes / 16 : 0, threads = ws_threads();
     for (u64 first = ws_thread(); first < whole; first += at_once * threads) {
         Ws16 sum[at_once] = {}, next[at_once] = {};
         WS_ROLLED
         for (u32 s = 0; s < fold.sources; ++s) {
-            const Ws16* const from = ws_at<Ws16>(sources[s].place);
+            const Ws16* const from = ws_at<Ws16>(place_of(s));
             WS_UNROLL
             for (u32 k = 0; k < at_once; ++k)
                 if (first + k * threads < whole) next[k] = ws_load16(from + first + k * threads);
@@ -187,10 +208,10 @@ WS_INLINE void ws_fold_share(const WsFold& fold, const WsSource* sources) {
     WS_ROLLED
     for (u64 at = whole * 16 + 8 * ws_thread(); at < fold.bytes; at += 8 * threads) {
         const u32 left = ws_rest<8>(fold.bytes, at);
-        u64 sum = ws_load_eight<false, false>(sources[0].place + at, left);
+        u64 sum = ws_load_eight<false, false>(place_of(0) + at, left);
         WS_ROLLED
         for (u32 s = 1; s < fold.sources; ++s)
-            sum = ws_folded(fold, sum, ws_load_eight<false, false>(sources[s].place + at, left));
+            sum = ws_folded(fold, sum, ws_load_eight<false, false>(place_of(s) + at, left));
         ws_store_eight<false>(fold.to + at, left, sum);
     }
 }
@@ -220,11 +241,11 @@ WS_INLINE bool ws_do_folds(WsFoldTables& tables, const WsCommon& common, const W
     bool good = true;
     for (u32 i = 0; i < count; ++i) {
         if (meets && !ws_meet<protocol>(tables, common.stop)) good = false;
-        const WsSource* const sources = tables.sources + folds[i].first;
         if (protocol != ws_ll)
-            ws_fold_share(folds[i], sources);
+            ws_fold_share(tables, folds[i], ops, iteration);
         else if (good)
-            good = ws_ll_fold<words>(common, folds[i], sources, ops, iteration);
+            good = ws_ll_fold<words>(common, folds[i], tables.sources + folds[i].first, ops,
+                                     iteration);
     }
     return good;
 }

@@ -76,7 +76,8 @@ WS_INLINE void ws_ll_send(WsPacket* slot, const u8* from, u64 bytes, u32 count, 
     if (count <= lanes) {
         if (lane < count) {
             const u32 at = lane * payload;
-            ws_store_packet(slot + lane, ws_pack<words, own>(from + at, ws_rest<payload>(bytes, at), flag));
+            ws_store_packet(slot + lane,
+                            ws_pack<words, own>(from + at, ws_rest<payload>(bytes, at), flag));
         }
         return;
     }
@@ -116,7 +117,8 @@ WS_INLINE bool ws_ll_receive(u8* to, u64 bytes, const WsPacket* slot, u32 count,
     if (count <= lanes) {
         if (lane >= count) return true;
         const u32 at = lane * payload;
-        return ws_ll_receive_packet<words>(to + at, ws_rest<payload>(bytes, at), slot + lane, flag, stop);
+        return ws_ll_receive_packet<words>(to + at, ws_rest<payload>(bytes, at), slot + lane, flag,
+                                           stop);
     }
     for (u32 first = lane; first < count; first += WS_AT_ONCE * lanes) {
         WsPacket packets[WS_AT_ONCE] = {};

@@ -93,7 +93,12 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
     const bool puts_off = ws_puts_off<protocol>(program);
     for (u32 s = 0; s < count; ++s) {
         const u32 sends = steps[s].sends, all = sends + steps[s].receives;
-        const auto channel = [&](u32 i) { return ws_channel(common, ops[i], iteration); };
+        const auto channel = [&](u32 i) {
+            WsChannel found = ws_channel(common, ops[i], iteration);
+            if (folding && protocol != ws_ll && tables->apart)
+                found.theirs = ws_landing(*tables, ops[i], found.number);
+            return found;
+        };
         const u32 step = program.steps_before + iteration * count + s;
         const bool begins = iteration == 0 && s == 0;
         bool good = true;
@@ -280,8 +285,8 @@ WS_WIDE_KERNEL ws_any_ll_words(const WsProgram* program) {
 WS_WIDE_KERNEL ws_any_ll_own(const WsProgram* program) {
     ws_run_program<ws_ll, ws_no_pair, true, true>(program);
 }
-#define WS_FOLD_KERNEL(name, protocol, words)                                             \
-    WS_WIDE_KERNEL name(const WsProgram* program, const WsFolds* folds) {                 \
+#define WS_FOLD_KERNEL(name, protocol, words)                                                 \
+    WS_WIDE_KERNEL name(const WsProgram* program, const WsFolds* folds) {                     \
         ws_run_program<protocol, ws_no_pair, words, protocol == ws_ll, true>(program, folds); \
     }
 WS_FOLD_KERNEL(ws_fold_ll, ws_ll, false)

@@ -17,7 +17,8 @@ struct WsOp {
     u32 each;     ///< such transfers in an iteration
     u32 place;    ///< of this one among them, from 1
     u32 packets;
-    u64 operand;  ///< of work on the message
+    /// Of work on the message. In programs that fold: where messages land by turns (WsFolds).
+    u64 operand;
     /// WsMessageWork: of a receive, when it has arrived; of a send, the same work put off until
     /// what arrived is sent on.
     u32 work;
@@ -112,6 +113,9 @@ struct WsFoldStep {
 /// The second argument of kernels that fold.
 struct WsFolds {
     u64 steps, folds, sources;  ///< addresses of arrays
+    /// Stores: messages land in two places by turns, so many bytes apart, and not where the program
+    /// has them; 0: they do not.
+    u64 apart;
     u32 step_count, fold_count, source_count;
     u32 met;  ///< counts blocks that have come to a barrier of the grid
 };

@@ -147,10 +147,9 @@ FoldPlan folds_of(std::span<const Step> steps, const Buffers& buffers) {
         counts.after = static_cast<std::uint32_t>(step.folds.size()) - step.meanwhile;
         for (std::size_t i = 0; i < step.folds.size(); ++i) {
             const Fold& fold = step.folds[i];
-            plan.folds.push_back({fold.to.at, fold.to.bytes,
-                                  static_cast<std::uint32_t>(plan.sources.size()),
-                                  static_cast<std::uint32_t>(fold.sources.size()), fold.type,
-                                  fold.operation});
+            plan.folds.push_back(
+                {fold.to.at, fold.to.bytes, static_cast<std::uint32_t>(plan.sources.size()),
+                 static_cast<std::uint32_t>(fold.sources.size()), fold.type, fold.operation});
             for (const Range& source : fold.sources)
                 plan.sources.push_back({source.at, message_of(all, step, i, source), 0});
             if (meets(all, step, fold)) counts.meets = 1;
@@ -165,12 +164,11 @@ bool folds_touch(const Step& step, const Transfer& receive, const Buffers& buffe
     const auto touches = [&](const Work& work) {
         if (!is_fold(work)) return false;
         const Fold fold = fold_of(work);
-        return place.overlaps(fold.to) ||
-               std::ranges::any_of(fold.sources,
-                                   [&](const Range& each) { return place.overlaps(each); });
+        return place.overlaps(fold.to) || std::ranges::any_of(fold.sources, [&](const Range& each) {
+                   return place.overlaps(each);
+               });
     };
-    return std::ranges::any_of(step.after, touches) ||
-           std::ranges::any_of(step.meanwhile, touches);
+    return std::ranges::any_of(step.after, touches) || std::ranges::any_of(step.meanwhile, touches);
 }
 
 }  // namespace wirespeed

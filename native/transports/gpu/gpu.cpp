@@ -135,7 +135,7 @@ class GpuTransport final : public Transport {
         op_list.guarded = has_overwrite_hazard(context_.control, steps, buffers, false);
         lay_out(op_list, extent);
         exchange(context_.control, [&] {
-            write(op_list, steps, theirs, buffers, by);
+            write(op_list, steps, theirs, buffers, by, extent);
             return true;
         });
         agree_on_work(op_list);
@@ -155,21 +155,22 @@ class GpuTransport final : public Transport {
     /// What one rank's kernel must do, or cannot do, all must know.
     void agree_on_work(OpList& op_list) const {
         struct Mine {
-            bool works, in_shares, puts_off, in_turn, needs_guard;
+            bool works, in_shares, puts_off, in_turn, needs_guard, by_turns;
         };
         const auto all = exchange(context_.control, [&] {
-            return Mine{op_list.works, op_list.in_shares, op_list.puts_off, op_list.in_turn,
-                        op_list.needs_guard};
+            return Mine{op_list.works,   op_list.in_shares,   op_list.puts_off,
+                        op_list.in_turn, op_list.needs_guard, op_list.apart != 0};
         });
         bool needs_guard = false;
-        for (const auto& [works, in_shares, puts_off, in_turn, needs] : all) {
+        for (const auto& [works, in_shares, puts_off, in_turn, needs, by_turns] : all) {
             needs_guard = needs_guard || needs;
+            if (!by_turns) op_list.apart = 0;
             op_list.in_turn = op_list.in_turn && in_turn;
             op_list.works = op_list.works || works;
             op_list.puts_off = op_list.puts_off && puts_off;
             op_list.in_shares = op_list.in_shares && in_shares;
         }
-        op_list.guarded = op_list.guarded && needs_guard;
+        op_list.guarded = op_list.guarded && needs_guard && op_list.apart == 0;
     }
 
     static Facts start(Context& context) {
@@ -227,8 +228,7 @@ class GpuTransport final : public Transport {
 
     /// Cuts the rings into slots for this program; none where its messages do not fit.
     void lay_out(OpList& op_list, const Extent& extent) const {
-        const std::size_t slot =
-            (packets_of(extent.largest, op_list) * packet + 127) / 128 * 128;
+        const std::size_t slot = (packets_of(extent.largest, op_list) * packet + 127) / 128 * 128;
         op_list.slot_packets = static_cast<std::uint32_t>(slot / packet);
         op_list.slots = std::bit_floor(static_cast<std::uint32_t>(
             std::min<std::size_t>(mailbox_.ring_bytes() / slot, most_slots)));
@@ -242,7 +242,7 @@ class GpuTransport final : public Transport {
     }
 
     void write(OpList& op_list, std::span<const Step> steps, std::span<const Step> theirs,
-               const Buffers& buffers, WorkBy by) {
+               const Buffers& buffers, WorkBy by, const Extent& extent) {
         op_list.sent.assign(counts_.size(), 0);
         op_list.received = op_list.sent;
         std::set<int> peers;
@@ -275,7 +275,7 @@ class GpuTransport final : public Transport {
         // A peer that sends to this rank has had all that it needs to know that the place is free.
         op_list.needs_guard = !op_list.in_turn || !is_two_way(steps, buffers);
         if (op_list.folding) {
-            set_folds(op_list, folds_of(steps, buffers));
+            set_folds(op_list, folds_of(steps, buffers), extent);
         } else {
             op_list.puts_off = op_list.works && works_are_sent_on(steps, buffers);
             op_list.in_shares = std::ranges::all_of(op_list.ops, [](const OpList::Op& each) {
@@ -290,7 +290,7 @@ class GpuTransport final : public Transport {
         op_list.peers.assign(peers.begin(), peers.end());
     }
 
-    void set_folds(OpList& op_list, FoldPlan plan) const {
+    void set_folds(OpList& op_list, FoldPlan plan, const Extent& extent) {
         // What is less than 16 bytes is the first block's if it has a lane for each byte.
         const u64 ends = facts_.most_threads < 16 ? ~u64{0} : 0;
         u64 all = 0;
@@ -311,6 +311,21 @@ class GpuTransport final : public Transport {
             op += op_list.steps[s].sends + op_list.steps[s].receives;
         }
         op_list.folds = std::move(plan);
+        const u64 apart = (extent.largest + 127) / 128 * 128;
+        if (2 * apart > mailbox_.ring_bytes() || !lands_by_turns(op_list)) return;
+        op_list.apart = apart;
+        const int me = context_.control.rank();
+        for (auto& [peer, sends, op] : op_list.ops)
+            op.operand = sends ? mailbox_.landing(peer, me) : mailbox_.landing(me, peer);
+    }
+
+    /// One exchange of a message with each of some peers, which its folds alone read.
+    static bool lands_by_turns(const OpList& op_list) {
+        std::set<int> to, from;
+        for (const auto& [peer, sends, op] : op_list.ops)
+            if (!(sends ? to : from).insert(peer).second || (!sends && op.work != ws_fold_work))
+                return false;
+        return op_list.steps.size() == 1 && to == from;
     }
 
     OpList::Op make_op(bool sends, const Transfer& transfer, std::size_t offset,

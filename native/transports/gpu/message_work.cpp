@@ -32,8 +32,7 @@ WorkBy agreed_work(Control& control, std::span<const Step> steps, const Buffers&
     const auto all = [&](auto holds) { return std::all_of(steps.begin(), steps.end(), holds); };
     const auto ranks = exchange(control, [&] {
         return Possible{all([&](const Step& step) { return on_messages(step, buffers); }),
-                        can_fold(steps),
-                        all([](const Step& step) { return !step.gated.empty(); })};
+                        can_fold(steps), all([](const Step& step) { return !step.gated.empty(); })};
     });
     for (std::size_t by = 0; by < Possible{}.size(); ++by)
         if (std::ranges::all_of(ranks, [=](const Possible& each) { return each[by]; }))

@@ -26,8 +26,8 @@ std::size_t bytes_of(const FoldPlan& plan) {
 /// One send and one receive: the commonest program has kernels of its own.
 bool is_pair(const OpList& op_list) {
     const auto& [steps, ops] = std::tie(op_list.steps, op_list.ops);
-    if (op_list.guarded || op_list.works || op_list.folding || !op_list.gated.empty() || ops.size() != 2 ||
-        ops[0].sends == ops[1].sends)
+    if (op_list.guarded || op_list.works || op_list.folding || !op_list.gated.empty() ||
+        ops.size() != 2 || ops[0].sends == ops[1].sends)
         return false;
     if (!on_whole_words(op_list)) return false;
     // A step without transfers before them would be taken for the first.
@@ -162,6 +162,7 @@ void PersistentProgram::prepare(const Schedule& schedule) {
     folds.steps = put(plan.steps.data(), plan.steps.size() * sizeof(WsFoldStep));
     folds.folds = put(plan.folds.data(), plan.folds.size() * sizeof(WsFold));
     folds.sources = put(plan.sources.data(), plan.sources.size() * sizeof(WsSource));
+    folds.apart = op_list_.apart;
     folds.step_count = static_cast<u32>(plan.steps.size());
     folds.fold_count = static_cast<u32>(plan.folds.size());
     folds.source_count = static_cast<u32>(plan.sources.size());

@@ -92,7 +92,7 @@ std::vector<Tuning> Protocols::asked_for(std::vector<Tuning> tunings, const OpLi
                       static_cast<std::uint32_t>(context_.number("blocks", 32, 1, most_blocks)),
                       whole_warps(context_.number("threads", 512, 1, 1024))};
         if (tuning.text() != wanted) continue;
-        if (protocol == ws_ll) tuning.blocks = 1;
+        if (protocol == ws_ll || (op_list.works && !op_list.in_shares)) tuning.blocks = 1;
         tuning.blocks = std::min(tuning.blocks, blocks_);
         // What is not possible for this program is chosen as ever.
         return possible(tuning, op_list) ? std::vector{tuning} : tunings;
