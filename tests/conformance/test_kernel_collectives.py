@@ -54,7 +54,7 @@ def in_the_kernel(messages: list[dict[str, Any]], protocol: str) -> None:
 def test_operations_in_the_kernel(
     mpi: InstalledMpi, ranks: int, paths: str, options: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Protects what is combined as it arrives: in place or not, odd ends, shares of blocks, places by turns."""
+    """Protects what is combined as it arrives: in place or not, odd ends, shares, places by turns."""
     judged(mpi, ranks, paths, options, tmp_path, BRIEF, variants=2)
 
 
