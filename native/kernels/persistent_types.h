@@ -86,6 +86,9 @@ struct WsChange {
     u32 work;     ///< WsMessageWork
 };
 
+/// How two elements are combined; ws_first: the result is the first one.
+constexpr u64 ws_sum = 0, ws_max = 1, ws_min = 2, ws_first = 3;
+
 /// Elements combined from several sources, in their order: to = s0 op s1 op s2 ...; of one source a
 /// copy.
 struct WsFold {

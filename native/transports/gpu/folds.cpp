@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/elements.h"
-
 namespace wirespeed {
 namespace {
 
