@@ -77,5 +77,4 @@ def test_one_wrong_element_is_found(mpi: InstalledMpi, fault: str, tmp_path: Pat
     told = told_by(mpi, 2, "emulated", "gpu:ring,gpu:one-shot", tmp_path, f"fault={fault}", **more)
     failures = [one for one in told if one["kind"] == "failure" and one["what"] != "unavailable"]
     assert {one["what"] for one in failures} == {"mismatch"}
-    assert {one["path"] for one in failures} == {"gpu:ring", "gpu:one-shot"}
-    assert not [one for one in told if one["kind"] == "entry" and one["pattern"] == "allreduce"]
+    assert {one["pattern"] for one in told if one["kind"] == "entry"} <= {"barrier"}
