@@ -90,7 +90,7 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
     const WsFold* folds = folding ? tables->folds : nullptr;
     const u32 count = program.step_count;
     const bool invites = protocol != ws_ll && !ws_pulls(protocol) && common.guarded;
-    const bool puts_off = ws_puts_off<protocol>(program);
+    const bool puts_off = !folding && ws_puts_off<protocol>(program);
     for (u32 s = 0; s < count; ++s) {
         const u32 sends = steps[s].sends, all = sends + steps[s].receives;
         const auto channel = [&](u32 i) {
