@@ -48,6 +48,10 @@ WS_INLINE void ws_set_number(const WsCommon& common, WsChannel& channel, u32 num
     channel.slot = channel.ring + (u64)(number & common.last_slot) * common.slot_packets;
 }
 
+WS_INLINE u32 ws_number_of(const WsOp& op, u32 iteration) {
+    return op.before + op.place + iteration * op.each;
+}
+
 WS_INLINE WsChannel ws_channel(const WsCommon& common, const WsOp& op, u32 iteration) {
     WsChannel channel;
     channel.mine = op.mine;
@@ -62,7 +66,7 @@ WS_INLINE WsChannel ws_channel(const WsCommon& common, const WsOp& op, u32 itera
     channel.change = {op.operand, op.work};
     // All before the launch has been consumed: the peers would not have started otherwise.
     channel.known = op.before;
-    ws_set_number(common, channel, op.before + op.place + iteration * op.each);
+    ws_set_number(common, channel, ws_number_of(op, iteration));
     return channel;
 }
 
@@ -136,12 +140,12 @@ WS_INLINE void ws_raise_flag(const WsChannel& channel) {
 }
 
 /// Waits for a message; this thread's part of it lies in the buffer afterwards. `words`: messages
-/// lie on whole words.
-template <int protocol, bool words>
+/// lie on whole words. `payload`: bytes in a packet of LL.
+template <int protocol, bool words, u32 payload = WS_PACKET_BYTES>
 WS_INLINE bool ws_receive(const WsCommon& common, const WsChannel& channel, WsTma& tma) {
     if (protocol == ws_ll)
-        return ws_ll_receive<words>(channel.buffer, channel.bytes, channel.slot, channel.packets,
-                                    channel.number, common.stop);
+        return ws_ll_receive<words, payload>(channel.buffer, channel.bytes, channel.slot,
+                                             channel.packets, channel.number, common.stop);
     const bool good = ws_wait_words(channel.flags, channel.number, common.stop);
     if (ws_pulls(protocol)) {
         ws_sync();

@@ -1,6 +1,7 @@
 // Elements of a reduction: two arrays combined, and whole numbers that say where they come from.
 #pragma once
 
+#include "kernels/persistent_types.h"
 #include "kernels/platform.h"
 
 struct WsHalf {
@@ -61,8 +62,6 @@ WS_INLINE void ws_round(float value, WsHalf& to) {
         half = ws_bits_of(ws_float_of(magnitude) + 0.5f) - 0x3f000000u;
     to.bits = (unsigned short)(half | sign);
 }
-
-constexpr u64 ws_sum = 0, ws_max = 1, ws_min = 2, ws_first = 3;
 
 /// Calls body with an element of the type of this number: fp32, fp16, bf16, fp64, int32.
 template <class Body> WS_INLINE void ws_with_type(u64 type, Body body) {

@@ -20,9 +20,9 @@ template <class Until> WS_INLINE bool ws_spin(const u32* stop, Until until) {
     }
 }
 
-/// What is left of a message from `at` on, as far as a packet holds it.
-WS_INLINE u32 ws_rest(u64 bytes, u64 at) {
-    return bytes - at < WS_PACKET_BYTES ? (u32)(bytes - at) : WS_PACKET_BYTES;
+/// What is left of a message from `at` on, as far as a packet of `payload` bytes holds it.
+template <u32 payload = WS_PACKET_BYTES> WS_INLINE u32 ws_rest(u64 bytes, u64 at) {
+    return bytes - at < payload ? (u32)(bytes - at) : payload;
 }
 
 /// Of a packet that is not full, or does not lie on whole words. Registers have no index.
@@ -70,13 +70,14 @@ template <bool words> WS_INLINE void ws_unpack(u8* to, u32 left, const WsPacket&
 }
 
 /// The threads of a block send `count` packets together. (A message of no bytes is one packet.)
-template <bool words, bool own = false>
+template <bool words, bool own = false, u32 payload = WS_PACKET_BYTES>
 WS_INLINE void ws_ll_send(WsPacket* slot, const u8* from, u64 bytes, u32 count, u32 flag) {
     const u32 lanes = ws_lanes(), lane = ws_lane();
     if (count <= lanes) {
         if (lane < count) {
-            const u32 at = lane * WS_PACKET_BYTES;
-            ws_store_packet(slot + lane, ws_pack<words, own>(from + at, ws_rest(bytes, at), flag));
+            const u32 at = lane * payload;
+            ws_store_packet(slot + lane,
+                            ws_pack<words, own>(from + at, ws_rest<payload>(bytes, at), flag));
         }
         return;
     }
@@ -84,9 +85,9 @@ WS_INLINE void ws_ll_send(WsPacket* slot, const u8* from, u64 bytes, u32 count, 
         WsPacket packets[WS_AT_ONCE] = {};
         WS_UNROLL
         for (u32 k = 0; k < WS_AT_ONCE; ++k) {
-            const u64 at = (u64)(first + k * lanes) * WS_PACKET_BYTES;
+            const u64 at = (u64)(first + k * lanes) * payload;
             if (first + k * lanes < count)
-                packets[k] = ws_pack<words, own>(from + at, ws_rest(bytes, at), flag);
+                packets[k] = ws_pack<words, own>(from + at, ws_rest<payload>(bytes, at), flag);
         }
         WS_UNROLL
         for (u32 k = 0; k < WS_AT_ONCE; ++k)
@@ -109,14 +110,15 @@ WS_INLINE bool ws_ll_receive_packet(u8* to, u32 left, const WsPacket* from, u32 
 }
 
 /// Back when this thread's packets lie in the message's place; false: told to give up.
-template <bool words>
+template <bool words, u32 payload = WS_PACKET_BYTES>
 WS_INLINE bool ws_ll_receive(u8* to, u64 bytes, const WsPacket* slot, u32 count, u32 flag,
                              const u32* stop) {
     const u32 lanes = ws_lanes(), lane = ws_lane();
     if (count <= lanes) {
         if (lane >= count) return true;
-        const u32 at = lane * WS_PACKET_BYTES;
-        return ws_ll_receive_packet<words>(to + at, ws_rest(bytes, at), slot + lane, flag, stop);
+        const u32 at = lane * payload;
+        return ws_ll_receive_packet<words>(to + at, ws_rest<payload>(bytes, at), slot + lane, flag,
+                                           stop);
     }
     for (u32 first = lane; first < count; first += WS_AT_ONCE * lanes) {
         WsPacket packets[WS_AT_ONCE] = {};
@@ -134,9 +136,9 @@ WS_INLINE bool ws_ll_receive(u8* to, u64 bytes, const WsPacket* slot, u32 count,
         if (!there) return false;
         WS_UNROLL
         for (u32 k = 0; k < WS_AT_ONCE; ++k) {
-            const u64 at = (u64)(first + k * lanes) * WS_PACKET_BYTES;
+            const u64 at = (u64)(first + k * lanes) * payload;
             if (first + k * lanes < count)
-                ws_unpack<words>(to + at, ws_rest(bytes, at), packets[k]);
+                ws_unpack<words>(to + at, ws_rest<payload>(bytes, at), packets[k]);
         }
     }
     return true;

@@ -27,6 +27,7 @@
 #pragma once
 
 #include "kernels/channel.h"
+#include "kernels/folds.h"
 #include "kernels/pair.h"
 #include "kernels/short.h"
 #include "kernels/stamps.h"
@@ -37,13 +38,13 @@ template <int protocol> WS_INLINE bool ws_puts_off(const WsProgram& program) {
 }
 
 /// `due`: work put off is done on the way.
-template <int protocol, bool words, bool own>
+template <int protocol, bool words, bool own, u32 payload>
 WS_INLINE bool ws_send(const WsCommon& common, const WsChannel& channel, WsTma& tma, u32* known,
                        bool due) {
     if (protocol == ws_ll) {
         if (!ws_wait_slot_together(common, channel, known)) return false;
-        ws_ll_send<words, own>(channel.slot, channel.buffer, channel.bytes, channel.packets,
-                               channel.number);
+        ws_ll_send<words, own, payload>(channel.slot, channel.buffer, channel.bytes,
+                                        channel.packets, channel.number);
     } else if (!ws_pulls(protocol)) {
         if (common.guarded) {
             if (!ws_wait_words(channel.readies, channel.number, common.stop)) return false;
@@ -78,18 +79,26 @@ WS_INLINE void ws_invite(const WsCommon& common, const WsOp* ops, u32 from, u32 
 }
 
 /// One iteration of any steps; false: told to give up. `known`: of each op's channel, for LL.
-/// `last`: none follows in this launch.
-template <int protocol, bool words, bool own>
+/// `last`: none follows in this launch. `folding`: with what `tables` say.
+template <int protocol, bool words, bool own, bool folding = false>
 WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common,
                                 const WsStep* steps, const WsOp* first_ops, u32* known,
-                                u32 iteration, bool last, WsTma& tma, u32* stopped) {
+                                u32 iteration, bool last, WsTma& tma, u32* stopped,
+                                WsFoldTables* tables = nullptr) {
+    constexpr u32 payload = folding ? WS_FOLD_PACKET : WS_PACKET_BYTES;
     const WsOp* ops = first_ops;
+    const WsFold* folds = folding ? tables->folds : nullptr;
     const u32 count = program.step_count;
     const bool invites = protocol != ws_ll && !ws_pulls(protocol) && common.guarded;
-    const bool puts_off = ws_puts_off<protocol>(program);
+    const bool puts_off = !folding && ws_puts_off<protocol>(program);
     for (u32 s = 0; s < count; ++s) {
         const u32 sends = steps[s].sends, all = sends + steps[s].receives;
-        const auto channel = [&](u32 i) { return ws_channel(common, ops[i], iteration); };
+        const auto channel = [&](u32 i) {
+            WsChannel found = ws_channel(common, ops[i], iteration);
+            if (folding && protocol != ws_ll && tables->apart)
+                found.theirs = ws_landing(*tables, ops[i], found.number);
+            return found;
+        };
         const u32 step = program.steps_before + iteration * count + s;
         const bool begins = iteration == 0 && s == 0;
         bool good = true;
@@ -100,9 +109,9 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         if (invites && (begins || !steps[s].early) && ws_lane() == 0)
             ws_invite(common, ops, sends, all, iteration);
         for (u32 i = 0; i < sends && good; ++i)
-            good = ws_send<protocol, words, own>(common, channel(i), tma,
-                                                 protocol == ws_ll ? known + i : known,
-                                                 puts_off && !begins);
+            good = ws_send<protocol, words, own, payload>(common, channel(i), tma,
+                                                          protocol == ws_ll ? known + i : known,
+                                                          puts_off && !begins);
         if (sends && protocol != ws_ll) {
             ws_sync();
             if (ws_lane() == 0) {
@@ -115,8 +124,18 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
                               steps[next].sends + steps[next].receives, iteration + wraps);
             }
         }
+        const WsFoldStep fold_step = folding ? tables->steps[s] : WsFoldStep{};
+        const auto do_folds = [&](u32 each) {
+            const bool done = ws_do_folds<protocol, words>(*tables, common, folds, each,
+                                                           fold_step.meets, ops, iteration);
+            folds += each;
+            return done;
+        };
+        if (folding) good = do_folds(fold_step.meanwhile) && good;
         for (u32 i = sends; i < all && good; ++i)
-            good = ws_receive<protocol, words>(common, channel(i), tma);
+            if (!folding || ops[i].work != ws_fold_work || protocol != ws_ll)
+                good = ws_receive<protocol, words, payload>(common, channel(i), tma);
+        if (folding && protocol == ws_ll) good = do_folds(fold_step.after) && good;
         if (ws_pulls(protocol) && common.guarded && all) {
             // What the receivers have not fetched yet may not be overwritten.
             ws_sync();
@@ -129,11 +148,18 @@ WS_INLINE bool ws_any_iteration(const WsProgram& program, const WsCommon& common
         }
         if (!good) *stopped = 1;
         // In one buffer, what comes next may not overtake what another thread still sends.
-        if (all > sends || common.guarded) ws_sync();
+        if (all > sends || common.guarded || folding) ws_sync();
         if (*stopped) return false;
+        if (folding && protocol != ws_ll) {
+            good = do_folds(fold_step.after);
+            if (fold_step.meets) good = ws_meet<protocol>(*tables, common.stop) && good;
+            if (!good) *stopped = 1;
+            ws_sync();
+            if (*stopped) return false;
+        }
         if (protocol == ws_ll && ws_lane() == 0)
             for (u32 i = sends; i < all; ++i) ws_give_credit(common, channel(i));
-        if (steps[s].works && !puts_off && !ws_pulls(protocol)) {
+        if (!folding && steps[s].works && !puts_off && !ws_pulls(protocol)) {
             for (u32 i = sends; i < all; ++i) ws_change_in_place<protocol>(channel(i));
             ws_sync();
         }
@@ -165,12 +191,14 @@ WS_INLINE bool ws_rendezvous(const WsProgram& program, u32 later, bool raises, u
 }
 
 /// Any program. `words`: messages lie on whole words; `own`: this kernel alone writes to them.
-template <int protocol, bool words, bool own>
+template <int protocol, bool words, bool own, bool folding>
 WS_INLINE bool ws_any_iterations(const WsProgram& program, const WsCommon& common,
                                  const WsStep* steps, const WsOp* ops, u32* known, WsStamps& stamps,
-                                 u32* stopped) {
+                                 u32* stopped, const WsFolds* folds) {
     WsTma tma;
     if (protocol == ws_tma || protocol == ws_tma_pull) ws_tma_begin(tma);
+    WsFoldTables tables = {};
+    if constexpr (folding) tables = ws_fold_tables(folds);
     ws_sync();
     const u64 total = program.untimed + program.iterations_per_sample * program.samples;
     u64 next = program.untimed;
@@ -180,16 +208,16 @@ WS_INLINE bool ws_any_iterations(const WsProgram& program, const WsCommon& commo
             if (iteration == total) return true;
             next += program.iterations_per_sample;
         }
-        if (!ws_any_iteration<protocol, words, own>(program, common, steps, ops, known,
-                                                    (u32)iteration, iteration + 1 == total, tma,
-                                                    stopped))
+        if (!ws_any_iteration<protocol, words, own, folding>(program, common, steps, ops, known,
+                                                             (u32)iteration, iteration + 1 == total,
+                                                             tma, stopped, &tables))
             return false;
     }
 }
 
 /// `group`: of a pair (pair.h), or ws_no_pair for any program.
-template <int protocol, int group, bool words = false, bool own = false>
-WS_INLINE void ws_run_program(const WsProgram* described) {
+template <int protocol, int group, bool words = false, bool own = false, bool folding = false>
+WS_INLINE void ws_run_program(const WsProgram* described, const WsFolds* folds = nullptr) {
     WS_SHARED WsProgram program;
     WS_SHARED WsOp near_ops[WS_NEAR];
     WS_SHARED WsStep near_steps[WS_NEAR];
@@ -231,8 +259,8 @@ WS_INLINE void ws_run_program(const WsProgram* described) {
                        program.show_after};
     bool whole;
     if (group == ws_no_pair)
-        whole = ws_any_iterations<protocol, words, own>(program, common, steps, ops, known, stamps,
-                                                        &stopped);
+        whole = ws_any_iterations<protocol, words, own, folding>(program, common, steps, ops, known,
+                                                                 stamps, &stopped, folds);
     else if (group == ws_whole_block)
         whole = ws_pair_iterations<protocol>(program, common, steps[0].sends > 0, ops, stamps);
     else
@@ -257,6 +285,13 @@ WS_WIDE_KERNEL ws_any_ll_words(const WsProgram* program) {
 WS_WIDE_KERNEL ws_any_ll_own(const WsProgram* program) {
     ws_run_program<ws_ll, ws_no_pair, true, true>(program);
 }
+#define WS_FOLD_KERNEL(name, protocol, words)                                                 \
+    WS_WIDE_KERNEL name(const WsProgram* program, const WsFolds* folds) {                     \
+        ws_run_program<protocol, ws_no_pair, words, protocol == ws_ll, true>(program, folds); \
+    }
+WS_FOLD_KERNEL(ws_fold_ll, ws_ll, false)
+WS_FOLD_KERNEL(ws_fold_ll_words, ws_ll, true)
+WS_FOLD_KERNEL(ws_fold_stores, ws_stores, false)
 WS_PROGRAM_KERNEL(ws_any_stores, ws_stores, ws_no_pair)
 WS_PROGRAM_KERNEL(ws_any_tma, ws_tma, ws_no_pair)
 WS_PROGRAM_KERNEL(ws_any_pull, ws_pull, ws_no_pair)

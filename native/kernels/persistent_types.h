@@ -17,7 +17,8 @@ struct WsOp {
     u32 each;     ///< such transfers in an iteration
     u32 place;    ///< of this one among them, from 1
     u32 packets;
-    u64 operand;  ///< of work on the message
+    /// Of work on the message. In programs that fold: where messages land by turns (WsFolds).
+    u64 operand;
     /// WsMessageWork: of a receive, when it has arrived; of a send, the same work put off until
     /// what arrived is sent on.
     u32 work;
@@ -76,10 +77,51 @@ struct WsGate {
 /// The sender pushes (LL, stores, TMA) or the receiver pulls (loads, TMA).
 enum WsProtocol { ws_ll, ws_stores, ws_tma, ws_pull, ws_tma_pull };
 
-enum WsMessageWork { ws_no_work, ws_add_work };
+/// ws_fold_work: an LL message that a fold takes out of its slot, in place of the receive.
+enum WsMessageWork { ws_no_work, ws_add_work, ws_fold_work };
 
 /// What each double of a message is changed by.
 struct WsChange {
     u64 operand;  ///< the bits of a double
     u32 work;     ///< WsMessageWork
 };
+
+/// How two elements are combined; ws_first: the result is the first one.
+constexpr u64 ws_sum = 0, ws_max = 1, ws_min = 2, ws_first = 3;
+
+/// Elements combined from several sources, in their order: to = s0 op s1 op s2 ...; of one source a
+/// copy.
+struct WsFold {
+    u64 to, bytes;
+    u32 first, sources;   ///< in the array of sources
+    u32 type, operation;  ///< as ws_elements_combine takes them
+};
+
+#define WS_IN_MEMORY 0xffffffffu
+
+struct WsSource {
+    u64 place;    ///< in memory
+    u32 message;  ///< LL: of this op of the step; WS_IN_MEMORY: it lies in its place
+    u32 reserved;
+};
+
+/// Its folds follow those of the step before.
+struct WsFoldStep {
+    u32 meanwhile;  ///< that need nothing of what the step receives; they come first
+    u32 after;
+    u32 meets;  ///< blocks must wait for each other before each fold and after the last one
+    u32 reserved;
+};
+
+/// The second argument of kernels that fold.
+struct WsFolds {
+    u64 steps, folds, sources;  ///< addresses of arrays
+    /// Stores: messages land in two places by turns, so many bytes apart, and not where the program
+    /// has them; 0: they do not.
+    u64 apart;
+    u32 step_count, fold_count, source_count;
+    u32 met;  ///< counts blocks that have come to a barrier of the grid
+};
+
+/// What an LL packet holds in a program that folds: a whole number of elements of every type.
+#define WS_FOLD_PACKET 8

@@ -104,6 +104,21 @@ def test_irregular_patterns(protocol: str, ranks: Ranks) -> None:
         assert chosen["short_ring"]["protocol"] == protocol
 
 
+@pytest.mark.parametrize("options", [("protocol=LL",), ("protocol=stores", "blocks=16"), ("offset=2",)])
+def test_collective_operations_in_the_kernel(options: tuple[str, ...], ranks: Ranks) -> None:
+    """Protects what the kernel combines by itself: every operation, type and reduction, odd ends."""
+    paths = "gpu:ring,gpu:doubling,gpu:direct,gpu:one-shot"
+    told = ranks("all_patterns.py", "cuda", "8,1002,65536,1048576", paths, *options, COLLECTIVES="5")
+    found = by_pattern_and_path(told)
+    for (pattern, path), messages in found.items():
+        failures = [m for m in messages if m["kind"] == "failure" and m["what"] != "unavailable"]
+        assert not failures, (pattern, path, failures)
+        for entry in (m for m in messages if m["kind"] == "entry"):
+            assert entry["checked"]["wrong"] == 0
+            assert pattern != "allreduce" or entry["details"]["work"] == "by the same kernel"
+    assert {path for pattern, path in found if pattern == "allreduce"} == set(paths.split(","))
+
+
 def test_counts_beyond_the_sign(prefix: Path, tmp_path: Path) -> None:
     """Protects a transport that has moved more than 2^31 messages by another protocol."""
     done = wirespeed(

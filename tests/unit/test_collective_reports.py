@@ -100,13 +100,13 @@ def test_entries_of_a_path() -> None:
         return [path.name for path in by_algorithms(map(find_path, paths), allreduce, shape)]
 
     assert names("library,best", "host", "staged") == ["host", "host:best", "staged:best"]
-    assert names("all", "host") == ["host", "host:ring", "host:doubling", "host:direct"]
+    assert names("all", "host") == ["host", "host:ring", "host:doubling", "host:direct", "host:one-shot"]
     assert names("library", "staged") == ["staged"]
     assert "--algorithm best" in str(unsuited(find_path("staged"), allreduce))
     (named,) = select(["host:ring"])
     assert by_algorithms([named], allreduce, Shape(4)) == [named]
     assert "is an algorithm of collective operations" in str(unsuited(named, find_pattern("pingpong")))
-    with pytest.raises(WirespeedError, match="there are: ring, doubling, direct, best"):
+    with pytest.raises(WirespeedError, match="there are: ring, doubling, direct, one-shot, best"):
         select(["host:tree"])
     assert unsuited(find_path("staged:ring"), allreduce) is None and find_path("staged:ring").staged
 

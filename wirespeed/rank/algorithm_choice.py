@@ -20,7 +20,7 @@ def fastest(context: RankContext, transport: Any, buffers: Any, size: int) -> st
     assert isinstance(context.pattern, CollectivePattern)
     seconds: dict[str, float] = {}
     failure: Unusable | None = None
-    for name in context.pattern.algorithms(context.shape.ranks):
+    for name in context.pattern.candidates(context.shape, size):
         shape = replace(context.shape, options={**context.shape.options, "by": name})
         try:
             with closing(Program(replace(context, shape=shape), transport, buffers, size)) as program:

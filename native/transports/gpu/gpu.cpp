@@ -111,8 +111,7 @@ class GpuTransport final : public Transport {
 
     std::unique_ptr<Program> compile_with_work(std::span<const Step> steps,
                                                const Buffers& buffers) override {
-        const auto all = exchange(context_.control, [&] { return work_by(steps, buffers); });
-        const WorkBy by = *std::max_element(all.begin(), all.end());
+        const WorkBy by = agreed_work(context_.control, steps, buffers);
         if (by == WorkBy::host) return Transport::compile_with_work(steps, buffers);
         return make_program(steps, buffers, by);
     }
@@ -130,16 +129,18 @@ class GpuTransport final : public Transport {
         const std::vector<Step> theirs = peer_offsets(context_.control, steps);
         const Extent extent = agree(steps);
         OpList op_list;
+        op_list.folding = by == WorkBy::folds;
+        op_list.packet_bytes = op_list.folding ? WS_FOLD_PACKET : facts_.packet_bytes;
         // Blocks of a kernel go on by themselves: one may be a message ahead of another.
         op_list.guarded = has_overwrite_hazard(context_.control, steps, buffers, false);
         lay_out(op_list, extent);
         exchange(context_.control, [&] {
-            write(op_list, steps, theirs, buffers, by);
+            write(op_list, steps, theirs, buffers, by, extent);
             return true;
         });
         agree_on_work(op_list);
         const std::vector<Tuning> tunings =
-            protocols_.candidates(extent.largest, packets_of(extent.largest), op_list);
+            protocols_.candidates(extent.largest, packets_of(extent.largest, op_list), op_list);
         const std::vector<u64> same = numbers_of(steps, extent, op_list);
         std::unique_ptr<PersistentProgram> program;
         exchange(context_.control, [&] {
@@ -154,21 +155,22 @@ class GpuTransport final : public Transport {
     /// What one rank's kernel must do, or cannot do, all must know.
     void agree_on_work(OpList& op_list) const {
         struct Mine {
-            bool works, in_shares, puts_off, in_turn, needs_guard;
+            bool works, in_shares, puts_off, in_turn, needs_guard, by_turns;
         };
         const auto all = exchange(context_.control, [&] {
-            return Mine{op_list.works, op_list.in_shares, op_list.puts_off, op_list.in_turn,
-                        op_list.needs_guard};
+            return Mine{op_list.works,   op_list.in_shares,   op_list.puts_off,
+                        op_list.in_turn, op_list.needs_guard, op_list.apart != 0};
         });
         bool needs_guard = false;
-        for (const auto& [works, in_shares, puts_off, in_turn, needs] : all) {
+        for (const auto& [works, in_shares, puts_off, in_turn, needs, by_turns] : all) {
             needs_guard = needs_guard || needs;
+            if (!by_turns) op_list.apart = 0;
             op_list.in_turn = op_list.in_turn && in_turn;
             op_list.works = op_list.works || works;
             op_list.puts_off = op_list.puts_off && puts_off;
             op_list.in_shares = op_list.in_shares && in_shares;
         }
-        op_list.guarded = op_list.guarded && needs_guard;
+        op_list.guarded = op_list.guarded && needs_guard && op_list.apart == 0;
     }
 
     static Facts start(Context& context) {
@@ -226,7 +228,7 @@ class GpuTransport final : public Transport {
 
     /// Cuts the rings into slots for this program; none where its messages do not fit.
     void lay_out(OpList& op_list, const Extent& extent) const {
-        const std::size_t slot = (packets_of(extent.largest) * packet + 127) / 128 * 128;
+        const std::size_t slot = (packets_of(extent.largest, op_list) * packet + 127) / 128 * 128;
         op_list.slot_packets = static_cast<std::uint32_t>(slot / packet);
         op_list.slots = std::bit_floor(static_cast<std::uint32_t>(
             std::min<std::size_t>(mailbox_.ring_bytes() / slot, most_slots)));
@@ -234,13 +236,13 @@ class GpuTransport final : public Transport {
         if (!extent.near || op_list.slots < 2 * extent.window) op_list.slots = 0;
     }
 
-    std::uint32_t packets_of(std::size_t bytes) const {
-        const std::size_t count = (bytes + facts_.packet_bytes - 1) / facts_.packet_bytes;
+    static std::uint32_t packets_of(std::size_t bytes, const OpList& op_list) {
+        const std::size_t count = (bytes + op_list.packet_bytes - 1) / op_list.packet_bytes;
         return static_cast<std::uint32_t>(std::clamp<std::size_t>(count, 1, UINT32_MAX));
     }
 
     void write(OpList& op_list, std::span<const Step> steps, std::span<const Step> theirs,
-               const Buffers& buffers, WorkBy by) {
+               const Buffers& buffers, WorkBy by, const Extent& extent) {
         op_list.sent.assign(counts_.size(), 0);
         op_list.received = op_list.sent;
         std::set<int> peers;
@@ -256,11 +258,12 @@ class GpuTransport final : public Transport {
                     with_change(make_op(false, step.receives[i], theirs[s].receives[i].offset,
                                         buffers, op_list.received),
                                 change_of(step, step.receives[i], buffers)));
-            const bool works = by == WorkBy::kernel && step.has_work();
+            const bool here = by == WorkBy::kernel || by == WorkBy::folds;
+            const bool works = here && step.has_work();
             op_list.works = op_list.works || works;
             op_list.steps.push_back({static_cast<std::uint32_t>(step.sends.size()),
                                      static_cast<std::uint32_t>(step.receives.size()), works,
-                                     by == WorkBy::kernel && is_free_early(before, step)});
+                                     here && is_free_early(before, step, buffers)});
             if (by == WorkBy::gate)
                 op_list.gated.insert(op_list.gated.end(), step.gated.begin(), step.gated.end());
         }
@@ -270,17 +273,59 @@ class GpuTransport final : public Transport {
                    step.receives[0].peer == steps[0].receives[0].peer;
         });
         // A peer that sends to this rank has had all that it needs to know that the place is free.
-        op_list.needs_guard = !op_list.in_turn || !is_two_way(steps);
-        op_list.puts_off = op_list.works && works_are_sent_on(steps, buffers);
-        op_list.in_shares = std::ranges::all_of(op_list.ops, [](const OpList::Op& each) {
-            return (each.op.mine | each.op.theirs | each.op.bytes) % 16 == 0;
-        });
+        op_list.needs_guard = !op_list.in_turn || !is_two_way(steps, buffers);
+        if (op_list.folding) {
+            set_folds(op_list, folds_of(steps, buffers), extent);
+        } else {
+            op_list.puts_off = op_list.works && works_are_sent_on(steps, buffers);
+            op_list.in_shares = std::ranges::all_of(op_list.ops, [](const OpList::Op& each) {
+                return (each.op.mine | each.op.theirs | each.op.bytes) % 16 == 0;
+            });
+        }
         for (auto& [peer, sends, op] : op_list.ops) {
-            op.packets = packets_of(op.bytes);
+            op.packets = packets_of(op.bytes, op_list);
             op.each = (sends ? op_list.sent : op_list.received)[static_cast<std::size_t>(peer)];
             peers.insert(peer);
         }
         op_list.peers.assign(peers.begin(), peers.end());
+    }
+
+    void set_folds(OpList& op_list, FoldPlan plan, const Extent& extent) {
+        // What is less than 16 bytes is the first block's if it has a lane for each byte.
+        const u64 ends = facts_.most_threads < 16 ? ~u64{0} : 0;
+        u64 all = 0;
+        std::size_t op = 0, fold = 0;
+        for (const auto& [peer, sends, each] : op_list.ops)
+            all |= each.mine | each.theirs | (each.bytes & ends);
+        for (const WsFold& each : plan.folds) all |= each.to | (each.bytes & ends);
+        for (const WsSource& each : plan.sources) all |= each.place;
+        op_list.in_shares = all % 16 == 0;
+        op_list.in_words = all % sizeof(u32) == 0;
+        for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+            const std::size_t next = fold + plan.steps[s].meanwhile + plan.steps[s].after;
+            for (; fold < next; ++fold)
+                for (u32 i = 0; i < plan.folds[fold].sources; ++i)
+                    if (const u32 message = plan.sources[plan.folds[fold].first + i].message;
+                        message != WS_IN_MEMORY)
+                        op_list.ops[op + message].op.work = ws_fold_work;
+            op += op_list.steps[s].sends + op_list.steps[s].receives;
+        }
+        op_list.folds = std::move(plan);
+        const u64 apart = (extent.largest + 127) / 128 * 128;
+        if (2 * apart > mailbox_.ring_bytes() || !lands_by_turns(op_list)) return;
+        op_list.apart = apart;
+        const int me = context_.control.rank();
+        for (auto& [peer, sends, op] : op_list.ops)
+            op.operand = sends ? mailbox_.landing(peer, me) : mailbox_.landing(me, peer);
+    }
+
+    /// One exchange of a message with each of some peers, which its folds alone read.
+    static bool lands_by_turns(const OpList& op_list) {
+        std::set<int> to, from;
+        for (const auto& [peer, sends, op] : op_list.ops)
+            if (!(sends ? to : from).insert(peer).second || (!sends && op.work != ws_fold_work))
+                return false;
+        return op_list.steps.size() == 1 && to == from;
     }
 
     OpList::Op make_op(bool sends, const Transfer& transfer, std::size_t offset,
@@ -313,6 +358,8 @@ class GpuTransport final : public Transport {
                                        const OpList& op_list) {
         std::vector<u64> numbers{extent.largest,  extent.window, op_list.slots,
                                  op_list.guarded, op_list.works, op_list.gated.size()};
+        for (const WsFold& each : op_list.folds.folds)
+            numbers.insert(numbers.end(), {each.bytes, each.sources, each.type, each.operation});
         for (const Step& step : steps)
             for (const auto* transfers : {&step.sends, &step.receives}) {
                 numbers.push_back(transfers->size());

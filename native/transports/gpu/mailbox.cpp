@@ -17,7 +17,7 @@ Mailbox::Mailbox(Context& context, unsigned most_blocks)
       ring_bytes_(std::min(
           most_ring, all_rings / static_cast<std::size_t>(context.control.size()) / line * line)),
       words_bytes_((most_blocks * sizeof(std::uint32_t) + line - 1) / line * line),
-      each_(ring_bytes_ + 2 * words_bytes_ + 2 * line),
+      each_(2 * ring_bytes_ + 2 * words_bytes_ + 2 * line),
       opened_(static_cast<std::size_t>(context.control.size())) {
     const std::size_t bytes = each_ * opened_.size();
     handles_ = exchange(context.control, [&] {

@@ -35,6 +35,10 @@ class Mailbox {
     std::uint64_t credit(int owner, int writer) {
         return part(owner, writer, ring_bytes_ + 2 * words_bytes_);
     }
+    /// Room for messages, of ring_bytes(). (What lies in a ring may look like a packet.)
+    std::uint64_t landing(int owner, int writer) {
+        return part(owner, writer, ring_bytes_ + 2 * words_bytes_ + 2 * line);
+    }
     std::uint64_t start(int owner, int writer) {
         return part(owner, writer, ring_bytes_ + 2 * words_bytes_ + line);
     }

@@ -1,6 +1,10 @@
 #include "transports/gpu/message_work.hpp"
 
 #include <algorithm>
+#include <array>
+
+#include "transports/gpu/folds.hpp"
+#include "transports/local/exchange.hpp"
 
 namespace wirespeed {
 namespace {
@@ -23,10 +27,16 @@ bool on_messages(const Step& step, const Buffers& buffers) {
 
 }  // namespace
 
-WorkBy work_by(std::span<const Step> steps, const Buffers& buffers) {
+WorkBy agreed_work(Control& control, std::span<const Step> steps, const Buffers& buffers) {
+    using Possible = std::array<bool, 3>;  // in the order of WorkBy
     const auto all = [&](auto holds) { return std::all_of(steps.begin(), steps.end(), holds); };
-    if (all([&](const Step& step) { return on_messages(step, buffers); })) return WorkBy::kernel;
-    if (all([](const Step& step) { return !step.gated.empty(); })) return WorkBy::gate;
+    const auto ranks = exchange(control, [&] {
+        return Possible{all([&](const Step& step) { return on_messages(step, buffers); }),
+                        can_fold(steps), all([](const Step& step) { return !step.gated.empty(); })};
+    });
+    for (std::size_t by = 0; by < Possible{}.size(); ++by)
+        if (std::ranges::all_of(ranks, [=](const Possible& each) { return each[by]; }))
+            return static_cast<WorkBy>(by);
     return WorkBy::host;
 }
 
@@ -55,22 +65,25 @@ bool works_are_sent_on(std::span<const Step> steps, const Buffers& buffers) {
     return buffers.send == buffers.receive;
 }
 
-bool is_free_early(const Step& before, const Step& step) {
+bool is_free_early(const Step& before, const Step& step, const Buffers& buffers) {
     const auto overlap = [](const Transfer& one, const Transfer& other) {
         return one.offset < other.offset + other.bytes && other.offset < one.offset + one.bytes;
     };
     if (before.sends.empty()) return false;
-    for (const Transfer& receive : step.receives)
+    for (const Transfer& receive : step.receives) {
+        if (folds_touch(before, receive, buffers)) return false;
         for (const Transfer& earlier : before.receives)
             if (overlap(receive, earlier)) return false;
+    }
     return &before != &step;
 }
 
-bool is_two_way(std::span<const Step> steps) {
+bool is_two_way(std::span<const Step> steps, const Buffers& buffers) {
     for (std::size_t s = 0; s < steps.size(); ++s) {
         const Step& before = steps[(s + steps.size() - 1) % steps.size()];
         if (steps[s].sends.size() != 1 || steps[s].receives.size() != 1 ||
-            steps[s].sends[0].peer != steps[s].receives[0].peer || !is_free_early(before, steps[s]))
+            steps[s].sends[0].peer != steps[s].receives[0].peer ||
+            !is_free_early(before, steps[s], buffers))
             return false;
     }
     return true;

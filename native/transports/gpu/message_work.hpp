@@ -8,15 +8,16 @@
 
 namespace wirespeed {
 
-/// Who does a program's work. The larger one is possible wherever the smaller one is not.
+/// Who does a program's work, the best first.
 enum class WorkBy {
     kernel,  ///< the persistent kernel, on each message as it arrives
+    folds,   ///< the persistent kernel, which combines messages with what lies here
     gate,    ///< kernels beside it, ordered by flags
     host     ///< kernels between two launches
 };
 
-/// For these steps on this rank.
-WorkBy work_by(std::span<const Step> steps, const Buffers& buffers);
+/// The best that is possible on all ranks for their steps. Every rank calls it.
+WorkBy agreed_work(Control& control, std::span<const Step> steps, const Buffers& buffers);
 
 /// What is done to the message of `send` by the work of the step before, `before`.
 WsChange change_before(const Step& before, const Transfer& send, const Buffers& buffers);
@@ -25,11 +26,11 @@ WsChange change_before(const Step& before, const Transfer& send, const Buffers& 
 bool works_are_sent_on(std::span<const Step> steps, const Buffers& buffers);
 
 /// Is what `step` receives into out of use once the sends of the step before it are out?
-bool is_free_early(const Step& before, const Step& step);
+bool is_free_early(const Step& before, const Step& step, const Buffers& buffers);
 
 /// For steps of one message each way with one peer: does the peer's message say that it may be
 /// received? The peer sends it when it has all of the step before, which this rank then has sent.
-bool is_two_way(std::span<const Step> steps);
+bool is_two_way(std::span<const Step> steps, const Buffers& buffers);
 
 /// What is done to the message of `receive`; nothing: it stays as it is.
 WsChange change_of(const Step& step, const Transfer& receive, const Buffers& buffers);

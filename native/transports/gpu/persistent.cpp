@@ -18,11 +18,16 @@ bool on_whole_words(const OpList& op_list) {
                        [](const OpList::Op& each) { return each.op.mine % sizeof(u32) == 0; });
 }
 
+std::size_t bytes_of(const FoldPlan& plan) {
+    return plan.steps.size() * sizeof(WsFoldStep) + plan.folds.size() * sizeof(WsFold) +
+           plan.sources.size() * sizeof(WsSource);
+}
+
 /// One send and one receive: the commonest program has kernels of its own.
 bool is_pair(const OpList& op_list) {
     const auto& [steps, ops] = std::tie(op_list.steps, op_list.ops);
-    if (op_list.guarded || op_list.works || !op_list.gated.empty() || ops.size() != 2 ||
-        ops[0].sends == ops[1].sends)
+    if (op_list.guarded || op_list.works || op_list.folding || !op_list.gated.empty() ||
+        ops.size() != 2 || ops[0].sends == ops[1].sends)
         return false;
     if (!on_whole_words(op_list)) return false;
     // A step without transfers before them would be taken for the first.
@@ -37,6 +42,10 @@ struct Launch {
 Launch launch_for(const Tuning& tuning, const OpList& op_list) {
     static constexpr const char* names[] = {"ll", "stores", "tma", "pull", "tma_pull"};
     const std::string name = names[tuning.protocol];
+    if (op_list.folding) {
+        const bool words = tuning.protocol == ws_ll && op_list.in_words && on_whole_words(op_list);
+        return {"ws_fold_" + name + (words ? "_words" : ""), tuning.threads};
+    }
     if (!is_pair(op_list)) {
         const bool words = tuning.protocol == ws_ll && on_whole_words(op_list);
         const char* const variant = !words ? "" : op_list.gated.empty() ? "_own" : "_words";
@@ -87,7 +96,8 @@ PersistentProgram::PersistentProgram(Context& context, Mailbox& mailbox, Counts&
       stream_(context.device.stream()),
       program_(context.device, Memory::device,
                sizeof(WsProgram) + op_list_.steps.size() * sizeof(WsStep) +
-                   op_list_.ops.size() * sizeof(WsOp) + op_list_.peers.size() * sizeof(WsPeer)),
+                   op_list_.ops.size() * sizeof(WsOp) + op_list_.peers.size() * sizeof(WsPeer) +
+                   sizeof(WsFolds) + bytes_of(op_list_.folds)),
       host_(context.device, Memory::pinned, sizeof(HostWords)),
       program_here_(context.device, Memory::pinned, program_.bytes()) {
     if (op_list_.gated.empty()) return;
@@ -147,6 +157,16 @@ void PersistentProgram::prepare(const Schedule& schedule) {
     program.step_count = static_cast<u32>(op_list_.steps.size());
     program.op_count = static_cast<u32>(ops.size());
     program.peer_count = static_cast<u32>(op_list_.peers.size());
+    const FoldPlan& plan = op_list_.folds;
+    WsFolds folds{};
+    folds.steps = put(plan.steps.data(), plan.steps.size() * sizeof(WsFoldStep));
+    folds.folds = put(plan.folds.data(), plan.folds.size() * sizeof(WsFold));
+    folds.sources = put(plan.sources.data(), plan.sources.size() * sizeof(WsSource));
+    folds.apart = op_list_.apart;
+    folds.step_count = static_cast<u32>(plan.steps.size());
+    folds.fold_count = static_cast<u32>(plan.folds.size());
+    folds.source_count = static_cast<u32>(plan.sources.size());
+    folds_ = reinterpret_cast<void*>(put(&folds, sizeof folds));
     const u64 counters = reinterpret_cast<u64>(program_.address() + offsetof(WsProgram, counters));
     program.finished = counters;
     program.gathered = counters + sizeof(u32);
@@ -180,7 +200,7 @@ void PersistentProgram::run(const Schedule& schedule, std::span<double> seconds)
     if (gated_) gated_->prepare(iterations);
     prepare({schedule.untimed, part, schedule.samples * parts});
     void* program = program_.address();
-    void* arguments[] = {&program};
+    void* arguments[] = {&program, &folds_};  // of those that fold; others take the first one
     const double began = now();
     const auto [kernel, threads] = launch_for(tuning_, op_list_);
     stream_->launch_resident(kernel, std::max(tuning_.blocks, tuning_.place + 1), threads,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/persistent_types.h"
+#include "transports/gpu/folds.hpp"
 #include "transports/gpu/gated_work.hpp"
 #include "transports/gpu/mailbox.hpp"
 #include "transports/transport.hpp"
@@ -59,6 +60,11 @@ struct OpList {
     bool needs_guard =
         true;  ///< a message that comes does not say by itself that its place is free
     std::vector<Work> gated = {};  ///< of an iteration, beside the kernel
+    bool folding = false;          ///< all ranks run the kernels that fold
+    FoldPlan folds = {};
+    std::uint64_t apart = 0;     ///< of the two places where messages land by turns; 0: one
+    bool in_words = true;        ///< all that is folded lies on whole words
+    std::uint64_t packet_bytes;  ///< in a packet of LL
 };
 
 class PersistentProgram final : public Program {
@@ -87,6 +93,7 @@ class PersistentProgram final : public Program {
     CallId running_;
     double counted_ = 0;  ///< the largest share of the host's time that the GPU's clock counted
     std::unique_ptr<Stream> stream_;
+    void* folds_ = nullptr;                         ///< in program_
     Allocation program_, stamps_;                   ///< on the device
     Allocation host_, program_here_, stamps_here_;  ///< in pinned memory: the stream copies
     std::unique_ptr<GatedWork> gated_;

@@ -50,6 +50,7 @@ bool Protocols::possible(const Tuning& tuning, const OpList& op_list) const {
         (op_list.guarded || op_list.works || !op_list.gated.empty()))
         return false;
     if (tuning.protocol == ws_pull && op_list.guarded && !op_list.in_turn) return false;
+    if (tuning.protocol == ws_pull && op_list.folding) return false;
     if (op_list.works && !op_list.in_shares && tuning.blocks > 1) return false;
     return op_list.gated.empty() || (tuning.protocol == ws_stores && tuning.blocks <= beside_work);
 }
@@ -91,7 +92,7 @@ std::vector<Tuning> Protocols::asked_for(std::vector<Tuning> tunings, const OpLi
                       static_cast<std::uint32_t>(context_.number("blocks", 32, 1, most_blocks)),
                       whole_warps(context_.number("threads", 512, 1, 1024))};
         if (tuning.text() != wanted) continue;
-        if (protocol == ws_ll) tuning.blocks = 1;
+        if (protocol == ws_ll || (op_list.works && !op_list.in_shares)) tuning.blocks = 1;
         tuning.blocks = std::min(tuning.blocks, blocks_);
         // What is not possible for this program is chosen as ever.
         return possible(tuning, op_list) ? std::vector{tuning} : tunings;

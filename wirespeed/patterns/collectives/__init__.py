@@ -1,6 +1,6 @@
 """Collective operations: what all ranks do together, by a library's own call or by messages of a path.
 
-`ring`, `doubling` and `direct` have a function for each operation that they can do: one rank's steps.
+`ring`, `doubling`, `direct` and `one_shot` have a function for each operation that they do: one rank's steps.
 """
 
 from wirespeed.patterns.collectives.operation import PATTERNS

@@ -97,8 +97,7 @@ def broadcast(view: RankView) -> list[Step]:
 
 def reduce(view: RankView) -> list[Step]:
     def slot(sender: int) -> int:
-        # Whole buffers, not parts of them.
-        return view.scratch + (sender - view.root - 1) % view.ranks * view.block
+        return view.room((sender - view.root - 1) % view.ranks, view.block)
 
     if view.rank != view.root:
         return [Step((Transfer(view.root, view.block, view.given, slot(view.rank)),), after=(view.idle,))]

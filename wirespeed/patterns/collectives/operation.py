@@ -7,11 +7,18 @@ from math import gcd
 from types import ModuleType
 
 from wirespeed.patterns.base import Collective, Derived, Figure, Option, Pattern, Shape, Step
-from wirespeed.patterns.collectives import direct, doubling, ring
+from wirespeed.patterns.collectives import direct, doubling, one_shot, ring
 from wirespeed.patterns.collectives.rank_view import REDUCING, REDUCTIONS, TYPES, WHOLE, RankView, extent
 
-ALGORITHMS: dict[str, ModuleType] = {"ring": ring, "doubling": doubling, "direct": direct}
+ALGORITHMS: dict[str, ModuleType] = {
+    "ring": ring,
+    "doubling": doubling,
+    "direct": direct,
+    "one-shot": one_shot,
+}
 LIBRARY, BEST, ALL = "library", "best", "all"
+MOST_LANDING = 256 << 20
+"""Bytes of memory beyond the least that an algorithm may take to be considered by `best`."""
 POWERS_OF_TWO = ("allgather", "reducescatter")
 """Operations that `doubling` does for such numbers of ranks only."""
 EXACT = {"fp32": 1 << 20, "fp16": 1 << 11, "bf16": 1 << 8, "fp64": 1 << 20, "int32": 1 << 20}
@@ -55,8 +62,8 @@ class CollectivePattern(Pattern):
         self.collective = not self.own_sizes
         self.help = f"""
     {self._what()} A path named alone, such as "host", is the operation of its own library, where that has
-    one. "host:best" is ours over the same path's messages: ring, recursive doubling or direct exchange,
-    whichever is fastest at each size. Every element on every rank is checked.
+    one. "host:best" is ours over the same path's messages: ring, recursive doubling, direct exchange
+    or one shot, whichever is fastest at each size. Every element on every rank is checked.
 
     \b
     Examples:
@@ -97,11 +104,27 @@ class CollectivePattern(Pattern):
             if hasattr(module, self.name) and (name != "doubling" or power or self.name not in POWERS_OF_TWO)
         ]
 
+    def candidates(self, shape: Shape, size: int) -> list[str]:
+        """Those that `best` tries, on all ranks the same: none that takes far more memory than others."""
+        root = int(shape.options.get("root") or 0)
+        needed = {
+            name: max(self._needed(rank, shape, size, name) for rank in {0, root})
+            for name in self.algorithms(shape.ranks)
+        }
+        return [name for name, bytes_ in needed.items() if bytes_ - min(needed.values()) <= MOST_LANDING]
+
+    def _needed(self, rank: int, shape: Shape, size: int, by: str) -> int:
+        """Bytes of a rank's buffer."""
+        view = self.rank_view(rank, shape, size)
+        return max(16, view.scratch, extent(getattr(ALGORITHMS[by], self.name)(view), view))
+
     def lacks(self, shape: Shape) -> str | None:
         """Why there is no such algorithm for so many ranks, in one line; None if there is."""
         by = str(shape.options.get("by", "ring"))
         if by in (LIBRARY, BEST, *self.algorithms(shape.ranks)):
             return None
+        if not hasattr(ALGORITHMS[by], self.name):
+            return f"{self.name} is not done by {by}; there are: {', '.join(self.algorithms(shape.ranks))}"
         return f"{self.name} by {by} takes a power of two of ranks, not {shape.ranks}"
 
     def refuse(self, shape: Shape) -> str | None:
@@ -166,10 +189,11 @@ class CollectivePattern(Pattern):
         )
 
     def extent(self, rank: int, shape: Shape, size: int) -> int:
-        view, by = self.rank_view(rank, shape, size), shape.options.get("by", "ring")
-        names = self.algorithms(shape.ranks) if by == BEST else [str(by)]
-        plans = [getattr(ALGORITHMS[name], self.name)(view) for name in names if name != LIBRARY]
-        return max([16, view.scratch, *(extent(steps, view) for steps in plans)])
+        by = str(shape.options.get("by", "ring"))
+        if by == LIBRARY:
+            return max(16, self.rank_view(rank, shape, size).scratch)
+        names = self.candidates(shape, size) if by == BEST else [by]
+        return max(self._needed(rank, shape, size, name) for name in names)
 
     def figure(self, shape: Shape, size: int) -> Figure:
         view, ranks = self.rank_view(0, shape, size), shape.ranks

@@ -84,16 +84,32 @@ class RankView:
         """The same of another rank."""
         return replace(self, rank=rank % self.ranks)
 
+    @property
+    def _unit(self) -> int:
+        """Elements that no border between two parts divides: a line of memory's, where there are enough."""
+        return _LINE // self.element if self.block >= self.ranks * _LINE else 1
+
     def part(self, number: int) -> tuple[int, int]:
-        """(offset, bytes) of one of `ranks` parts of a whole buffer, as even as whole elements allow."""
+        """(offset, bytes) of one of `ranks` parts of a whole buffer, as even as whole elements allow.
+
+        Large parts begin where kernels copy 16 bytes at a time.
+        """
         number %= self.ranks
-        first, last = (self.count * one // self.ranks * self.element for one in (number, number + 1))
+        units = -(-self.count // self._unit)
+        first, last = (
+            min(units * one // self.ranks * self._unit, self.count) * self.element
+            for one in (number, number + 1)
+        )
         return first, last - first
 
-    def room(self, slot: int) -> int:
-        """A place for a part or a block of another rank."""
-        most = self.block if self.operation not in WHOLE else -(-self.count // self.ranks) * self.element
-        return self.scratch + slot * _lines(most)
+    def room(self, slot: int, bytes_: int | None = None) -> int:
+        """A place for so many bytes of another rank; None: for a part or a block."""
+        if bytes_ is None and self.operation in WHOLE:
+            units = -(-self.count // self._unit)
+            bytes_ = -(-units // self.ranks) * self._unit * self.element
+        elif bytes_ is None:
+            bytes_ = self.block
+        return self.scratch + slot * _lines(bytes_)
 
     def combined(self, to: int, one: int, other: int, bytes_: int) -> Work:
         """The reduction of two places."""

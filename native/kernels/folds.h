@@ -1,0 +1,251 @@
+// Elements combined by the kernel that receives them (WsFold): with LL while packets are taken out
+// of their slots, so that a message never lies in memory; with stores when it has arrived, each
+// block its share.
+//
+// Why no thread reads what another has yet to write, or writes what another has yet to read:
+//  - A place has the same owners in all that this rank does with it. LL: packet p of a send, a
+//    receive or a fold is lane p's (modulo lanes). Stores: 16 bytes of a send or a fold are the
+//    same thread's (ws_copy), and what is less than 16 bytes is the first block's.
+//  - Where two places of a program overlap and are not the same, owners differ: the step `meets`.
+//  - What a peer writes: each block itself waits for the flags of all of the peer's blocks. The
+//    peer waits until all blocks here have begun the step (`readies`), which is when they have read
+//    what the steps before left there; earlier only where no fold of the step before has to do
+//    with the place (is_free_early). LL's slots are free once credit is given, behind the barrier
+//    that follows the folds.
+//  - Messages that land in two places by turns (`apart`) need no readies. A program that has them
+//    is one step, an exchange with the same peers, and its folds alone read what lands. The place
+//    of message m was read last by the fold of m - 2. The peer's blocks sent their m - 1 after it,
+//    and all of these have come here before m is sent.
+#pragma once
+
+#include "kernels/channel.h"
+#include "kernels/elements.h"
+
+/// So many folds, and sources, are kept near the multiprocessor.
+#define WS_NEAR_FOLDS 48
+
+struct WsFoldTables {
+    const WsFoldStep* steps;
+    const WsFold* folds;
+    const WsSource* sources;
+    u32* met;
+    u64 apart;
+    u32 expected;  ///< at the barrier of the grid that was last
+};
+
+/// By every thread; a barrier must follow before they are read.
+WS_INLINE WsFoldTables ws_fold_tables(const WsFolds* given) {
+    WS_SHARED WsFoldStep steps[WS_NEAR_FOLDS];
+    WS_SHARED WsFold folds[WS_NEAR_FOLDS];
+    WS_SHARED WsSource sources[WS_NEAR_FOLDS];
+    WsFoldTables tables = {ws_at<WsFoldStep>(given->steps),
+                           ws_at<WsFold>(given->folds),
+                           ws_at<WsSource>(given->sources),
+                           (u32*)&given->met,
+                           given->apart,
+                           0};
+    if (given->step_count > WS_NEAR_FOLDS || given->fold_count > WS_NEAR_FOLDS ||
+        given->source_count > WS_NEAR_FOLDS)
+        return tables;
+    for (u32 i = ws_lane(); i < given->step_count; i += ws_lanes()) steps[i] = tables.steps[i];
+    for (u32 i = ws_lane(); i < given->fold_count; i += ws_lanes()) folds[i] = tables.folds[i];
+    for (u32 i = ws_lane(); i < given->source_count; i += ws_lanes())
+        sources[i] = tables.sources[i];
+    return {steps, folds, sources, tables.met, tables.apart, 0};
+}
+
+/// Where the message of this number lies at the receiver, by stores.
+WS_INLINE u64 ws_landing(const WsFoldTables& tables, const WsOp& op, u32 number) {
+    return op.operand + (number & 1) * tables.apart;
+}
+
+template <class Element> union WsEight {
+    u64 bits;
+    Element elements[8 / sizeof(Element)];
+};
+
+template <class Element> WS_INLINE u64 ws_eight_combined(u64 a, u64 b, u64 operation) {
+    WsEight<Element> one, other, result;
+    one.bits = a;
+    other.bits = b;
+    result.bits = 0;
+    WS_UNROLL
+    for (u32 i = 0; i < 8 / sizeof(Element); ++i)
+        ws_round(ws_combined(ws_number(one.elements[i]), ws_number(other.elements[i]), operation),
+                 result.elements[i]);
+    return result.bits;
+}
+
+WS_SELDOM u64 ws_eight_of_any_type(u64 a, u64 b, u32 type, u32 operation) {
+    u64 result = 0;
+    ws_with_type(type, [&](auto element) {
+        result = ws_eight_combined<decltype(element)>(a, b, operation);
+    });
+    return result;
+}
+
+/// 8 bytes of whole elements; the commonest kind by itself.
+WS_INLINE u64 ws_folded(const WsFold& fold, u64 a, u64 b) {
+    if (fold.type == 0 && fold.operation == ws_sum) return ws_eight_combined<float>(a, b, ws_sum);
+    return ws_eight_of_any_type(a, b, fold.type, fold.operation);
+}
+
+/// Up to 8 bytes of memory, and back.
+template <bool words, bool own> WS_INLINE u64 ws_load_eight(u64 place, u32 left) {
+    const WsPacket packet = ws_pack<words, own>(ws_at<u8>(place), left, 0);
+    return packet.word[0] | (u64)packet.word[1] << 32;
+}
+template <bool words> WS_INLINE void ws_store_eight(u64 place, u32 left, u64 bits) {
+    ws_unpack<words>(ws_at<u8>(place), left, {{(u32)bits, (u32)(bits >> 32), 0}, 0});
+}
+
+// ---- LL ----
+
+/// This lane's packets `first`, `first` + lanes, ... of a source; false: told to give up.
+template <bool words, u32 at_once>
+WS_INLINE bool ws_ll_take(const WsCommon& common, const WsSource& source, const WsOp* ops,
+                          u32 iteration, u64 bytes, u32 first, u32 count, u64* taken) {
+    const u32 lanes = ws_lanes();
+    if (source.message == WS_IN_MEMORY) {
+        WS_UNROLL
+        for (u32 k = 0; k < at_once; ++k) {
+            const u64 at = (u64)(first + k * lanes) * WS_FOLD_PACKET;
+            if (first + k * lanes < count)
+                taken[k] = ws_load_eight<words, true>(source.place + at,
+                                                      ws_rest<WS_FOLD_PACKET>(bytes, at));
+        }
+        return true;
+    }
+    const WsChannel channel = ws_channel(common, ops[source.message], iteration);
+    return ws_spin(common.stop, [&] {
+        bool all = true;
+        WsPacket packets[at_once] = {};
+        WS_UNROLL
+        for (u32 k = 0; k < at_once; ++k)
+            if (first + k * lanes < count)
+                packets[k] = ws_load_packet(channel.slot + first + k * lanes);
+        WS_UNROLL
+        for (u32 k = 0; k < at_once; ++k) {
+            if (first + k * lanes < count) all = all && packets[k].flag == channel.number;
+            taken[k] = packets[k].word[0] | (u64)packets[k].word[1] << 32;
+        }
+        return all;
+    });
+}
+
+template <bool words, u32 at_once>
+WS_INLINE bool ws_ll_fold_some(const WsCommon& common, const WsFold& fold, const WsSource* sources,
+                               const WsOp* ops, u32 iteration, u32 count) {
+    const u32 lanes = ws_lanes();
+    for (u32 first = ws_lane(); first < count; first += at_once * lanes) {
+        u64 sum[at_once] = {}, next[at_once] = {};
+        if (!ws_ll_take<words, at_once>(common, sources[0], ops, iteration, fold.bytes, first,
+                                        count, sum))
+            return false;
+        WS_ROLLED
+        for (u32 s = 1; s < fold.sources; ++s) {
+            if (!ws_ll_take<words, at_once>(common, sources[s], ops, iteration, fold.bytes, first,
+                                            count, next))
+                return false;
+            WS_UNROLL
+            for (u32 k = 0; k < at_once; ++k) sum[k] = ws_folded(fold, sum[k], next[k]);
+        }
+        WS_UNROLL
+        for (u32 k = 0; k < at_once; ++k) {
+            const u64 at = (u64)(first + k * lanes) * WS_FOLD_PACKET;
+            if (first + k * lanes < count)
+                ws_store_eight<words>(fold.to + at, ws_rest<WS_FOLD_PACKET>(fold.bytes, at),
+                                      sum[k]);
+        }
+    }
+    return true;
+}
+
+template <bool words>
+WS_INLINE bool ws_ll_fold(const WsCommon& common, const WsFold& fold, const WsSource* sources,
+                          const WsOp* ops, u32 iteration) {
+    const u32 count = (u32)((fold.bytes + WS_FOLD_PACKET - 1) / WS_FOLD_PACKET);
+    if (count <= ws_lanes())
+        return ws_ll_fold_some<words, 1>(common, fold, sources, ops, iteration, count);
+    return ws_ll_fold_some<words, WS_AT_ONCE>(common, fold, sources, ops, iteration, count);
+}
+
+// ---- stores ----
+
+/// This thread's share, in the places where ws_copy() has it; of what does not lie on 16 bytes one
+/// block does all.
+WS_INLINE void ws_fold_share(const WsFoldTables& tables, const WsFold& fold, const WsOp* ops,
+                             u32 iteration) {
+    constexpr u32 at_once = 4;
+    const auto place_of = [&](u32 s) {
+        const WsSource& source = tables.sources[fold.first + s];
+        if (tables.apart == 0 || source.message == WS_IN_MEMORY) return source.place;
+        const WsOp& op = ops[source.message];
+        return ws_landing(tables, op, ws_number_of(op, iteration));
+    };
+    u64 places = fold.to;
+    for (u32 s = 0; s < fold.sources; ++s) places |= place_of(s);
+    const u64 whole = (places & 15) == 0 ? fold.bytes / 16 : 0, threads = ws_threads();
+    for (u64 first = ws_thread(); first < whole; first += at_once * threads) {
+        Ws16 sum[at_once] = {}, next[at_once] = {};
+        WS_ROLLED
+        for (u32 s = 0; s < fold.sources; ++s) {
+            const Ws16* const from = ws_at<Ws16>(place_of(s));
+            WS_UNROLL
+            for (u32 k = 0; k < at_once; ++k)
+                if (first + k * threads < whole) next[k] = ws_load16(from + first + k * threads);
+            WS_UNROLL
+            for (u32 k = 0; k < at_once; ++k)
+                sum[k] = s == 0 ? next[k]
+                                : Ws16{ws_folded(fold, sum[k].low, next[k].low),
+                                       ws_folded(fold, sum[k].high, next[k].high)};
+        }
+        Ws16* const to = ws_at<Ws16>(fold.to);
+        WS_UNROLL
+        for (u32 k = 0; k < at_once; ++k)
+            if (first + k * threads < whole) ws_store16(to + first + k * threads, sum[k]);
+    }
+    WS_ROLLED
+    for (u64 at = whole * 16 + 8 * ws_thread(); at < fold.bytes; at += 8 * threads) {
+        const u32 left = ws_rest<8>(fold.bytes, at);
+        u64 sum = ws_load_eight<false, false>(place_of(0) + at, left);
+        WS_ROLLED
+        for (u32 s = 1; s < fold.sources; ++s)
+            sum = ws_folded(fold, sum, ws_load_eight<false, false>(place_of(s) + at, left));
+        ws_store_eight<false>(fold.to + at, left, sum);
+    }
+}
+
+// ---- both ----
+
+/// All blocks that do this program's work have come here, and see what the others wrote before.
+/// False on a block's first thread: told to give up.
+template <int protocol> WS_INLINE bool ws_meet(WsFoldTables& tables, const u32* stop) {
+    ws_sync();
+    if (protocol == ws_ll || ws_blocks() == 1) return true;
+    bool good = true;
+    tables.expected += (u32)ws_blocks();
+    if (ws_lane() == 0) {
+        ws_fence();
+        ws_atomic_add(tables.met, 1);
+        good = ws_wait_word(tables.met, tables.expected, stop);
+    }
+    ws_sync();
+    return good;
+}
+
+/// `count` folds of a step. `ops`: of the step.
+template <int protocol, bool words>
+WS_INLINE bool ws_do_folds(WsFoldTables& tables, const WsCommon& common, const WsFold* folds,
+                           u32 count, bool meets, const WsOp* ops, u32 iteration) {
+    bool good = true;
+    for (u32 i = 0; i < count; ++i) {
+        if (meets && !ws_meet<protocol>(tables, common.stop)) good = false;
+        if (protocol != ws_ll)
+            ws_fold_share(tables, folds[i], ops, iteration);
+        else if (good)
+            good = ws_ll_fold<words>(common, folds[i], tables.sources + folds[i].first, ops,
+                                     iteration);
+    }
+    return good;
+}

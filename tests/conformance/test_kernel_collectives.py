@@ -1,0 +1,80 @@
+"""Collective operations that the path gpu does whole in its own kernel: each is exact by each protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conformance.test_collectives import OURS, exact, told_by
+from support.mpis import InstalledMpi
+
+ON_GPU = ",".join(f"gpu:{name}" for name in OURS)
+LL, STORES = ("protocol=LL", "threads=16"), ("protocol=stores", "blocks=3", "threads=16")
+ODD, BRIEF = "0,6,1000,40002", "1002"
+"""No elements, fewer than ranks, counts that leave the last of 16 bytes or of a packet unfilled."""
+EVERY = [
+    (ranks, ON_GPU, (*protocol, offset))
+    for ranks in (2, 3, 4, 5)
+    for protocol in (LL, STORES)
+    for offset in ("offset=0", "offset=2", "offset=8")
+]
+"""Ranks, paths and options."""
+
+
+def judged(
+    mpi: InstalledMpi, ranks: int, paths: str, options: tuple[str, ...], tmp: Path, sizes: str, variants: int
+) -> None:
+    """All is exact; each emulated GPU has three blocks of 16 threads in a random order."""
+    device = {"WIRESPEED_EMULATED": f"count={ranks},blocks=3,threads=16,seed=1"}
+    more: dict[str, Any] = {"sizes": sizes, "libraries": device | {"COLLECTIVES": str(variants)}}
+    messages = told_by(mpi, ranks, "emulated", paths, tmp, *options, **more)
+    exact(messages, paths, ranks)
+    in_the_kernel(messages, options[0].partition("=")[2])
+
+
+def in_the_kernel(messages: list[dict[str, Any]], protocol: str) -> None:
+    """All had this protocol, and work was the kernel's."""
+    entries = [one for one in messages if one["kind"] == "entry"]
+    assert {one["details"]["protocol"] for one in entries if one["bytes"]} <= {protocol}
+    for one in entries:
+        if one["pattern"] in ("allreduce", "reducescatter", "reduce"):
+            assert one["details"]["work"] == "by the same kernel", one
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+@pytest.mark.parametrize(
+    ("ranks", "paths", "options"),
+    [
+        (2, "gpu:doubling,gpu:direct", (*LL, "offset=2")),
+        (2, "gpu:direct,gpu:one-shot", STORES),
+        (3, "gpu:one-shot", STORES),
+    ],
+)
+def test_operations_in_the_kernel(
+    mpi: InstalledMpi, ranks: int, paths: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Protects what is combined as it arrives: in place or not, odd ends, shares, places by turns."""
+    judged(mpi, ranks, paths, options, tmp_path, BRIEF, variants=2)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+@pytest.mark.parametrize(("ranks", "paths", "options"), EVERY)
+def test_every_operation_in_the_kernel(
+    mpi: InstalledMpi, ranks: int, paths: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Protects the same for every type, reduction, root, algorithm and number of ranks."""
+    judged(mpi, ranks, paths, options, tmp_path, ODD, variants=5)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+@pytest.mark.parametrize("fault", ["drop-element", "repeat-element", "swap-elements", "repeat-iteration"])
+def test_one_wrong_element_is_found(mpi: InstalledMpi, fault: str, tmp_path: Path) -> None:
+    """Protects the check of what the kernel has combined."""
+    more: dict[str, Any] = {"sizes": "4096", "libraries": {"COLLECTIVES": "1"}}
+    told = told_by(mpi, 2, "emulated", "gpu:ring,gpu:one-shot", tmp_path, f"fault={fault}", **more)
+    failures = [one for one in told if one["kind"] == "failure" and one["what"] != "unavailable"]
+    assert {one["what"] for one in failures} == {"mismatch"}
+    assert {one["pattern"] for one in told if one["kind"] == "entry"} <= {"barrier"}
