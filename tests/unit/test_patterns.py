@@ -43,6 +43,7 @@ def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
             "sample": draw(st.sampled_from([None, 1, 3] if ranks > 3 else [None, 1])),
             "seed": draw(st.integers(0, 9)),
         },
+        "pairing": {"at_once": draw(st.sampled_from([None, 1, 3]))},
         "ring": {"steps": draw(st.sampled_from([None, 2, 6, 10]))},
         "custom": {"file": file},
         "jacobi": jacobi(draw, ranks, divisors),
