@@ -13,7 +13,7 @@ from wirespeed.results.parts import Rank
 from wirespeed.results.runs import Run
 from wirespeed.units import format_size
 
-NOT_OF_A_FIGURE = ("sample", "seed")
+NOT_OF_A_FIGURE = ("sample", "seed", "pairs")
 """Options that choose which pairs are measured, and change no figure of a pair."""
 BETWEEN = ", between nodes"
 _PAIR = re.compile(r"(\d+)-(\d+)")
@@ -38,15 +38,18 @@ class Observation(NamedTuple):
     mpi: str
 
 
-def observations(runs: Iterable[Run]) -> Iterator[Observation]:
+def observations(runs: Iterable[Run], contended: bool = False) -> Iterator[Observation]:
     """Every launch's median that belongs to one node or to a pair of nodes.
 
-    Left out: figures whose ranks waited for CPUs, figures of more than two nodes, and times without a date.
+    Left out: figures whose ranks waited for CPUs (without `contended`), figures of more than two nodes, and
+    times without a date.
     """
     for run in runs:
         steps = {step.step: step for step in run.steps}
         for entry in run.records:
-            if not (isinstance(entry, Entry) and entry.possible and not entry.contended):
+            if not (isinstance(entry, Entry) and entry.possible):
+                continue
+            if entry.contended and not contended:
                 continue
             at = _moment(entry.at) or _moment(run.head.started)
             step = steps.get(entry.step)

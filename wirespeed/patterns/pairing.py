@@ -31,7 +31,7 @@ class Pairing(Pairs):
       wirespeed pairing --ranks 4 --pairs 0-1,2-3/0-2,1-3
       srun -N 64 --ntasks-per-node 1 wirespeed pairing --at-once 8
     """
-    options = (
+    options = (  # type: ignore[assignment]  # as many as it has, not as many as those of Pairs
         Option("pairs", "Pairs of ranks. Default: neighbours, 0-1,2-3,...", None, metavar="I-J,..."),
         Option("at-once", "At most N pairs at the same time.", None),
     )
@@ -74,7 +74,9 @@ def _phase(text: str) -> Partners:
         match = _PAIR.fullmatch(word.strip())
         one, other = (int(match[1]), int(match[2])) if match else (0, 0)
         if one == other:
-            raise WirespeedError(f"'{word}' is no pair of two ranks: write 0-5,1-3, and / before another phase")
+            raise WirespeedError(
+                f"'{word}' is no pair of two ranks: write 0-5,1-3, and / before another phase"
+            )
         for rank in (one, other):
             if rank in found:
                 raise WirespeedError(f"rank {rank} is in two pairs of one phase; write / between phases")

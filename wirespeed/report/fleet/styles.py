@@ -47,6 +47,7 @@ def to_json(shown: Shown) -> str:
         "false_discovery_rate": shown.false_alarms,
         "tested": shown.verdict.tested,
         "findings": to_builtins(shown.verdict.findings),
+        "silent": to_builtins(list(shown.silent)),
         "exclude": shown.excluded,
         "too_few_partners": shown.verdict.untold,
     }
