@@ -98,8 +98,8 @@ class Campaign:
             if 2 * (len(hosts) - len(silent)) < len(self.plan.hosts):
                 text = f"{len(self.plan.hosts) - len(hosts) + len(silent)} of {len(self.plan.hosts)} nodes"
                 raise WirespeedError(f"{text} do not answer; last: {dead[0].text}", ExitCode.FAILED_ENTRY)
-            for node in silent:
-                self.state.add(SilentNode(node, part.title, dead[0].text, now()))
+            for node, why in silent.items():
+                self.state.add(SilentNode(node, part.title, why, now()))
                 self.say(f"{node} is silent and left out from now on; {part.title} is repeated without it")
             unexplained += not silent
             if unexplained >= MOST_UNEXPLAINED:
@@ -109,16 +109,17 @@ class Campaign:
         self.failed.append(part.title)
         return ExitCode.FAILED_ENTRY
 
-    def _silent(self, death: Failure, hosts: Sequence[str], part: Part, before: set[str]) -> list[str]:
-        """The nodes that a launch died of. `before`: suspects of this part that answered."""
+    def _silent(self, death: Failure, hosts: Sequence[str], part: Part, before: set[str]) -> dict[str, str]:
+        """The nodes that a launch died of, and why. `before`: suspects of this part that answered."""
         if found := unanswering(death, hosts, part.each):
-            return found
+            return dict.fromkeys(found, death.text)
         suspected = suspects(death, hosts, part.each)
         if again := [host for host in suspected if host in before]:
-            return again
+            return dict.fromkeys(again, f"{death.text} (twice)")
         before.update(suspected)
         found = [host for host in suspected if not self._answers([host])]
-        return found or self._silent_among(hosts, known=True)
+        found = found or self._silent_among(hosts, known=True)
+        return dict.fromkeys(found, "it does not answer when it is launched by itself")
 
     def _silent_among(self, hosts: Sequence[str], known: bool = False) -> list[str]:
         """By halves. `known`: that these do not all answer, or not together."""
