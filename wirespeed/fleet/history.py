@@ -78,7 +78,7 @@ class History:
 def read_history(name: str, contended: bool = False) -> History:
     """All result files below a folder, and its packed days. Raises WirespeedError if it cannot be read.
 
-    `contended`: also the result files' figures of ranks that waited for CPUs.
+    `contended`: also the result files' pairs whose ranks waited for CPUs.
     """
     folder = Path(name)
     try:

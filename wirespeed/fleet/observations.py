@@ -41,8 +41,8 @@ class Observation(NamedTuple):
 def observations(runs: Iterable[Run], contended: bool = False) -> Iterator[Observation]:
     """Every launch's median that belongs to one node or to a pair of nodes.
 
-    Left out: figures whose ranks waited for CPUs (without `contended`), figures of more than two nodes, and
-    times without a date.
+    Left out: figures whose ranks waited for CPUs (with `contended` those of single nodes alone), figures of
+    more than two nodes, and times without a date.
     """
     for run in runs:
         steps = {step.step: step for step in run.steps}
@@ -54,7 +54,9 @@ def observations(runs: Iterable[Run], contended: bool = False) -> Iterator[Obser
             at = _moment(entry.at) or _moment(run.head.started)
             step = steps.get(entry.step)
             if at and step:
-                yield from _of_entry(run, step, entry, at)
+                found = _of_entry(run, step, entry, at)
+                # A pair has partners to be compared with; a node alone would show how it was scheduled.
+                yield from (one for one in found if one.other or not entry.contended)
 
 
 def _of_entry(run: Run, step: StepRecord, entry: Entry, at: datetime) -> Iterator[Observation]:

@@ -71,7 +71,7 @@ _judging = together(
         "False discovery rate: this share of what is named may be wrong.",
         "1%",
     ),
-    flag("--contended", "Also judge figures of ranks that waited for CPUs, which are less sure."),
+    flag("--contended", "Also judge pairs whose ranks waited for CPUs, which is less sure."),
     option("--page", words.FILE, "Also write an HTML page with the map of the fleet."),
 )
 
@@ -121,7 +121,7 @@ class Judging:
     least: float
     false_alarms: float
     contended: bool
-    """Also judge figures of ranks that waited for CPUs."""
+    """Also judge pairs whose ranks waited for CPUs."""
 
 
 def _answer(
