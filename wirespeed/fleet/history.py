@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.fleet.observations import Observation, observations
+from wirespeed.fleet.observations import Observation, counts, observations
 from wirespeed.fleet.packed import Packed
 from wirespeed.fleet.state import SilentNode, silent_below
 from wirespeed.fleet.window import Facts, Window, facts_of, window_of
@@ -33,6 +33,8 @@ class History:
     """Result files read."""
     contended: int = 0
     """Figures left out of them because ranks waited for CPUs."""
+    waiting: set[str] = field(default_factory=set)
+    """Nodes of those figures."""
 
     @property
     def newest(self) -> datetime:
@@ -140,7 +142,13 @@ def _read(file: Path, history: History, seen: set[str], contended: bool) -> list
         return []
     history.files += 1
     history.warnings += [f"{shown(file)}: {line}" for line in results.warnings]
-    history.contended += sum(one.contended for one in results.entries)
     runs = [run for run in collect(results.records) if run.name not in seen]
     seen.update(run.name for run in runs)
-    return list(observations(runs, contended))
+    kept = []
+    for one, waited in observations(runs):
+        if counts(one, waited, contended):
+            kept.append(one)
+        else:
+            history.contended += 1
+            history.waiting |= {one.one, one.other} - {""}
+    return kept

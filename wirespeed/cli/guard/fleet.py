@@ -141,8 +141,8 @@ def _answer(
     begin, end = history.last_days(how.last)
     verdict = judge(history.window(begin, end), switches, how.least, how.false_alarms)
     changes = _drift(history, how.since, how, switches) if how.since else None
-    silent = history.silent(begin)
-    shown = Shown(folder, begin, end, verdict, switches, how.least, how.false_alarms, changes, silent)
+    found = (history.silent(begin), history.waiting)
+    shown = Shown(folder, begin, end, verdict, switches, how.least, how.false_alarms, changes, *found)
     if page is not None:
         from wirespeed.report.fleet.page import render
 
