@@ -128,12 +128,16 @@ def test_sixteen_hosts_under_a_plain_mpiexec(mpi: InstalledMpi, tmp_path: Path) 
 @pytest.mark.timeout(1800)
 def test_sixteen_hosts_in_an_allocation_of_slurm(tmp_path: Path) -> None:
     """Protects a run without --hosts: those of the allocation, each round one srun."""
-    mpi = mpis.find("mpich")
+    # Its ranks give way while they wait: 32 of MPICH's on two CPUs take minutes for a barrier. Those of Open
+    # MPI 5 crash in MPI_Init under Slurm where hosts are this slow (mca_pml_ob1_recv_frag_callback_match).
+    mpi = mpis.find("debian")
     if isinstance(mpi, str):
         pytest.skip(mpi)
     words = ("--out", tmp_path / "results", "--page", tmp_path / "fleet.html", "--mpi", mpi.mpiexec)
     with fleet(16, tmp_path) as there:
         configuration = slurm.start(there)
+        if not slurm.speaks_pmix(there, configuration):
+            pytest.skip("Slurm's pmix plugin finds no libpmix.so (apt install libpmix-dev)")
         planted(there)
         done = wirespeed(
             *("fleet", "run", *words, *SIXTEEN),
