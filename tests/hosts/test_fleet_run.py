@@ -89,14 +89,15 @@ def test_a_slow_host_is_named_and_so_is_one_that_falls_silent(mpi: InstalledMpi,
     assert (out / "round-02-2.jsonl").exists() and not (out / "round-03-2.jsonl").exists()
 
 
-def sixteen(tmp_path: Path, done: Done) -> None:
-    """The three that were planted are named, and no other."""
+def sixteen(tmp_path: Path, done: Done) -> list[str]:
+    """The three that were planted are named, and no other; the silent ones."""
     assert done.code == 6, done.err + done.out
     found = answer(tmp_path / "results")
-    assert sorted(found["slow"]) == sorted(PLANTED) and not found["silent"], done.out + done.err
+    assert sorted(found["slow"]) == sorted(PLANTED), done.out + done.err
     page = (tmp_path / "fleet.html").read_text()
     assert "3 nodes are slow, in a fleet of 16 nodes" in page
     assert all(f'<td class="name">{name}<' in page for name in PLANTED)
+    return found["silent"]
 
 
 def planted(there: Hosts) -> None:
@@ -120,7 +121,7 @@ def test_sixteen_hosts_under_a_plain_mpiexec(mpi: InstalledMpi, tmp_path: Path) 
             before=there["n1"].enter(),
             environment=there.environment,
         )
-        sixteen(tmp_path, done)
+        assert not sixteen(tmp_path, done)
 
 
 @pytest.mark.alone
@@ -129,7 +130,8 @@ def test_sixteen_hosts_under_a_plain_mpiexec(mpi: InstalledMpi, tmp_path: Path) 
 def test_sixteen_hosts_in_an_allocation_of_slurm(tmp_path: Path) -> None:
     """Protects a run without --hosts: those of the allocation, each round one srun."""
     # Its ranks give way while they wait: 32 of MPICH's on two CPUs take minutes for a barrier. Those of Open
-    # MPI 5 crash in MPI_Init under Slurm where hosts are this slow (mca_pml_ob1_recv_frag_callback_match).
+    # MPI crash now and then under Slurm where hosts are this slow (in mca_pml_ob1_recv_frag_callback_match,
+    # Open MPI 5 nearly always), so that a round is repeated, and a node may be left out for it.
     mpi = mpis.find("debian")
     if isinstance(mpi, str):
         pytest.skip(mpi)

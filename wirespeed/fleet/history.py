@@ -69,6 +69,11 @@ class History:
         """Nodes that fell silent in a `fleet run` since then."""
         return list(silent_below(self.folder, begin))
 
+    @property
+    def unjudged(self) -> set[str]:
+        """Nodes without a figure that counts, because their ranks waited for CPUs."""
+        return self.waiting - {node for one in self.loose for node in (one.one, one.other)}
+
     def last_days(self, days: float | None) -> tuple[datetime, datetime]:
         """Begin and end of the latest days that have figures; None: of all that are in no packed day."""
         end = self.newest + timedelta(microseconds=1)

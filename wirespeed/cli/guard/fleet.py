@@ -141,7 +141,7 @@ def _answer(
     begin, end = history.last_days(how.last)
     verdict = judge(history.window(begin, end), switches, how.least, how.false_alarms)
     changes = _drift(history, how.since, how, switches) if how.since else None
-    found = (history.silent(begin), history.waiting)
+    found = (history.silent(begin), history.unjudged)
     shown = Shown(folder, begin, end, verdict, switches, how.least, how.false_alarms, changes, *found)
     if page is not None:
         from wirespeed.report.fleet.page import render

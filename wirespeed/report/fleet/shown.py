@@ -9,7 +9,6 @@ from datetime import datetime
 
 from wirespeed.fleet.drift import FleetDrift
 from wirespeed.fleet.judge import FleetVerdict, Outlier, OutlierEvidence, exclude
-from wirespeed.fleet.names import natural
 from wirespeed.fleet.state import SilentNode
 from wirespeed.fleet.topology import Topology
 from wirespeed.units import format_seconds
@@ -29,8 +28,8 @@ class Shown:
     drift: FleetDrift | None = None
     silent: Sequence[SilentNode] = ()
     """Nodes that fell silent while they were measured."""
-    waiting: Collection[str] = ()
-    """Nodes with figures that do not count, because ranks waited for CPUs."""
+    unjudged: Collection[str] = ()
+    """Nodes without a figure that counts, because their ranks waited for CPUs."""
 
     @property
     def nodes(self) -> int:
@@ -66,11 +65,6 @@ class Shown:
     def excluded(self) -> list[str]:
         """Nodes for a scheduler to leave out."""
         return sorted({*exclude(self.verdict.findings), *(one.node for one in self.silent)})
-
-    @property
-    def unjudged(self) -> list[str]:
-        """Nodes without a figure that counts, because their ranks waited for CPUs."""
-        return sorted({*self.waiting} - {*self.verdict.distances}, key=natural)
 
     @property
     def sound(self) -> bool:

@@ -48,7 +48,7 @@ def to_json(shown: Shown) -> str:
         "tested": shown.verdict.tested,
         "findings": to_builtins(shown.verdict.findings),
         "silent": to_builtins(list(shown.silent)),
-        "not_judged": shown.unjudged,
+        "not_judged": sorted(shown.unjudged),
         "exclude": shown.excluded,
         "too_few_partners": shown.verdict.untold,
     }

@@ -109,9 +109,9 @@ def legend(shown: Shown) -> list[str]:
     ]
     if not shown.topology.switches:
         lines.append("without --topology FILE a slow switch shows as many slow nodes")
-    if names := shown.unjudged:
-        text = f"{compress(names)}: not judged, because ranks waited for CPUs; pairs count with --contended"
-        lines.append(text)
+    if shown.unjudged:
+        names = compress(shown.unjudged)
+        lines.append(f"{names}: not judged, because ranks waited for CPUs; pairs count with --contended")
     few = shown.verdict.untold
     if few:
         words = ", ".join(list(few)[:MOST_FIGURES]) + (", ..." if len(few) > MOST_FIGURES else "")
