@@ -221,3 +221,30 @@ def test_figures_of_ranks_that_waited_for_cpus_do_not_count(tmp_path: Path, caps
     write_run(tmp_path / "busy.jsonl", START, ["a", "b"], 1e-5, random.Random(1), more=busy)
     assert main(["fleet", "show", str(tmp_path)]) == ExitCode.CANNOT_WRITE
     assert "1 of ranks that waited for CPUs" in capsys.readouterr().err
+
+
+def test_a_rank_that_waited_spoils_its_own_pair_alone(tmp_path: Path, capsys: Captured) -> None:
+    """Protects a round of thousands of pairs from one node whose CPUs are busy."""
+    ranks = [{"rank": n, "host": host} for n, host in enumerate("abcd")]
+    times = {"median": 1e-5, "low": 9e-6, "high": 2e-5}
+    teams = [
+        {"name": name, "first": first, "ranks": 2, "seconds": times, "waited": waited}
+        for name, first, waited in (("0-1", 0, 0.01), ("2-3", 2, 0.7))
+    ]
+    more = {"teams": teams, "cores": {"waited": 0.7, "rank": 3}}
+    file = tmp_path / "run.jsonl"
+    write_run(file, START, ["a", "b"], 1e-5, random.Random(1), more=more)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    lines[1]["ranks"] = ranks
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [(one.one, one.other) for one in read_history(str(tmp_path)).loose] == [("a", "b")]
+    both = [(one.one, one.other) for one in read_history(str(tmp_path), contended=True).loose]
+    assert both == [("a", "b"), ("c", "d")]
+    assert as_json(capsys, tmp_path)["not_judged"] == ["c", "d"]
+    assert "c,d: not judged, because ranks waited for CPUs" in shown(capsys, tmp_path)[1]
+
+
+def test_a_node_alone_whose_ranks_waited_never_counts(tmp_path: Path) -> None:
+    busy = {"cores": {"waited": 0.5, "rank": 1}}
+    write_run(tmp_path / "run.jsonl", START, ["a", "a"], 1e-5, random.Random(1), more=busy)
+    assert not read_history(str(tmp_path), contended=True).loose

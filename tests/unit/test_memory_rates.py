@@ -73,7 +73,10 @@ def test_ranks_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(path_run, "WireCounting", Counting)
     watchdog = SimpleNamespace(stage=lambda path, size, seconds: stages.append(seconds))
-    context = SimpleNamespace(plan=Plan(), tell=lambda message: None, ranges=Ranges(), pattern=None)
+    alone = SimpleNamespace(rank=0, share=lambda value: value)
+    context = SimpleNamespace(
+        plan=Plan(), tell=lambda message: None, ranges=Ranges(), pattern=None, comm=alone
+    )
     buffers = SimpleNamespace(needed=lambda size: 0)
     opened: Any = (context, watchdog, SimpleNamespace(name="host"), None, buffers)
     monkeypatch.setattr(

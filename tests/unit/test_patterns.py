@@ -54,6 +54,7 @@ def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
                 ),
             )
         ),
+        "pairing": {"at_once": draw(st.sampled_from([None, 1, 3]))},
         "ring": {"steps": draw(st.sampled_from([None, 2, 6, 10]))},
         "custom": {"file": file},
         "rma": {"operation": draw(st.sampled_from(["put", "get", "fetch-add"]))},

@@ -72,7 +72,7 @@ def _option(one: Option) -> Decorator:
     if one.choices:
         kind = words.choice(*one.choices)
     else:
-        special = {"FILE": words.FILE, "WxH": words.GRID}
+        special = {"FILE": words.FILE, "WxH": words.GRID, "I-J,...": words.PAIRS}
         kind = special.get(one.metavar) or words.count(one.least, one.most)
     default = None if one.default is None else str(one.default)
     return option(name, words.several(kind) if one.many else kind, one.help, default)

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.fleet.observations import Observation, observations
+from wirespeed.fleet.observations import Observation, counts, observations
 from wirespeed.fleet.packed import Packed
+from wirespeed.fleet.state import SilentNode, silent_below
 from wirespeed.fleet.window import Facts, Window, facts_of, window_of
 from wirespeed.results.reading import cannot, read, shown, why
 from wirespeed.results.runs import collect
@@ -32,6 +33,8 @@ class History:
     """Result files read."""
     contended: int = 0
     """Figures left out of them because ranks waited for CPUs."""
+    waiting: set[str] = field(default_factory=set)
+    """Nodes of those figures."""
 
     @property
     def newest(self) -> datetime:
@@ -41,7 +44,9 @@ class History:
             moments.append(last)
         if not moments:
             waited = (
-                f" ({self.contended} of ranks that waited for CPUs do not count)" if self.contended else ""
+                f" ({self.contended} of ranks that waited for CPUs do not count; --contended)"
+                if self.contended
+                else ""
             )
             raise WirespeedError(
                 f"{shown(self.folder)}: {self.files} result files, no figure of one node or of two{waited}",
@@ -60,14 +65,28 @@ class History:
         rows = [(one.one, one.other, one.driver, one.mpi, one.kernel) for one in loose]
         return facts_of([*rows, *(self.packed.facts(begin, end) if self.packed else ())])
 
-    def last_days(self, days: float) -> tuple[datetime, datetime]:
-        """Begin and end of the latest days that have figures."""
+    def silent(self, begin: datetime) -> list[SilentNode]:
+        """Nodes that fell silent in a `fleet run` since then."""
+        return list(silent_below(self.folder, begin))
+
+    @property
+    def unjudged(self) -> set[str]:
+        """Nodes without a figure that counts, because their ranks waited for CPUs."""
+        return self.waiting - {node for one in self.loose for node in (one.one, one.other)}
+
+    def last_days(self, days: float | None) -> tuple[datetime, datetime]:
+        """Begin and end of the latest days that have figures; None: of all that are in no packed day."""
         end = self.newest + timedelta(microseconds=1)
+        if days is None:
+            return min([end, *(one.at for one in self.loose)]), end
         return end - timedelta(days=days), end
 
 
-def read_history(name: str) -> History:
-    """All result files below a folder, and its packed days. Raises WirespeedError if it cannot be read."""
+def read_history(name: str, contended: bool = False) -> History:
+    """All result files below a folder, and its packed days. Raises WirespeedError if it cannot be read.
+
+    `contended`: also the result files' pairs whose ranks waited for CPUs.
+    """
     folder = Path(name)
     try:
         if not folder.is_dir():
@@ -77,7 +96,7 @@ def read_history(name: str) -> History:
         changed = list(_unpacked(folder, contents(folder)))
     except (OSError, ValueError) as error:
         raise cannot(f"cannot read {shown(name)}: {why(error)}") from None
-    runs = _read_into(history, changed)
+    runs = _read_into(history, changed, contended)
     if history.packed:
         # A file that has grown since is read again: its packed rows are not counted twice.
         history.packed.without = runs
@@ -90,11 +109,11 @@ def read_all(folder: Path, files: Iterable[Path]) -> tuple[History, set[str]]:
     return history, _read_into(history, files)
 
 
-def _read_into(history: History, files: Iterable[Path]) -> set[str]:
+def _read_into(history: History, files: Iterable[Path], contended: bool = False) -> set[str]:
     """Adds the files' observations; returns the names of their runs."""
     runs: set[str] = set()
     for file in files:
-        history.loose += _read(file, history, runs)
+        history.loose += _read(file, history, runs, contended)
     return runs
 
 
@@ -119,7 +138,7 @@ def _unpacked(folder: Path, packed: dict[str, list[int]]) -> Iterator[Path]:
             yield file
 
 
-def _read(file: Path, history: History, seen: set[str]) -> list[Observation]:
+def _read(file: Path, history: History, seen: set[str], contended: bool) -> list[Observation]:
     """A file's observations; a run that was in another file, too, counts once."""
     try:
         results = read(file)
@@ -128,7 +147,13 @@ def _read(file: Path, history: History, seen: set[str]) -> list[Observation]:
         return []
     history.files += 1
     history.warnings += [f"{shown(file)}: {line}" for line in results.warnings]
-    history.contended += sum(one.contended for one in results.entries)
     runs = [run for run in collect(results.records) if run.name not in seen]
     seen.update(run.name for run in runs)
-    return list(observations(runs))
+    kept = []
+    for one, waited in observations(runs):
+        if counts(one, waited, contended):
+            kept.append(one)
+        else:
+            history.contended += 1
+            history.waiting |= {one.one, one.other} - {""}
+    return kept

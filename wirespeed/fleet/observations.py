@@ -13,7 +13,7 @@ from wirespeed.results.parts import Rank
 from wirespeed.results.runs import Run
 from wirespeed.units import format_size
 
-NOT_OF_A_FIGURE = ("sample", "seed")
+NOT_OF_A_FIGURE = ("sample", "seed", "pairs")
 """Options that choose which pairs are measured, and change no figure of a pair."""
 BETWEEN = ", between nodes"
 _PAIR = re.compile(r"(\d+)-(\d+)")
@@ -38,15 +38,23 @@ class Observation(NamedTuple):
     mpi: str
 
 
-def observations(runs: Iterable[Run]) -> Iterator[Observation]:
-    """Every launch's median that belongs to one node or to a pair of nodes.
+def counts(one: Observation, waited: bool, contended: bool) -> bool:
+    """Whether it is judged. `waited`: its ranks waited for CPUs; `contended`: a pair's counts even so.
 
-    Left out: figures whose ranks waited for CPUs, figures of more than two nodes, and times without a date.
+    A pair has partners to be compared with; a node alone would show how it was scheduled.
+    """
+    return not waited or (contended and bool(one.other))
+
+
+def observations(runs: Iterable[Run]) -> Iterator[tuple[Observation, bool]]:
+    """Every launch's median of one node or of a pair of nodes, and whether its ranks waited for CPUs.
+
+    Left out: figures of more than two nodes, and times without a date.
     """
     for run in runs:
         steps = {step.step: step for step in run.steps}
         for entry in run.records:
-            if not (isinstance(entry, Entry) and entry.possible and not entry.contended):
+            if not (isinstance(entry, Entry) and entry.possible):
                 continue
             at = _moment(entry.at) or _moment(run.head.started)
             step = steps.get(entry.step)
@@ -54,15 +62,18 @@ def observations(runs: Iterable[Run]) -> Iterator[Observation]:
                 yield from _of_entry(run, step, entry, at)
 
 
-def _of_entry(run: Run, step: StepRecord, entry: Entry, at: datetime) -> Iterator[Observation]:
+def _of_entry(run: Run, step: StepRecord, entry: Entry, at: datetime) -> Iterator[tuple[Observation, bool]]:
     ranks = {rank.rank: rank for rank in step.ranks if rank.host}
-    known = [(_ranks_of(team.name, team.first, team.ranks), team.seconds) for team in entry.teams]
-    for numbers, seconds in known or [(sorted(ranks), entry.seconds)]:
+    known = [
+        (_ranks_of(team.name, team.first, team.ranks), team.seconds, entry.contended_team(team))
+        for team in entry.teams
+    ]
+    for numbers, seconds, waited in known or [(sorted(ranks), entry.seconds, entry.contended)]:
         those = [ranks[number] for number in numbers if number in ranks]
         hosts = sorted({rank.host for rank in those})
         if len(those) != len(numbers) or len(hosts) not in (1, 2) or seconds <= 0:
             continue
-        yield Observation(
+        found = Observation(
             at,
             entry.run,
             _figure(run, entry, those) + (BETWEEN if len(hosts) == 2 else ""),
@@ -74,6 +85,7 @@ def _of_entry(run: Run, step: StepRecord, entry: Entry, at: datetime) -> Iterato
             next((rank.device.driver for rank in those if rank.device and rank.device.driver), ""),
             f"{step.mpi.vendor} {step.mpi.version}".strip() if step.mpi else "",
         )
+        yield found, waited
 
 
 def _ranks_of(name: str, first: int, count: int) -> Sequence[int]:

@@ -13,7 +13,7 @@ from wirespeed.limits.wires import PORTS
 
 Record = dict[str, Any]
 
-PAIRWISE = ("pingpong", "exchange", "stream", "pairs")
+PAIRWISE = ("pingpong", "exchange", "stream", "pairs", "pairing")
 COLLECTIVES = ("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "reduce")
 """Their figure is the bus bandwidth: bytes that a rank must send, to all others together."""
 FAN = "fan"

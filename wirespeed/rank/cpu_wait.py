@@ -29,10 +29,15 @@ class CpuWait:
         self._waited += _waited() - waited
         self._preempted += _preempted() - preempted
 
+    @property
+    def share(self) -> float | None:
+        """Of the time inside timed(); None where the kernel does not count."""
+        # The kernel's clock and ours are read at slightly different moments.
+        return None if math.isnan(self._waited) else min(self._waited / max(self._wall, 1e-9), 1.0)
+
     def worst(self, comm: World) -> dict[str, Any]:
         """Collective. Share, number and preemptions of the rank that waited most, on every rank."""
-        # The kernel's clock and ours are read at slightly different moments.
-        share = -1.0 if math.isnan(self._waited) else min(self._waited / max(self._wall, 1e-9), 1.0)
+        share = -1.0 if self.share is None else self.share
         most = comm.maximum(share)
         found = comm.first(self._preempted if share == most else None)
         assert found

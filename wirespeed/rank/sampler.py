@@ -57,6 +57,8 @@ class PhaseSamples:
     details: dict[str, Any]
     cores: dict[str, Any]
     """Whether the ranks had CPUs meanwhile (CpuWait.worst)."""
+    waited: float | None = None
+    """This rank's own share of the timed seconds without a CPU; None: not counted."""
 
 
 class Sampler:
@@ -92,7 +94,7 @@ class Sampler:
         if self._team.slowest_latest(self._samples) * self._divisor < LONG_ITERATION_SECONDS:
             self._check()
         cores = self._wait.worst(self._comm)
-        return PhaseSamples(self._samples, per_sample, stopped, timed.described(), cores)
+        return PhaseSamples(self._samples, per_sample, stopped, timed.described(), cores, self._wait.share)
 
     def _check(self) -> float:
         """Seconds of one checked iteration."""

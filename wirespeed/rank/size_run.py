@@ -139,7 +139,7 @@ class SizeRun:
 
     def _take(self, team: TeamSamples, sampled: PhaseSamples) -> None:
         """Adds the phase's teams; keeps the summary of the slowest one so far. Collective."""
-        found = team.figures(sampled.samples)
+        found = team.figures(sampled.samples, sampled.waited)
         leader = -1
         if found:
             slowest = max(found, key=_median)
@@ -180,10 +180,14 @@ class SizeRun:
             },
             "details": sampled.details | self._algorithm(),
             "cores": sampled.cores,
-            "teams": self._teams if len(self._teams) > 1 else [],
+            "teams": self._teams if self._several_teams() else [],
             "elapsed_s": time.monotonic() - self._began,
             **({"program": self._program_facts} if self._program_facts else {}),
         }
+
+    def _several_teams(self) -> bool:
+        """Not where one team of all ranks has the entry's own figure."""
+        return len(self._teams) > 1 or self._teams[0]["ranks"] < self._context.comm.size
 
     def _algorithm(self) -> dict[str, str]:
         """Whose steps a collective operation of ours took."""

@@ -42,14 +42,24 @@ class TeamSamples:
         widest = self._comm.maximum(math.inf if mine is None else mine)
         return None if math.isinf(widest) else widest
 
-    def figures(self, samples: Samples) -> list[dict[str, Any]]:
-        """All teams' figures on rank 0, by first rank, as a record has them; none on others."""
-        mine = None
-        if self.leads and self.team:
-            place = {"name": self.team.name, "first": self._comm.rank, "ranks": len(self.team.ranks)}
+    def figures(self, samples: Samples, waited: float | None) -> list[dict[str, Any]]:
+        """All teams' figures on rank 0, by first rank, as a record has them; none on others.
+
+        `waited`: this rank's share of the timed seconds without a CPU.
+        """
+        mine: dict[str, Any] | None = None
+        if self.team:
+            mine = {"first": self.team.ranks[0], "waited": waited}
+        if mine and self.team and self.leads:
             times = samples.summary()["seconds"]
-            mine = place | {"seconds": {name: times[name] for name in ("median", "low", "high", "min")}}
-        return [figure for figure in self._comm.gather(mine) or () if figure]
+            mine |= {"name": self.team.name, "ranks": len(self.team.ranks)}
+            mine["seconds"] = {name: times[name] for name in ("median", "low", "high", "min")}
+        every = [one for one in self._comm.gather(mine) or () if one]
+        most: dict[int, float] = {}
+        for one in every:
+            if one["waited"] is not None:
+                most[one["first"]] = max(one["waited"], most.get(one["first"], 0.0))
+        return [{**one, "waited": most.get(one["first"])} for one in every if "name" in one]
 
     def summary_of(self, samples: Samples, rank: int) -> dict[str, Any]:
         """The whole summary that the team led by `rank` has, on every rank."""

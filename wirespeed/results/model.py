@@ -191,6 +191,12 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
         """Did ranks wait for CPUs while it was timed? Then it is no sure figure of the path."""
         return self.cores is not None and self.cores.contended
 
+    def contended_team(self, team: TeamFigure) -> bool:
+        """The same of one team: a rank that waits spoils no other team's figure."""
+        if self.cores is None or team.waited is None:
+            return self.contended
+        return structs.replace(self.cores, waited=team.waited).contended
+
     @property
     def memory_domain(self) -> str:
         """Where the data lie: CPU, GPU or both. Only paths between GPUs, or between CPUs, compete."""

@@ -224,6 +224,9 @@ class TeamFigure(Part, Timed, frozen=True, kw_only=True):
     ranks: Whole = 1
     """How many."""
     times: Interval = field(name="seconds")
+    waited: Amount | None = None
+    """Share of the timed seconds in which a rank of it was ready to run and had no CPU, of the one that
+    waited most; null: not known."""
 
 
 class Histogram(Part, frozen=True, kw_only=True):

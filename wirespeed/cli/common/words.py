@@ -204,6 +204,13 @@ def _link(word: str) -> tuple[str, float]:
     return name, Word("RATE", parse_rate).read(rate)
 
 
+def _pairs(word: str) -> str:
+    from wirespeed.patterns.pairing import parsed
+
+    parsed(word)
+    return word
+
+
 TEST_KEYS = (
     *("addend", "blocks", "by", "call", "chunk", "clock", "conduit", "copy", "enqueue", "fault", "instead"),
     *("iterations", "largest-count", "offset", "protocol", "shared", "signal", "slots", "streams"),
@@ -231,6 +238,7 @@ HOSTS = several(Word("NAME", _host))
 LAUNCHER = Word("NAME", _launcher)
 LINKS = several(Word("NAME=RATE", _link))
 MPI = File("PATH", _file)
+PAIRS = Word("I-J,...", _pairs)
 PATHS = Word("NAME,...", _paths, _path_names)
 PROFILER = choice(*PROFILERS)
 SECONDS = Word("SECONDS", _seconds)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from wirespeed.cli.common import words
-from wirespeed.cli.common.options import debugging, flag, option
+from wirespeed.cli.common.options import debugging, flag, option, plan_of, together, where
 from wirespeed.cli.common.streams import note, print_or_write, warn_of
 from wirespeed.cli.guard.compare import SHARE
 from wirespeed.errors import ExitCode, WirespeedError
@@ -51,24 +54,33 @@ def _rate(word: str) -> float:
 def command(context: click.Context) -> None:
     """Find the slow nodes, GPUs, links and switches of a fleet.
 
-    They are found in the result files of all its nodes. Start with: wirespeed fleet show RESULTS/
+    They are found in the result files of all its nodes. 'run' measures them, 'show' reads what is there.
+    Start with: wirespeed fleet run, inside an allocation of all nodes.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+
+
+_TOPOLOGY = "Switches and their nodes, as in Slurm's topology.conf."
+_judging = together(
+    click.option("--topology", metavar="FILE", help=_TOPOLOGY),
+    option("--least", SHARE, "Ignore excess times up to this share.", "2%"),
+    option(
+        "--fdr",
+        words.Word("SHARE", _rate),
+        "False discovery rate: this share of what is named may be wrong.",
+        "1%",
+    ),
+    flag("--contended", "Also judge pairs whose ranks waited for CPUs, which is less sure."),
+    option("--page", words.FILE, "Also write an HTML page with the map of the fleet."),
+)
 
 
 @command.command()
 @click.argument("folder", metavar="DIR")
 @option("--last", words.Word("DAYS", _days), "Judge the latest days that have figures.", "7")
 @option("--since", words.Word("DATE", _date), "Also print what became slower since a date, and what changed.")
-@click.option("--topology", metavar="FILE", help="Switches and their nodes, as in Slurm's topology.conf.")
-@option("--least", SHARE, "Ignore excess times up to this share.", "2%")
-@option(
-    "--fdr",
-    words.Word("SHARE", _rate),
-    "False discovery rate: this share of what is named may be wrong.",
-    "1%",
-)
+@_judging
 @flag("--all", "Print every finding and all its figures.", "everything")
 @option(
     "--format",
@@ -77,7 +89,6 @@ def command(context: click.Context) -> None:
     "table",
     "style",
 )
-@option("--page", words.FILE, "Also write an HTML page with the map of the fleet.")
 @debugging
 def show(
     folder: str,
@@ -86,6 +97,7 @@ def show(
     topology: str | None,
     least: float,
     fdr: float,
+    contended: bool,
     everything: bool,
     style: str,
     page: str | None,
@@ -95,37 +107,62 @@ def show(
     DIR has the result files of all nodes, in any folders below it, and packed days. The exit code is 6 if
     anything stands out.
     """
+    return _answer(folder, Judging(last, since, topology, least, fdr, contended), everything, style, page)
+
+
+@dataclass(frozen=True)
+class Judging:
+    """What is judged, and how strictly."""
+
+    last: float | None
+    """Latest days; None: all."""
+    since: datetime | None
+    topology: str | None
+    least: float
+    false_alarms: float
+    contended: bool
+    """Also judge pairs whose ranks waited for CPUs."""
+
+
+def _answer(
+    folder: str, how: Judging, everything: bool = False, style: str = "table", page: str | None = None
+) -> ExitCode:
+    """Prints what stands out, and writes the page. Raises WirespeedError."""
     from wirespeed.fleet.history import read_history
     from wirespeed.fleet.judge import judge
     from wirespeed.fleet.topology import NO_TOPOLOGY, read_topology
     from wirespeed.report.fleet.shown import Shown
     from wirespeed.report.fleet.styles import print_as
 
-    if page is not None and not page.endswith(".html"):
-        raise WirespeedError(f"--page {page}: the name of a page ends in .html")
-    switches = read_topology(topology) if topology else NO_TOPOLOGY
-    history = read_history(folder)
+    _check_page(page)
+    switches = read_topology(how.topology) if how.topology else NO_TOPOLOGY
+    history = read_history(folder, contended=how.contended)
     warn_of(folder, history.warnings)
-    begin, end = history.last_days(last)
-    verdict = judge(history.window(begin, end), switches, least, fdr)
-    changes = _drift(history, since, last, switches, least, fdr) if since else None
-    shown = Shown(folder, begin, end, verdict, switches, least, fdr, changes)
+    begin, end = history.last_days(how.last)
+    verdict = judge(history.window(begin, end), switches, how.least, how.false_alarms)
+    changes = _drift(history, how.since, how, switches) if how.since else None
+    found = (history.silent(begin), history.unjudged)
+    shown = Shown(folder, begin, end, verdict, switches, how.least, how.false_alarms, changes, *found)
     if page is not None:
         from wirespeed.report.fleet.page import render
 
         print_or_write(render(shown), page)
         note(f"page: {page}")
     print_as(style, shown, everything=everything)
-    return ExitCode.WORSE if verdict.findings or (changes and changes.verdict.findings) else ExitCode.OK
+    return ExitCode.OK if shown.sound else ExitCode.WORSE
 
 
-def _drift(
-    history: History, since: datetime, last: float, topology: Topology, least: float, fdr: float
-) -> FleetDrift:
+def _check_page(page: str | None) -> None:
+    """Raises WirespeedError for the name of another kind of file."""
+    if page is not None and not page.endswith(".html"):
+        raise WirespeedError(f"--page {page}: the name of a page ends in .html")
+
+
+def _drift(history: History, since: datetime, how: Judging, topology: Topology) -> FleetDrift:
     """The latest days against those before a date."""
     from wirespeed.fleet.drift import add_causes, drift
 
-    begin, end = history.last_days(last)
+    begin, end = history.last_days(how.last)
     begin = max(begin, since)
     if begin >= end:
         raise WirespeedError(f"--since {since:%Y-%m-%d}: the last figure is of {history.newest:%Y-%m-%d}")
@@ -135,10 +172,118 @@ def _drift(
         raise WirespeedError(
             f"--since {since:%Y-%m-%d}: no figure in the {BEFORE_DAYS:.0f} days before it to compare with"
         )
-    found = drift(f"{since:%Y-%m-%d}", before, now, topology, least, fdr)
-    shortly = since - timedelta(days=last)
+    found = drift(f"{since:%Y-%m-%d}", before, now, topology, how.least, how.false_alarms)
+    shortly = since - timedelta(days=how.last or BEFORE_DAYS)
     add_causes(found, history.facts(shortly, since), history.facts(begin, end))
     return found
+
+
+def _hosts(word: str) -> tuple[str, ...]:
+    from wirespeed.fleet.allocation import named_hosts
+
+    return named_hosts(word)
+
+
+HOSTS = words.Word("FILE|NAME,...", _hosts)
+_PATHS = "Paths between nodes. Default: host, with GPUs also aware."
+_NODE_PATHS = "Paths within a node. Default: host, with GPUs also aware and gpu."
+
+
+@command.command()
+@option("--hosts", HOSTS, "The nodes: a file with one in each line, or n1,n[2-9]. Default: the allocation's.")
+@option("--out", words.FILE, "Folder for the result files. Default: ./fleet-<time>.")
+@option(
+    "--rounds", words.count(0, 10_000), "Rounds of pairs: every node is measured with so many others.", "8"
+)
+@option("--at-once", words.count(1, 1_000_000), "At most N pairs at the same time. Default: all of a round.")
+@option("--seed", words.count(), "Seed of the random pairs.", "1")
+@flag("--resume", "Measure only what the folder of --out lacks.")
+@option("--paths", words.PATHS, _PATHS)
+@option("--sizes", words.SIZES, "Message sizes between nodes.", "8,16M")
+@option("--node-paths", words.PATHS, _NODE_PATHS)
+@option("--node-sizes", words.SIZES, "Sizes of messages within a node; copies from 4K on.", "8,64M")
+@option("--precision", words.SHARE, "Stop when the median's 95 % interval is within ± this share.", "1%")
+@option("--max-time", words.SECONDS, "Time limit per size; figures that hit it are marked.", "0.15")
+@option("--timeout", words.SECONDS, "Time without progress that counts as a hang. Default: by size.")
+@flag(
+    "--no-evidence",
+    "Count no bytes on the links and do not read the hosts' health.",
+    envvar="WIRESPEED_NO_EVIDENCE",
+)
+@_judging
+@where
+def run(
+    hosts: tuple[str, ...] | None,
+    out: str | None,
+    rounds: int,
+    at_once: int | None,
+    seed: int,
+    resume: bool,
+    node_paths: tuple[str, ...] | None,
+    node_sizes: tuple[int, ...],
+    topology: str | None,
+    least: float,
+    fdr: float,
+    contended: bool,
+    page: str | None,
+    **given: Any,
+) -> ExitCode:
+    """Measure every node by itself, then pairs of nodes in random rounds, and name what is slow.
+
+    In a round, disjoint pairs do a ping-pong at the same time. Each round is one launch of the batch system
+    or of mpiexec. One that dies is repeated without the nodes that do not answer, which are named. The
+    result files in the folder are what 'show' reads. The exit code is 6 if anything stands out or a node is
+    silent, 1 if figures are missing.
+
+    \b
+    Examples:
+      wirespeed fleet run                     # inside an allocation: all its nodes
+      wirespeed fleet run --hosts hosts.txt --rounds 12 --page fleet.html
+      wirespeed fleet run --hosts n[001-064] --at-once 4 --out fleet-monday
+      wirespeed fleet run --out fleet-monday --hosts n[001-064] --at-once 4 --resume
+    """
+    from wirespeed.fleet.allocation import allocated_hosts
+    from wirespeed.fleet.campaign import Campaign
+    from wirespeed.fleet.parts import FleetPlan
+    from wirespeed.fleet.state import begin
+    from wirespeed.frontend import session
+    from wirespeed.launch import launched_rank
+    from wirespeed.report.fleet.shown import counted
+    from wirespeed.report.terminal.doing import Doing
+    from wirespeed.units import format_rate
+
+    if launched_rank():
+        raise WirespeedError("fleet run starts jobs of its own: not inside a launcher's job")
+    if resume and not out:
+        raise WirespeedError("--resume goes on with a folder: name it with --out DIR")
+    _check_page(page)
+    hosts = hosts or allocated_hosts(os.environ)
+    common = plan_of({**given, "hosts": hosts})
+    found = session.discover(common)
+    gpus = len(found.devices)
+    common = replace(common, paths=common.paths or (("host", "aware") if gpus else ("host",)))
+    inside = node_paths or (("host", "aware", "gpu") if gpus else ("host",))
+    plan = FleetPlan(hosts, common, rounds, at_once, seed, inside, node_sizes, gpus)
+    folder = Path(out or f"fleet-{datetime.now():%Y%m%d-%H%M%S}")
+    state = begin(folder, plan.figures, resume=resume)
+    most = counted(plan.most_at_once, "pair")
+    load = f"at most {most} at the same time, each with one message under way (--at-once)"
+    note(f"{counted(len(hosts), 'node')}, {counted(rounds, 'round')}; load on the network: {load}")
+    with Doing() as doing:
+        campaign = Campaign(plan, state, session.measure, doing.say, doing.now)
+        try:
+            code = campaign.run()
+        except KeyboardInterrupt:
+            code = ExitCode.INTERRUPTED
+    note(f"results: {folder}")
+    if code == ExitCode.INTERRUPTED:
+        note(f"go on with --resume --out {folder}")
+        return code
+    answer = _answer(str(folder), Judging(None, None, topology, least, fdr, contended), page=page)
+    if campaign.fastest:
+        fastest = format_rate(campaign.fastest)
+        note(f"load on the network: at most {most} at the same time, the fastest at {fastest} GB/s")
+    return code or answer
 
 
 @command.command()

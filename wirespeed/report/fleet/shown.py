@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from wirespeed.fleet.drift import FleetDrift
 from wirespeed.fleet.judge import FleetVerdict, Outlier, OutlierEvidence, exclude
+from wirespeed.fleet.state import SilentNode
 from wirespeed.fleet.topology import Topology
 from wirespeed.units import format_seconds
 
@@ -24,6 +26,10 @@ class Shown:
     least: float
     false_alarms: float
     drift: FleetDrift | None = None
+    silent: Sequence[SilentNode] = ()
+    """Nodes that fell silent while they were measured."""
+    unjudged: Collection[str] = ()
+    """Nodes without a figure that counts, because their ranks waited for CPUs."""
 
     @property
     def nodes(self) -> int:
@@ -34,12 +40,16 @@ class Shown:
     def answer(self) -> str:
         """'3 nodes and 1 switch of 5000 nodes are slow'."""
         kinds = Counter(one.kind for one in self.verdict.findings)
+        count = len({one.node for one in self.silent})
+        silent = f"{counted(count, 'node')} fell silent" if count else ""
         if not kinds:
-            return f"No node, GPU, link or switch of {self.nodes} nodes stands out"
+            sound = f"no node, GPU, link or switch of {self.nodes} nodes stands out"
+            return f"{silent}; {sound}" if silent else f"N{sound[1:]}"
         words = [counted(count, kind) for kind, count in kinds.items()]
         listed = " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
         verb = "is" if kinds.total() == 1 else "are"
-        return f"{listed} {verb} slow, in a fleet of {counted(self.nodes, 'node')}"
+        slow = f"{listed} {verb} slow, in a fleet of {counted(self.nodes, 'node')}"
+        return f"{silent}; {slow}" if silent else slow
 
     @property
     def judged(self) -> str:
@@ -54,7 +64,18 @@ class Shown:
     @property
     def excluded(self) -> list[str]:
         """Nodes for a scheduler to leave out."""
-        return exclude(self.verdict.findings)
+        return sorted({*exclude(self.verdict.findings), *(one.node for one in self.silent)})
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is slow or silent, or became slower."""
+        slow = self.verdict.findings or (self.drift and self.drift.verdict.findings)
+        return not slow and not self.silent
+
+    @property
+    def silences(self) -> list[str]:
+        """'silent: n3, in round 2 of 8 (...)'."""
+        return [f"silent: {one.node}, since {one.part}: {one.why}" for one in self.silent]
 
 
 def counted(count: int, kind: str) -> str:

@@ -47,6 +47,8 @@ def to_json(shown: Shown) -> str:
         "false_discovery_rate": shown.false_alarms,
         "tested": shown.verdict.tested,
         "findings": to_builtins(shown.verdict.findings),
+        "silent": to_builtins(list(shown.silent)),
+        "not_judged": sorted(shown.unjudged),
         "exclude": shown.excluded,
         "too_few_partners": shown.verdict.untold,
     }

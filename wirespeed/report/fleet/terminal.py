@@ -26,13 +26,15 @@ Row = tuple[Outlier, OutlierEvidence, bool]
 def print_fleet(console: Console, shown: Shown, *, everything: bool = False) -> None:
     """The answer first, then findings, the most expensive first."""
     findings = shown.verdict.findings
-    say(console, Text(shown.answer, "bold red" if findings else "bold green"))
+    say(console, Text(shown.answer, "bold green" if not findings and not shown.silent else "bold red"))
     figures = counted(shown.verdict.figures, "figure")
     say(console, f"{shown.folder}, {shown.days}: {figures}, judged: {shown.judged}", "dim")
+    for line in shown.silences[: None if everything else MOST_ROWS]:
+        say(console, line, "red")
     if findings:
         console.print()
         _print_findings(console, findings, "usual", everything=everything)
-        _print_exclude(console, shown.excluded)
+    _print_exclude(console, shown.excluded)
     if shown.drift:
         _print_drift(console, shown, everything=everything)
     console.print()
@@ -107,6 +109,9 @@ def legend(shown: Shown) -> list[str]:
     ]
     if not shown.topology.switches:
         lines.append("without --topology FILE a slow switch shows as many slow nodes")
+    if shown.unjudged:
+        names = compress(shown.unjudged)
+        lines.append(f"{names}: not judged, because ranks waited for CPUs; pairs count with --contended")
     few = shown.verdict.untold
     if few:
         words = ", ".join(list(few)[:MOST_FIGURES]) + (", ..." if len(few) > MOST_FIGURES else "")

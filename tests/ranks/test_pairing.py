@@ -1,0 +1,25 @@
+"""Named pairs of ranks, measured by real ranks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.command import wirespeed
+from support.mpis import InstalledMpi
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_a_pair_among_idle_ranks_has_a_figure_of_its_own(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the fleet: who was measured is known even of one pair alone, and whether it had CPUs."""
+    done = wirespeed(
+        *("pairing", "--ranks", "3", "--pairs", "2-0", "--paths", "host", "--sizes", "8"),
+        *("--mpi", mpi.mpiexec, "--max-time", "0.02", "--device", "cpu"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 0, done.err
+    (entry,) = done.entries
+    (team,) = entry["teams"]
+    assert (team["name"], team["first"], team["ranks"]) == ("0-2", 0, 2)
+    assert team["seconds"]["median"] == entry["seconds"]["median"] > 0
+    assert 0 <= team["waited"] <= 1

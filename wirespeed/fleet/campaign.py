@@ -1,0 +1,185 @@
+"""Measures a fleet part by part, each in one launch, and repeats what died without the silent nodes.
+
+Nothing here starts a process: the caller says what measures a plan.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.fleet.parts import FleetPlan, Part, parts
+from wirespeed.fleet.silence import by_rank, deaths, suspects, unanswering
+from wirespeed.fleet.state import FleetState, SilentNode
+from wirespeed.host.temporary import temporary_folder
+from wirespeed.job.plan import Plan
+from wirespeed.results.model import End, Entry, Event, Failure, Head
+from wirespeed.results.reading import read
+from wirespeed.results.recorder import Observer, now
+
+MOST_ATTEMPTS = 6
+"""Launches of one part."""
+MOST_UNEXPLAINED = 3
+"""Launches of one part that may die without a silent node."""
+Measure = Callable[[Plan, Observer], ExitCode]
+
+
+@dataclass
+class Campaign:
+    """A run in a folder, which may have begun before."""
+
+    plan: FleetPlan
+    state: FleetState
+    measure: Measure
+    say: Callable[[str], None]
+    """Takes a line for the user."""
+    doing: Callable[[str], None] = lambda _: None
+    """Takes what is under way."""
+    clock: Callable[[], float] = time.monotonic
+    failed: list[str] = field(default_factory=list)
+    """Titles of the parts that lack figures."""
+    fastest: float = 0.0
+    """Bytes per second of the fastest pair of nodes."""
+    _order: list[str] = field(default_factory=list)
+    """Hosts by their ranks."""
+
+    @property
+    def answering(self) -> list[str]:
+        """The hosts that are not silent, by their ranks."""
+        return [host for host in self._order or self.plan.hosts if host not in self.state.names]
+
+    def run(self) -> ExitCode:
+        """Measures every part that has no complete file yet. Raises WirespeedError."""
+        every = list(parts(self.plan))
+        missing = [part for part in every if not self._complete(part)]
+        if missing and len(missing) < len(every):
+            self.say(f"{len(every) - len(missing)} of {len(every)} launches are there already")
+        begun = self.clock()
+        for done, part in enumerate(missing):
+            left = len(missing) - done
+            spent = self.clock() - begun
+            time_left = f", about {_minutes(spent / done * left)} left" if done else ""
+            self.doing(f"{part.title} on {len(self.answering)} nodes{time_left}")
+            if self._measured(part) == ExitCode.INTERRUPTED:
+                return ExitCode.INTERRUPTED
+            spent = self.clock() - begun
+            self.say(
+                f"{part.title}: {'figures are missing' if part.title in self.failed else 'measured'}  "
+                f"[{done + 1} of {len(missing)}, {_minutes(spent)} so far, "
+                f"about {_minutes(spent / (done + 1) * (left - 1))} left]"
+            )
+        return ExitCode.FAILED_ENTRY if self.failed else ExitCode.OK
+
+    def _measured(self, part: Part) -> ExitCode:
+        """Measures a part; again without the nodes that turn out to be silent."""
+        named_before: set[str] = set()
+        unexplained = 0
+        for _ in range(MOST_ATTEMPTS):
+            hosts = self.answering
+            plan = self.plan.plan(part, hosts)
+            if plan is None:
+                # Each of its pairs has a silent node.
+                return ExitCode.OK
+            records: list[Event] = []
+            code = self._launch(replace(plan, out=str(self._next_file(part))), records)
+            self._take(records, hosts, part)
+            dead = deaths(records)
+            if code == ExitCode.INTERRUPTED:
+                return code
+            if not dead:
+                if code != ExitCode.OK:
+                    self.failed.append(part.title)
+                return code
+            self.say(f"{part.title}: {dead[0].text}")
+            silent = self._silent(dead[0], hosts, part, named_before)
+            if 2 * (len(hosts) - len(silent)) < len(self.plan.hosts):
+                text = f"{len(self.plan.hosts) - len(hosts) + len(silent)} of {len(self.plan.hosts)} nodes"
+                raise WirespeedError(f"{text} do not answer; last: {dead[0].text}", ExitCode.FAILED_ENTRY)
+            for node, why in silent.items():
+                self.state.add(SilentNode(node, part.title, why, now()))
+                self.say(f"{node} is silent and left out from now on; {part.title} is repeated without it")
+            unexplained += not silent
+            if unexplained >= MOST_UNEXPLAINED:
+                break
+            if not silent:
+                self.say(f"no node is silent; {part.title} is repeated as it was")
+        self.failed.append(part.title)
+        return ExitCode.FAILED_ENTRY
+
+    def _silent(self, death: Failure, hosts: Sequence[str], part: Part, before: set[str]) -> dict[str, str]:
+        """The nodes that a launch died of, and why. `before`: suspects of this part that answered."""
+        if found := unanswering(death, hosts, part.each):
+            return dict.fromkeys(found, death.text)
+        suspected = suspects(death, hosts, part.each)
+        if again := [host for host in suspected if host in before]:
+            return dict.fromkeys(again, f"{death.text} (twice)")
+        found = [host for host in suspected if not self._answers([host])]
+        # A rank that crashed once may be bad luck: the launch is repeated before every node is asked.
+        if not found and (before or not suspected):
+            found = self._silent_among(hosts, known=True)
+        before.update(suspected)
+        return dict.fromkeys(found, "it does not answer when it is launched by itself")
+
+    def _silent_among(self, hosts: Sequence[str], known: bool = False) -> list[str]:
+        """By halves. `known`: that these do not all answer, or not together."""
+        if not known and self._answers(hosts):
+            return []
+        if len(hosts) == 1:
+            return list(hosts)
+        middle = len(hosts) // 2
+        return [*self._silent_among(hosts[:middle]), *self._silent_among(hosts[middle:])]
+
+    def _answers(self, hosts: Sequence[str]) -> bool:
+        self.doing(f"looking for silent nodes among {hosts[0]} and {len(hosts) - 1} more")
+        records: list[Event] = []
+        with temporary_folder("fleet") as folder:
+            code = self._launch(replace(self.plan.probe(hosts), out=str(folder / "probe.jsonl")), records)
+        if code == ExitCode.INTERRUPTED:
+            raise KeyboardInterrupt
+        return not deaths(records)
+
+    def _launch(self, plan: Plan, records: list[Event]) -> ExitCode:
+        return self.measure(plan, records.append)
+
+    def _take(self, records: Sequence[Event], hosts: Sequence[str], part: Part) -> None:
+        """What a launch, now or before, tells of the hosts' ranks and of the fastest pair."""
+        order = by_rank(records, hosts, part.each)
+        self._order = [*order, *(host for host in self.plan.hosts if host not in order)]
+        if part.round is not None:
+            entries = (one for one in records if isinstance(one, Entry))
+            rates = [one.amount / team.seconds for one in entries for team in one.teams if team.seconds > 0]
+            self.fastest = max([self.fastest, *rates])
+
+    def _complete(self, part: Part) -> bool:
+        """Has one of its files all figures? Then it is not measured again."""
+        for file in self._files(part):
+            with suppress(WirespeedError):
+                records = read(file).records
+                ended = any(isinstance(one, End) and one.status == "complete" for one in records)
+                if ended and not deaths(records) and any(isinstance(one, Entry) for one in records):
+                    heads = (one for one in records if isinstance(one, Head))
+                    self._take(records, next(heads).plan.hosts, part)
+                    return True
+        return False
+
+    def _files(self, part: Part) -> Iterator[Path]:
+        """Of its launches, the first one's first."""
+        for number in range(1, 10_000):
+            file = self._file(part, number)
+            if not file.exists():
+                return
+            yield file
+
+    def _next_file(self, part: Part) -> Path:
+        return self._file(part, 1 + len(list(self._files(part))))
+
+    def _file(self, part: Part, number: int) -> Path:
+        return self.state.folder / f"{part.name}{f'-{number}' if number > 1 else ''}.jsonl"
+
+
+def _minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"

@@ -1,0 +1,136 @@
+"""What `wirespeed fleet run` measures, as plans: every node by itself, then rounds of pairs of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from wirespeed.fleet.rounds import pairs_of
+from wirespeed.job.plan import Plan
+from wirespeed.patterns.pairs import Pairs, meets
+from wirespeed.statistics.stopping import Stopping
+
+SMALLEST_COPY = 4096
+"""Bytes; a shorter copy takes as long as its call."""
+
+
+@dataclass(frozen=True)
+class FleetPlan:
+    """What is measured on which hosts."""
+
+    hosts: tuple[str, ...]
+    common: Plan
+    """What all launches have in common; its paths and sizes are those between nodes."""
+    rounds: int = 8
+    at_once: int | None = None
+    """Most pairs that are measured at the same time; None: all of a round."""
+    seed: int = 1
+    node_paths: tuple[str, ...] = ("host",)
+    """Of messages within a node."""
+    node_sizes: tuple[int, ...] = (8, 64 << 20)
+    gpus: int = 0
+    """Of a node."""
+
+    @property
+    def most_at_once(self) -> int:
+        """Pairs that are measured at the same time."""
+        return min(self.at_once or len(self.hosts), len(self.hosts) // 2)
+
+    @property
+    def ranks_alone(self) -> int:
+        """Ranks of a node that is measured by itself: one for each GPU, else two."""
+        return self.gpus or 2
+
+    @property
+    def figures(self) -> dict[str, object]:
+        """What the figures depend on, by the names of the options, as JSON has it."""
+        return {
+            "hosts": list(self.hosts),
+            "seed": self.seed,
+            "at-once": self.at_once,
+            "paths": list(self.common.paths),
+            "sizes": list(self.common.sizes),
+            "node-paths": list(self.node_paths),
+            "node-sizes": list(self.node_sizes),
+        }
+
+    def plan(self, part: Part, hosts: Sequence[str]) -> Plan | None:
+        """A part's plan for the hosts that answer, by their ranks; None: nothing to measure with them."""
+        if part.round is not None:
+            places = {host: rank for rank, host in enumerate(hosts)}
+            silent = {*self.hosts} - {*hosts}
+            pairs = pairs_of(part.round, self.hosts, self.seed, silent)
+            ranks = [(places[one], places[other]) for one, other in pairs]
+            common = self.common
+            return self._pairing(hosts, [ranks], common.paths, common.sizes, at_once=self.at_once)
+        if part.name == LINKS:
+            phases = _within(len(hosts), self.ranks_alone)
+            return self._pairing(hosts, phases, self.node_paths, self.node_sizes, self.ranks_alone)
+        return replace(
+            self._on(hosts, self.ranks_alone),
+            pattern="copy",
+            paths=(),
+            sizes=tuple(size for size in self.node_sizes if size >= SMALLEST_COPY) or self.node_sizes,
+            options=(("node", None),),
+            reported_phase_only=True,
+        )
+
+    def probe(self, hosts: Sequence[str]) -> Plan:
+        """The shortest launch of these hosts, each by itself: do they answer?"""
+        plan = self._pairing(hosts, _within(len(hosts), 2), ("host",), (8,), 2)
+        assert plan
+        return replace(plan, stopping=Stopping(loops=1, warmup=0), evidence=False, device="cpu")
+
+    def _on(self, hosts: Sequence[str], each: int) -> Plan:
+        return replace(self.common, hosts=tuple(hosts), ranks=len(hosts) * each)
+
+    def _pairing(
+        self,
+        hosts: Sequence[str],
+        phases: Iterable[Sequence[tuple[int, int]]],
+        paths: tuple[str, ...],
+        sizes: tuple[int, ...],
+        each: int = 1,
+        at_once: int | None = None,
+    ) -> Plan | None:
+        words = [",".join(f"{one}-{other}" for one, other in phase) for phase in phases]
+        if not all(words):
+            return None
+        options = (("pairs", "/".join(words)), ("at_once", at_once))
+        plan = self._on(hosts, each)
+        return replace(plan, pattern="pairing", paths=paths, sizes=sizes, options=options)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One launch for each of its paths."""
+
+    name: str
+    """Begins the names of its result files."""
+    title: str
+    round: int | None = None
+    """Counts from 0; None: every node by itself."""
+    each: int = 1
+    """Ranks of a node."""
+
+
+COPIES, LINKS = "node-copies", "node-links"
+
+
+def parts(plan: FleetPlan) -> Iterator[Part]:
+    """All, in the order measured."""
+    each = plan.ranks_alone
+    yield Part(COPIES, "every node by itself, copies", each=each)
+    if each > 1:
+        yield Part(LINKS, "every node by itself, messages", each=each)
+    width = len(str(plan.rounds))
+    for number in range(plan.rounds):
+        place = str(number + 1).zfill(max(2, width))
+        yield Part(f"round-{place}", f"round {number + 1} of {plan.rounds}", number)
+
+
+def _within(nodes: int, each: int) -> Iterator[list[tuple[int, int]]]:
+    """In each phase disjoint pairs of every node's ranks, until all of them have met."""
+    for number in range(Pairs.round_robin_phases(each)):
+        inside = [(one, other) for one in range(each) if (other := meets(one, number, each) or 0) > one]
+        yield [(node * each + one, node * each + other) for node in range(nodes) for one, other in inside]

@@ -1,0 +1,105 @@
+"""Pairs of ranks that the user names: `fleet run` measures each of its rounds so."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import chain
+
+from wirespeed.errors import WirespeedError
+from wirespeed.patterns.base import Figure, Option, Shape
+from wirespeed.patterns.pairs import Pairs
+
+Partners = dict[int, int]
+"""Of each rank of a phase."""
+_PAIR = re.compile(r"(\d{1,8})-(\d{1,8})")
+
+
+class Pairing(Pairs):
+    """Ping-pongs of the named disjoint pairs at once."""
+
+    name = "pairing"
+    summary = "Measure the pairs of ranks that you name, all at once."
+    help = """
+    Each pair does a ping-pong, all at the same time, and has a figure of its own. A rank is in one pair at
+    most; after a / follow the pairs of another phase, which is measured after the one before. With
+    --at-once N at most N pairs are measured at the same time. The times are one-way times.
+
+    \b
+    Examples:
+      wirespeed pairing --ranks 8 --pairs 0-5,1-3
+      wirespeed pairing --ranks 4 --pairs 0-1,2-3/0-2,1-3
+      srun -N 64 --ntasks-per-node 1 wirespeed pairing --at-once 8
+    """
+    options = (  # type: ignore[assignment]  # as many as it has, not as many as those of Pairs
+        Option("pairs", "Pairs of ranks. Default: neighbours, 0-1,2-3,...", None, metavar="I-J,..."),
+        Option("at-once", "At most N pairs at the same time.", None),
+    )
+    sizes = "8,16M"
+
+    def refuse(self, shape: Shape) -> str | None:
+        if shape.ranks < 2:
+            return "pairing takes two ranks or more"
+        given = shape.options.get("pairs")
+        worst = max(chain.from_iterable(parsed(given)), default=0) if given else 0
+        if worst >= shape.ranks:
+            return f"--pairs: rank {worst} takes {worst + 1} ranks or more, not {shape.ranks}"
+        return None
+
+    def phases(self, shape: Shape) -> int:
+        return len(self._phases(shape))
+
+    def partner(self, rank: int, shape: Shape, phase: int) -> int | None:
+        return self._phases(shape)[phase].get(rank)
+
+    def figure(self, shape: Shape, size: int) -> Figure:
+        many = shape.options.get("at_once")
+        how = "disjoint pairs at once" if many is None else f"at most {many} pairs at once"
+        return Figure(2, size, f"slowest pair: half of a round trip, {how}")
+
+    def _phases(self, shape: Shape) -> tuple[Partners, ...]:
+        text = shape.options.get("pairs") or _neighbours(shape.ranks)
+        return _split(str(text), int(shape.options.get("at_once") or 0))
+
+
+@lru_cache(maxsize=8)
+def parsed(text: str) -> tuple[Partners, ...]:
+    """The phases in '0-5,1-3/2-4'. Raises WirespeedError for what is none."""
+    return tuple(map(_phase, text.split("/")))
+
+
+def _phase(text: str) -> Partners:
+    found: Partners = {}
+    for word in text.split(","):
+        match = _PAIR.fullmatch(word.strip())
+        one, other = (int(match[1]), int(match[2])) if match else (0, 0)
+        if one == other:
+            raise WirespeedError(
+                f"'{word}' is no pair of two ranks: write 0-5,1-3, and / before another phase"
+            )
+        for rank in (one, other):
+            if rank in found:
+                raise WirespeedError(f"rank {rank} is in two pairs of one phase; write / between phases")
+        found |= {one: other, other: one}
+    return found
+
+
+@lru_cache(maxsize=8)
+def _split(text: str, at_once: int) -> tuple[Partners, ...]:
+    """The phases, each of at most `at_once` pairs; 0: of all that it has."""
+    found: list[Partners] = []
+    for partners in parsed(text):
+        pairs = [(one, other) for one, other in partners.items() if one < other]
+        step = at_once or len(pairs)
+        for first in range(0, len(pairs), step):
+            part = pairs[first : first + step]
+            found.append(dict([*part, *((other, one) for one, other in part)]))
+    return tuple(found)
+
+
+@lru_cache(maxsize=8)
+def _neighbours(ranks: int) -> str:
+    return ",".join(f"{rank}-{rank + 1}" for rank in range(0, ranks - 1, 2))
+
+
+PATTERN = Pairing()
