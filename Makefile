@@ -27,10 +27,10 @@ run:  ## Install what is missing and measure this machine (ARGS="--sizes 8:1M" O
 	@$(PREPARE) run && exec .venv/bin/wirespeed survey $(ARGS)
 
 test:  ## Run every test against the installed package (ARGS="-k page", ARGS="-n 0": one after the other)
-	@$(PREPARE) test && exec .venv/bin/pytest -n auto --dist loadfile $(ARGS)
+	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) $(ARGS)
 
 test-all:  ## The same, and one more MPI, device or shape of much of it (half as long again)
-	@$(PREPARE) test && exec .venv/bin/pytest -n auto --dist loadfile -m "thorough or not thorough" $(ARGS)
+	@$(PREPARE) test && exec .venv/bin/pytest $(WORKERS) -m "thorough or not thorough" $(ARGS)
 
 test-gpu:  ## Test every path and kernel on this machine's GPUs (ARGS="-k sanitizer" for a part)
 	@$(PREPARE) test-gpu && exec .venv/bin/python -I -m pytest tests/gpu $(ARGS)

@@ -64,8 +64,8 @@ def wheel(processor: str, sources: Path, work: Path, folder: Path) -> Path:
     build = [tools / "python", "-m", "build", "--wheel", "--no-isolation", "-o", raw]
     call(*build, "-C", f"build-dir={work}/build-{processor}", sources, environment=environment)
     (found,) = raw.glob("*.whl")
-    tag = f"manylinux_{GLIBC.replace('.', '_')}_{processor}"
-    repair = [tools / "auditwheel", "repair", "--plat", tag, "--only-plat", "-w", folder, found]
+    # Of a foreign processor it knows no platform but "auto": the oldest glibc that has what the wheel needs.
+    repair = [tools / "auditwheel", "repair", "--plat", "auto", "--only-plat", "-w", folder, found]
     call(*repair, environment=environment)
     (repaired,) = folder.glob(f"{found.name.split('-linux_')[0]}-*{processor}.whl")
     return repaired

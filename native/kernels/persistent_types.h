@@ -87,7 +87,7 @@ struct WsChange {
 };
 
 /// How two elements are combined; ws_first: the result is the first one.
-constexpr u64 ws_sum = 0, ws_max = 1, ws_min = 2, ws_first = 3;
+enum WsReduction : u64 { ws_sum, ws_max, ws_min, ws_first };
 
 /// Elements combined from several sources, in their order: to = s0 op s1 op s2 ...; of one source a
 /// copy.

@@ -79,7 +79,10 @@ def test_copies_both_ways(tmp_path: Path) -> None:
         assert [(one["name"], one["amount"]) for one in entry["derived"]] == [("each way", entry["bytes"])]
         assert entry["bandwidth_bytes"] == 2 * entry["bytes"]
         assert entry["checked"]["bytes"] == entry["checked"]["iterations"] * 2 * entry["bytes"]
-        is_true(load, entry["bytes_per_second"]["median"], 2 * RATE)
+        # Two streams sleep beside each other: how exactly, no machine promises; one after the other is RATE.
+        found = entry["bytes_per_second"]["median"]
+        assert found <= 2 * RATE
+        load.claim(found >= 1.5 * RATE, f"{found / 1e9:.3f} GB/s of {2 * RATE / 1e9:g} declared")
 
 
 def test_host_memory_of_one_numa_node(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from support.mpis import InstalledMpi
 def test_a_pair_among_idle_ranks_has_a_figure_of_its_own(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the fleet: who was measured is known even of one pair alone, and whether it had CPUs."""
     done = wirespeed(
-        *("pairing", "--ranks", "3", "--pairs", "2-0", "--paths", "host", "--sizes", "8"),
+        *("pairing", "--ranks", "3", "--rank-pairs", "2-0", "--paths", "host", "--sizes", "8"),
         *("--mpi", mpi.mpiexec, "--max-time", "0.02", "--device", "cpu"),
         out=tmp_path / "r.jsonl",
     )

@@ -61,7 +61,7 @@ class FakeFleet:
         for plan in self.launches:
             hosts = sorted(plan.hosts) if self.sorts else list(plan.hosts)
             if plan.ranks == len(hosts):
-                (partners,) = parsed(dict(plan.options)["pairs"])
+                (partners,) = parsed(dict(plan.options)["rank_pairs"])
                 found.append([tuple(sorted((hosts[a], hosts[b]))) for a, b in partners.items() if a < b])
         return found
 
@@ -103,7 +103,7 @@ class FakeFleet:
     def _teams(plan: Plan) -> list[tuple[int, ...]]:
         if plan.pattern == "copy":
             return [(rank,) for rank in range(plan.ranks)]
-        phases = parsed(dict(plan.options)["pairs"])
+        phases = parsed(dict(plan.options)["rank_pairs"])
         return [(one, other) for phase in phases for one, other in phase.items() if one < other]
 
     def _team(self, ranks: tuple[int, ...], hosts: list[str], each: int) -> dict[str, Any]:

@@ -39,7 +39,13 @@ def test_no_listed_option_is_refused(
     needed = {"custom": ["--file", "mine.csv"], "watch": ["--count", "1", "--every", "0"]}.get(command, [])
     own = {"--ranks": "4", "--hosts": "n1", "--launcher": "auto", "--out": "new.jsonl", "--resume": ""}
     own |= {"--picture": "field.png", "--timeline": "t.json"}
-    good = {"FILE": "mine.csv", "SYSTEM": "summit", "PATTERN:PATH[:SIZE]": "stream:host:8", "I,J": "0,0"}
+    good = {
+        "FILE": "mine.csv",
+        "SYSTEM": "summit",
+        "PATTERN:PATH[:SIZE]": "stream:host:8",
+        "I,J": "0,0",
+        "I-J,...": "0-1",
+    }
     good |= {"SHARE": "1%", "SECONDS": "1", "SIZES": "8", "NAME,...": "all", "PATH": "/opt/mpi"}
     good |= {"NAME=RATE,...": "eth0=1GB/s", "TIME": "0", "N": "2", "N,...": "2", "WxH": "64x64"}
     good |= {"yes|no,...": "yes,no", "KIND[:GPU,...]": "emulated"}

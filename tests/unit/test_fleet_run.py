@@ -71,7 +71,7 @@ def test_seeds_make_other_pairs() -> None:
 def test_the_named_pairs_are_measured_and_no_other(
     text: str | None, phases: list[set[tuple[int, int]]]
 ) -> None:
-    pattern, shape = find_pattern("pairing"), Shape(4, {"pairs": text})
+    pattern, shape = find_pattern("pairing"), Shape(4, {"rank_pairs": text})
     assert pattern.phases(shape) == len(phases)
     for number, pairs in enumerate(phases):
         teams = [pattern.team(rank, shape, number) for rank in range(4)]
@@ -91,13 +91,13 @@ def test_at_most_so_many_pairs_at_once() -> None:
 
 @pytest.mark.parametrize("text", ["0-0", "0", "0-1,1-2", "0-1,", "a-b", "0-1//2-3", "-1-2"])
 def test_what_is_no_list_of_pairs_is_refused_in_one_line(text: str, capsys: Captured) -> None:
-    assert main(["pairing", "--pairs", text]) == ExitCode.USAGE
-    assert capsys.readouterr().err.startswith("wirespeed: --pairs")
+    assert main(["pairing", "--rank-pairs", text]) == ExitCode.USAGE
+    assert capsys.readouterr().err.startswith("wirespeed: --rank-pairs")
 
 
 def test_a_rank_that_there_is_not_is_refused() -> None:
-    assert find_pattern("pairing").refuse(Shape(4, {"pairs": "0-4"})) == (
-        "--pairs: rank 4 takes 5 ranks or more, not 4"
+    assert find_pattern("pairing").refuse(Shape(4, {"rank_pairs": "0-4"})) == (
+        "--rank-pairs: rank 4 takes 5 ranks or more, not 4"
     )
 
 

@@ -134,6 +134,8 @@ def test_options() -> None:
         "lbm --columns": (None, 1, MILLIONS),
         "lbm --overlap": ("yes", 1, MILLIONS),
         "lbm --case": ("shear-wave", 1, MILLIONS),
+        "pairing --at-once": (None, 1, MILLIONS),
+        "pairing --rank-pairs": (None, 1, MILLIONS),
         "pairs --alone": (False, 1, MILLIONS),
         "pairs --fan": (None, 1, MILLIONS),
         "pairs --sample": (None, 1, MILLIONS),
@@ -193,5 +195,5 @@ def test_a_pattern_that_is_not_there() -> None:
     assert str(error.value) == (
         "there is no pattern called 'torus'; there are: "
         "allgather, allreduce, alltoall, barrier, broadcast, copy, custom, exchange, groups, halo, jacobi, "
-        "lbm, pairs, pingpong, reduce, reducescatter, ring, rma, stream"
+        "lbm, pairing, pairs, pingpong, reduce, reducescatter, ring, rma, stream"
     )

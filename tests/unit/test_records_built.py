@@ -86,7 +86,7 @@ def test_what_a_transport_chose_and_what_teams_measured() -> None:
     assert (entry(SECONDS)["details"], entry(SECONDS)["teams"]) == ({}, [])
     team = {"name": "0-1", "first": 0, "ranks": 2, "seconds": {"median": 1.0, "low": 1, "high": 2, "min": 1}}
     made = entry(SECONDS, details={"protocol": "LL"}, teams=[team])
-    assert (made["details"], made["teams"]) == ({"protocol": "LL"}, [team])
+    assert (made["details"], made["teams"]) == ({"protocol": "LL"}, [team | {"waited": None}])
 
 
 def test_a_step_says_where_its_bytes_go() -> None:

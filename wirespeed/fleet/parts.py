@@ -96,7 +96,7 @@ class FleetPlan:
         words = [",".join(f"{one}-{other}" for one, other in phase) for phase in phases]
         if not all(words):
             return None
-        options = (("pairs", "/".join(words)), ("at_once", at_once))
+        options = (("rank_pairs", "/".join(words)), ("at_once", at_once))
         plan = self._on(hosts, each)
         return replace(plan, pattern="pairing", paths=paths, sizes=sizes, options=options)
 

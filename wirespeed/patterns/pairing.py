@@ -27,12 +27,12 @@ class Pairing(Pairs):
 
     \b
     Examples:
-      wirespeed pairing --ranks 8 --pairs 0-5,1-3
-      wirespeed pairing --ranks 4 --pairs 0-1,2-3/0-2,1-3
+      wirespeed pairing --ranks 8 --rank-pairs 0-5,1-3
+      wirespeed pairing --ranks 4 --rank-pairs 0-1,2-3/0-2,1-3
       srun -N 64 --ntasks-per-node 1 wirespeed pairing --at-once 8
     """
     options = (  # type: ignore[assignment]  # as many as it has, not as many as those of Pairs
-        Option("pairs", "Pairs of ranks. Default: neighbours, 0-1,2-3,...", None, metavar="I-J,..."),
+        Option("rank-pairs", "Pairs of ranks. Default: neighbours, 0-1,2-3,...", None, metavar="I-J,..."),
         Option("at-once", "At most N pairs at the same time.", None),
     )
     sizes = "8,16M"
@@ -40,10 +40,10 @@ class Pairing(Pairs):
     def refuse(self, shape: Shape) -> str | None:
         if shape.ranks < 2:
             return "pairing takes two ranks or more"
-        given = shape.options.get("pairs")
+        given = shape.options.get("rank_pairs")
         worst = max(chain.from_iterable(parsed(given)), default=0) if given else 0
         if worst >= shape.ranks:
-            return f"--pairs: rank {worst} takes {worst + 1} ranks or more, not {shape.ranks}"
+            return f"--rank-pairs: rank {worst} takes {worst + 1} ranks or more, not {shape.ranks}"
         return None
 
     def phases(self, shape: Shape) -> int:
@@ -58,7 +58,7 @@ class Pairing(Pairs):
         return Figure(2, size, f"slowest pair: half of a round trip, {how}")
 
     def _phases(self, shape: Shape) -> tuple[Partners, ...]:
-        text = shape.options.get("pairs") or _neighbours(shape.ranks)
+        text = shape.options.get("rank_pairs") or _neighbours(shape.ranks)
         return _split(str(text), int(shape.options.get("at_once") or 0))
 
 
