@@ -15,6 +15,10 @@ PROCESSES ?= 200
 CASE ?=
 SEED := $(or $(SEED),$(shell date +%s))
 
+# One more than there are cores, because tests wait for ranks; in the order of the folders, where tests that take
+# long come first (by itself xdist begins with the files that have most tests, and ends with one long one).
+WORKERS ?= -n $(shell expr $$(nproc) + 1) --dist loadfile --no-loadscope-reorder
+
 SUITABLE = { command -v $(PYTHON) >/dev/null || { echo "wirespeed needs Python 3.10 or newer, and there is no $(PYTHON)" \
            "on PATH; to install: sudo apt install python3 python3-venv" >&2; exit 1; }; } && \
            $(PYTHON) scripts/preflight.py --python
