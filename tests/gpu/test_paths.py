@@ -8,6 +8,11 @@ import pytest
 from gpu.conftest import Ranks, by_pattern_and_path
 from support.command import wirespeed
 
+from wirespeed.job.path_selection import unsuited
+from wirespeed.paths import find_path
+from wirespeed.patterns import all_patterns
+from wirespeed.patterns.collectives.operation import CollectivePattern
+
 SIZES = {str(size): size for size in (0, 1, 7, 8, 13, 4097)} | {"64K": 1 << 16, "1M": 1 << 20, "16M": 1 << 24}
 FAST = ("--max-time", "0.005")
 PAIR = (
@@ -50,8 +55,15 @@ def test_every_pattern(ranks: Ranks, tmp_path: Path) -> None:
     sizes = "1,8,4097,65536,1048576"
     told = ranks("all_patterns.py", "cuda", sizes, ",".join(ANY_PATTERN), CUSTOM_FILE=str(custom))
     found = by_pattern_and_path(told)
-    patterns = {"pingpong", "exchange", "stream", "groups", "ring", "pairs", "halo", "custom"}
-    assert set(found) == {(pattern, path) for pattern in patterns for path in ANY_PATTERN}
+    wanted = [
+        one
+        for one in all_patterns().values()
+        if not (isinstance(one, CollectivePattern) or one.intra_rank or one.one_sided)
+    ]
+    paths = {path: find_path(path) for path in ANY_PATTERN}
+    assert set(found) == {
+        (one.name, name) for one in wanted for name, path in paths.items() if not unsuited(path, one)
+    }
     for (pattern, path), messages in found.items():
         assert not [message for message in messages if message["kind"] == "failure"], (
             pattern,
