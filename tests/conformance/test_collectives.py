@@ -9,6 +9,7 @@ import pytest
 from conformance.test_patterns import played
 from support.command import wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 from support.stand_ins import fake_nccl
 
 from wirespeed.patterns.collectives import PATTERNS
@@ -52,7 +53,7 @@ def exact(told: list[dict[str, Any]], paths: str, ranks: int) -> None:
     ("mpi", "ranks", "paths"),
     [
         ("openmpi", 3, "host,host:ring,host:doubling,host:direct,host:one-shot"),
-        ("openmpi", 8, "host:best"),
+        thorough("openmpi", 8, "host:best"),
         ("mpich", 2, "host,host:ring,host:doubling"),
         ("impi", 2, "host,host:direct"),
     ],
@@ -75,7 +76,7 @@ def test_every_operation_on_host_buffers(mpi: InstalledMpi, ranks: int, paths: s
         ("openmpi", 3, "staged:direct,gpu:ring"),
         ("mpich", 2, "ipc-write:doubling,staged-pipelined:ring"),
         # Compiling is collective, and some ranks have fewer messages, and the same ones twice.
-        ("openmpi", 5, "staged-pipelined:doubling"),
+        thorough("openmpi", 5, "staged-pipelined:doubling"),
     ],
     indirect=["mpi"],
 )

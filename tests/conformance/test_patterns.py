@@ -110,7 +110,7 @@ def test_every_pattern_on_every_path(mpi: InstalledMpi, device: str, ranks: int,
 
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", [thorough(2), 4])
 def test_every_pattern_over_stand_ins_of_libraries(
     mpi: InstalledMpi, ranks: int, builds: Path, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 from support import mpis
 from support.command import Done, read, wirespeed
 
-RUNS = 8
+RUNS = 5
 
 
 def test_runs_that_start_at_once_have_a_file_each(tmp_path: Path) -> None:

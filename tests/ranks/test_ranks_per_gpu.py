@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 from support.stand_ins import fake_driver
 
 FAST = ("--max-time", "0.005", "--no-evidence")
@@ -79,7 +80,7 @@ def test_what_cannot_be_placed_is_one_line(
 class TestSlices:
     """A fake CUDA driver in MIG mode, which shows a process one slice."""
 
-    @pytest.mark.parametrize("named", [True, False])
+    @pytest.mark.parametrize("named", [True, thorough(False)])
     def test_each_rank_has_its_own(self, named: bool, builds: Path, tmp_path: Path) -> None:
         """Protects the second slice, by --device or CUDA_VISIBLE_DEVICES; no IPC is one line, no crash."""
         device = ",".join(f"cuda:{name}" for name in SLICES) if named else "cuda"
