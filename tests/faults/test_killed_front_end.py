@@ -156,7 +156,7 @@ def test_pages_of_another_container_stay() -> None:
 @pytest.mark.parametrize("name", ["ompi.{}", "ompi.n1.0/pid.{}", "data.{}", "ompi.{}-kept"])
 @pytest.mark.parametrize("runs", [False, True])
 def test_the_folder_of_a_launcher(name: str, runs: bool, tmp_path: Path) -> None:
-    """Protects folders of launchers that run, and folders that are none of a launcher's."""
+    """Protects folders of launchers that run, with the lists that name them, and folders that are none's."""
     process = subprocess.Popen(["sleep", "60"])
     if not runs:
         process.kill()
@@ -169,9 +169,12 @@ def test_the_folder_of_a_launcher(name: str, runs: bool, tmp_path: Path) -> None
         (pages / "0.uses").write_text(f"{shm_cleanup.used().splitlines()[0]}\n{folder}")
         os.utime(pages, (0, 0))
         shm_cleanup.sweep()
-        assert folder.exists() == (runs or name in ("data.{}", "ompi.{}-kept"))
+        launcher_s = name not in ("data.{}", "ompi.{}-kept")
+        assert folder.exists() == (runs or not launcher_s)
+        assert pages.exists() == (runs and launcher_s), "its front end needs the list"
         assert tmp_path.exists()
     finally:
+        shutil.rmtree(pages, ignore_errors=True)
         process.kill()
         process.wait()
 

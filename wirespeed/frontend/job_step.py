@@ -163,18 +163,16 @@ class JobStep:
         return self._ending if self._seen.finished else SLOW_LAUNCHER
 
     def _receive(self, wait: float) -> Iterator[Message]:
-        ended = []
-        for key, _ in self._selector.select(wait):
+        ready = [key for key, _ in self._selector.select(wait)]
+        # A message and the end of a rank that are seen at once: the pipe is the quicker way.
+        self._closed += [key.data.state for key in ready if isinstance(key.data, _Alive)]
+        for key in ready:
             if isinstance(key.data, str):
                 yield from self._read(key.fileobj, key.data)  # type: ignore[arg-type]
-                continue
-            if isinstance(key.data, _Alive):
-                self._closed.append(key.data.state)
             else:
-                ended.append(key.data)
-            self._selector.unregister(key.fileobj)
-            os.close(key.fd)
-        if ended:
+                self._selector.unregister(key.fileobj)
+                os.close(key.fd)
+        if ended := [key.data for key in ready if isinstance(key.data, RankState)]:
             self._died([self._first_closed() or ended[0]])
 
     def _read(self, pipe: BinaryIO, name: str) -> Iterator[Message]:

@@ -54,8 +54,12 @@ def sweep(older_than: float = 60.0) -> None:
             if not _own(folder) or time.time() - folder.stat().st_mtime < older_than:
                 continue
             # What runs on another host or in another container cannot be seen from here.
-            known = all(where == process_namespace() for where, *_ in _lists(folder))
-            if known and all(state.gone for state in read_pages(folder)):
+            lists = _lists(folder)
+            known = all(where == process_namespace() for where, *_ in lists)
+            # Ranks at their end have no page any more, but a list, which their front end still needs.
+            launchers = [_launcher(Path(line)) for _, *lines in lists for line in lines]
+            ended = all(pid is None or process_state(pid) in GONE for pid in launchers)
+            if known and ended and all(state.gone for state in read_pages(folder)):
                 remove_listed(folder)
                 shutil.rmtree(folder)
 
@@ -66,9 +70,8 @@ def remove_listed(pages: Path) -> None:
     paths = {Path(line) for where, *lines in _lists(pages) if where == here for line in lines}
     remove_unused(filter(_is_segment, paths))
     for path in paths:
-        # Open MPI's launchers name their folder after their process: ompi.71, ompi.host.0/pid.71.
-        name = re.fullmatch(r"(?:ompi|pid|dvm)\.(\d+)", path.name)
-        if name and process_state(int(name[1])) in GONE and _own(path) and not path.is_symlink():
+        launcher = _launcher(path)
+        if launcher and process_state(launcher) in GONE and _own(path) and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
             if path.parent.name.startswith(("ompi.", "prte.")):
                 with suppress(OSError):
@@ -86,6 +89,12 @@ def remove_unused(segments: Iterable[Path]) -> None:
         if str(path) not in mapped:
             with suppress(OSError):
                 path.unlink()
+
+
+def _launcher(path: Path) -> int | None:
+    """Open MPI's launchers name their folder after their process: ompi.71, ompi.host.0/pid.71."""
+    name = re.fullmatch(r"(?:ompi|pid|dvm)\.(\d+)", path.name)
+    return int(name[1]) if name else None
 
 
 def _lists(pages: Path) -> list[list[str]]:
