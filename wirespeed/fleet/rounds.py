@@ -13,7 +13,7 @@ Pairs = list[tuple[str, str]]
 def pairs_of(round_: int, hosts: Sequence[str], seed: int, silent: Collection[str] = ()) -> Pairs:
     """The disjoint pairs of a round, counted from 0.
 
-    A round robin over a random order of the hosts, its rounds in a random order: nobody meets anybody twice
+    A round robin over a random order of the hosts, its rounds in a random order: no host meets another twice
     before meeting all others, and of an odd number another one waits each time. Then comes another random
     order. It follows from hosts, seed and round alone, so a run that is gone on with makes the same pairs; a
     silent host's partners wait.

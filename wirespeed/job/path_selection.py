@@ -54,7 +54,7 @@ def copies_both_ways(path: TransferPath) -> bool:
 def suited(
     paths: Iterable[TransferPath], words: Sequence[str], pattern: Pattern, options: Mapping[str, Any]
 ) -> list[TransferPath]:
-    """Without those that nobody has named and that cannot do what the pattern is."""
+    """Without paths that are not named and cannot carry the pattern."""
     return [path for path in paths if path.name in words or not _lacks(path, pattern, options)]
 
 

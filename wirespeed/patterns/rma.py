@@ -1,4 +1,4 @@
-"""One rank reads, writes and adds to another one's memory, one operation at a time, and nobody answers."""
+"""One rank reads, writes and adds to another one's memory, one operation at a time, without an answer."""
 
 from __future__ import annotations
 

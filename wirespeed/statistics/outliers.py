@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FEWEST = 5
-"""Among fewer nobody can be said to stand out."""
+"""Among fewer none can be said to stand out."""
 NORMAL_75 = 0.6744897501960817
 _NORMAL_99 = 2.3263478740408408
 _EFFICIENCY = 0.37

@@ -1,5 +1,6 @@
-// One-sided operations that nobody is told of: each is issued and flushed, which ends when it is
-// complete at its origin and at its target. The target's rank waits in MPI_Barrier meanwhile.
+// MPI's one-sided operations that no message accompanies: each is issued and flushed, which ends
+// when it is complete at its origin and at its target. The target's rank waits in MPI_Barrier
+// meanwhile.
 #pragma once
 
 #include <cstdint>

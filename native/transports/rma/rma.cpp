@@ -126,7 +126,7 @@ template <class Abi> class RmaTransport final : public Transport {
     mpi::World<Abi>& world_;
     mpi::WindowCalls<Abi> calls_;
     std::map<std::byte*, rma::Window<Abi>> windows_;  ///< by the buffer that each opens
-    std::optional<Operation> operation_;              ///< which nobody is told of
+    std::optional<Operation> operation_;              ///< that no message accompanies
     bool get_ = false;
     std::size_t piece_ = 0;
 };

@@ -57,7 +57,7 @@ class OneSided final : public Action {
     struct Part {
         std::byte* here;
         std::size_t bytes;
-        std::uint64_t there;
+        std::uint64_t remote_address;
         Ucx::RemoteKey key;
         int peer;
     };
@@ -65,15 +65,17 @@ class OneSided final : public Action {
     Ucx::Request start(const Part& part) {
         const auto endpoint = ucx_.to(part.peer);
         if (operation_ == Operation::put)
-            return ucx_.calls().put(endpoint, part.here, part.bytes, part.there, part.key, &moved_);
+            return ucx_.calls().put(endpoint, part.here, part.bytes, part.remote_address, part.key,
+                                    &moved_);
         if (operation_ == Operation::get)
-            return ucx_.calls().get(endpoint, part.here, part.bytes, part.there, part.key, &moved_);
+            return ucx_.calls().get(endpoint, part.here, part.bytes, part.remote_address, part.key,
+                                    &moved_);
         const Ucx::RequestParams fetching{
             .mask = Ucx::RequestParams::has_datatype | Ucx::RequestParams::has_reply,
             .datatype = Ucx::RequestParams::words,
             .reply = &additions_.fetched};
-        return ucx_.calls().atomic(endpoint, Ucx::add, &additions_.addend, 1, part.there, part.key,
-                                   &fetching);
+        return ucx_.calls().atomic(endpoint, Ucx::add, &additions_.addend, 1, part.remote_address,
+                                   part.key, &fetching);
     }
 
     static constexpr Ucx::RequestParams plain{.mask = 0};

@@ -90,38 +90,28 @@ _judging = together(
     "style",
 )
 @debugging
-def show(
-    folder: str,
-    last: float,
-    since: datetime | None,
-    topology: str | None,
-    least: float,
-    fdr: float,
-    contended: bool,
-    everything: bool,
-    style: str,
-    page: str | None,
-) -> ExitCode:
+def show(folder: str, everything: bool, style: str, page: str | None, **judging: Any) -> ExitCode:
     """Name what is slow, the most expensive first.
 
     DIR has the result files of all nodes, in any folders below it, and packed days. The exit code is 6 if
     anything stands out.
     """
-    return _answer(folder, Judging(last, since, topology, least, fdr, contended), everything, style, page)
+    return _answer(folder, Judging(**judging), everything, style, page)
 
 
 @dataclass(frozen=True)
 class Judging:
     """What is judged, and how strictly."""
 
-    last: float | None
-    """Latest days; None: all."""
-    since: datetime | None
     topology: str | None
     least: float
-    false_alarms: float
+    fdr: float
+    """False discovery rate."""
     contended: bool
     """Also judge pairs whose ranks waited for CPUs."""
+    last: float | None = None
+    """Latest days; None: all."""
+    since: datetime | None = None
 
 
 def _answer(
@@ -139,10 +129,10 @@ def _answer(
     history = read_history(folder, contended=how.contended)
     warn_of(folder, history.warnings)
     begin, end = history.last_days(how.last)
-    verdict = judge(history.window(begin, end), switches, how.least, how.false_alarms)
+    verdict = judge(history.window(begin, end), switches, how.least, how.fdr)
     changes = _drift(history, how.since, how, switches) if how.since else None
     found = (history.silent(begin), history.unjudged)
-    shown = Shown(folder, begin, end, verdict, switches, how.least, how.false_alarms, changes, *found)
+    shown = Shown(folder, begin, end, verdict, switches, how.least, how.fdr, changes, *found)
     if page is not None:
         from wirespeed.report.fleet.page import render
 
@@ -172,7 +162,7 @@ def _drift(history: History, since: datetime, how: Judging, topology: Topology) 
         raise WirespeedError(
             f"--since {since:%Y-%m-%d}: no figure in the {BEFORE_DAYS:.0f} days before it to compare with"
         )
-    found = drift(f"{since:%Y-%m-%d}", before, now, topology, how.least, how.false_alarms)
+    found = drift(f"{since:%Y-%m-%d}", before, now, topology, how.least, how.fdr)
     shortly = since - timedelta(days=how.last or BEFORE_DAYS)
     add_causes(found, history.facts(shortly, since), history.facts(begin, end))
     return found
@@ -279,7 +269,7 @@ def run(
     if code == ExitCode.INTERRUPTED:
         note(f"go on with --resume --out {folder}")
         return code
-    answer = _answer(str(folder), Judging(None, None, topology, least, fdr, contended), page=page)
+    answer = _answer(str(folder), Judging(topology, least, fdr, contended), page=page)
     if campaign.fastest:
         fastest = format_rate(campaign.fastest)
         note(f"load on the network: at most {most} at the same time, the fastest at {fastest} GB/s")
