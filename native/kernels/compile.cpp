@@ -20,7 +20,7 @@ struct Target {
     const RuntimeCompiler& compiler;
     std::string name;          ///< "NVRTC 13.0"
     std::string architecture;  ///< its option's value
-    const char* uncontracted;  ///< its option that a * b + c stays two operations
+    std::vector<const char*> options;  ///< a * b + c stays two operations, for one
     bool assembly = false;     ///< the driver turns it into machine code
     bool apart = false;        ///< it may end its process
 };
@@ -35,7 +35,11 @@ std::string name_of(const RuntimeCompiler& compiler, const std::string& product)
 /// older one, whose code runs within the same major version; else PTX for the driver to compile.
 Target nvidia_target(const std::string& architecture) {
     static const RuntimeCompiler compiler = nvrtc::open();
-    Target target{compiler, name_of(compiler, "NVRTC"), architecture, "--fmad=false"};
+    // Versions up to 13.0 at least take a generic lambda for a function of the host otherwise.
+    Target target{compiler,
+                  name_of(compiler, "NVRTC"),
+                  architecture,
+                  {"--fmad=false", "--device-as-default-execution-space"}};
     const int wanted = std::atoi(architecture.c_str() + 3);
     std::vector<int> known;
     if (int count = 0; compiler.architecture_count && compiler.architectures &&
@@ -59,7 +63,7 @@ Target nvidia_target(const std::string& architecture) {
 
 Target amd_target(const std::string& architecture) {
     static const RuntimeCompiler compiler = hiprtc::open();
-    Target target{compiler, name_of(compiler, "hipRTC"), architecture, "-ffp-contract=off"};
+    Target target{compiler, name_of(compiler, "hipRTC"), architecture, {"-ffp-contract=off"}};
     target.apart = !compiler_command().empty();
     const auto known = hiprtc::architectures();
     if (!known.empty() && std::find(known.begin(), known.end(), architecture) == known.end()) {
@@ -91,10 +95,11 @@ class Unit {
     Unit(const Unit&) = delete;
     Unit& operator=(const Unit&) = delete;
 
-    void compile(const std::string& architecture, const char* uncontracted) {
+    void compile(const std::string& architecture, std::vector<const char*> options) {
         const std::string gpu = "--gpu-architecture=" + architecture;
-        const char* options[] = {gpu.c_str(), "-std=c++17", uncontracted};
-        const int code = compiler_.compile(program_, 3, options);
+        options.insert(options.end(), {gpu.c_str(), "-std=c++17"});
+        const int code =
+            compiler_.compile(program_, static_cast<int>(options.size()), options.data());
         if (code == RuntimeCompiler::success) return;
         std::string log = text(compiler_.log_size, compiler_.log);
         while (!log.empty() && (log.back() == '\0' || log.back() == '\n')) log.pop_back();
@@ -123,7 +128,7 @@ class Unit {
 
 std::string compile_in_process(const Target& target, const std::string& source) {
     Unit unit(target.compiler, target.name, source);
-    unit.compile(target.architecture, target.uncontracted);
+    unit.compile(target.architecture, target.options);
     return target.assembly ? unit.text(target.compiler.assembly_size, target.compiler.assembly)
                            : unit.text(target.compiler.code_size, target.compiler.code);
 }
@@ -137,8 +142,9 @@ std::string compile(const Target& target, const KernelUnit& unit) {
 
 KernelCode kernel_code(const KernelUnit& unit, const std::string& architecture) {
     const Target target = target_for(architecture);
-    const std::string key =
-        unit.text + '\n' + target.architecture + ' ' + target.uncontracted + '\n' + target.name;
+    std::string key = unit.text + '\n' + target.architecture;
+    for (const char* option : target.options) key += std::string(" ") + option;
+    key += '\n' + target.name;
     KernelCode result{load_cached(key), target.name};
     if (result.code.empty()) {
         result.code = compile(target, unit);

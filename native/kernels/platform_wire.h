@@ -37,9 +37,15 @@ WS_INLINE void ws_store_flag(u32* at, u32 value) {
 WS_INLINE void ws_release_flag(u32* at, u32 value) {
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }
-WS_INLINE void ws_store_stamp(u64* at, u64 value) {
+WS_INLINE u64 ws_load_system(const u64* at) {
+    u64 value;
+    asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    return value;
+}
+WS_INLINE void ws_store_system(u64* at, u64 value) {
     asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
 }
+WS_INLINE void ws_store_stamp(u64* at, u64 value) { ws_store_system(at, value); }
 // Past the first-level cache, which does not see what other processors write.
 WS_INLINE Ws16 ws_load16(const Ws16* at) {
     Ws16 value;

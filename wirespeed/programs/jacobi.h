@@ -47,18 +47,19 @@ template <class T, u32 V> struct alignas(V * sizeof(T)) WsVector {
 
 /// V columns of a tile, from the lowest row up: each number comes from memory once, the one before
 /// and the one after in x from a cache. Places are numbers of 32 bits, which leaves registers to
-/// what is in flight. Returns the sum of the squared changes.
-template <class T, u32 V, bool norm>
+/// what is in flight. inner: nothing beyond the block is needed. Returns the sum of the squared
+/// changes.
+template <class T, u32 V, bool norm, bool inner>
 WS_INLINE double ws_jacobi_column(const WsJacobi<T>& b, u32 x, u32 y, u32 rows) {
     using Vector = WsVector<T, V>;
-    const bool first = x == 0, last = x + V == (u32)b.nx;
+    const bool first = !inner && x == 0, last = !inner && x + V == (u32)b.nx;
     const u32 end = y + rows, top = (u32)b.ny, pitch = (u32)b.pitch;
     u32 at = y * pitch + x;
     const auto above = [&](u32 row, u32 place) {
-        const T* const from = row + 1 < top ? b.from + place + pitch : b.north + x;
+        const T* const from = inner || row + 1 < top ? b.from + place + pitch : b.north + x;
         return *(const Vector*)from;
     };
-    Vector south = *(const Vector*)(y ? b.from + at - pitch : b.south + x);
+    Vector south = *(const Vector*)(inner || y ? b.from + at - pitch : b.south + x);
     Vector center = *(const Vector*)(b.from + at);
     Vector ahead[WS_JACOBI_AHEAD] = {};
     WS_UNROLL
@@ -148,6 +149,13 @@ struct WsJacobiTile {
     u64 x, y, width, rows;
 };
 
+/// Do the columns of a whole warp need nothing beyond the block?
+template <class T> WS_INLINE bool ws_jacobi_inner(const WsJacobi<T>& b, u32 x, u32 y, u32 rows) {
+    constexpr u32 width = WS_JACOBI_STRIP * 16 / sizeof(T);
+    const u32 begin = x / width * width;
+    return begin > 0 && begin + width < (u32)b.nx && y > 0 && y + rows < (u32)b.ny;
+}
+
 /// A tile: neighbouring lanes on neighbouring columns of 16 bytes; lanes that a narrow tile leaves
 /// share its rows.
 template <class T, bool norm>
@@ -165,10 +173,13 @@ WS_INLINE double ws_jacobi_tile(const WsJacobi<T>& b, const WsJacobiTile& tile) 
         if (down >= rows) continue;
         const u32 x = (u32)tile.x, y = (u32)tile.y + down;
         const u32 some = each < rows - down ? each : rows - down;
-        if (column < vectors)
-            sum += ws_jacobi_column<T, V, norm>(b, x + column * V, y, some);
+        const u32 at = column < vectors ? x + column * V : x + vectors * V + column - vectors;
+        if (column >= vectors)
+            sum += ws_jacobi_column<T, 1, norm, false>(b, at, y, some);
+        else if (ws_jacobi_inner(b, at, y, some))
+            sum += ws_jacobi_column<T, V, norm, true>(b, at, y, some);
         else
-            sum += ws_jacobi_column<T, 1, norm>(b, x + vectors * V + column - vectors, y, some);
+            sum += ws_jacobi_column<T, V, norm, false>(b, at, y, some);
     }
     return sum;
 }
