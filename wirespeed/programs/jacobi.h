@@ -20,16 +20,16 @@
 /// Sites of a tile in x and y, and of the strip at a cut side, which is a line of memory: powers of
 /// two, so that no thread divides.
 #define WS_JACOBI_TILE 1024
-#define WS_JACOBI_ROWS 8
+#define WS_JACOBI_ROWS 4
 #define WS_JACOBI_STRIP 32
 
 template <class T> struct WsJacobi {
     const T* from;
     T* to;
-    u64 nx, ny, pitch, cut;
+    u32 nx, ny, pitch, cut;
     /// What lies beyond the sides: numbers west_step (east_step) apart, and rows.
     const T *west, *east, *south, *north;
-    u64 west_step, east_step;
+    u32 west_step, east_step;
     T *west_out, *east_out;  ///< null where nobody needs the column
     T source;                ///< h^2 f
 };
@@ -42,60 +42,65 @@ template <class T, u32 V> struct alignas(V * sizeof(T)) WsVector {
     T at[V];
 };
 
-/// Rows that a lane has in flight.
-#define WS_JACOBI_AHEAD 4
-
-/// V columns of a tile, from the lowest row up: each number comes from memory once, the one before
-/// and the one after in x from a cache. Places are numbers of 32 bits, which leaves registers to
-/// what is in flight. inner: nothing beyond the block is needed. Returns the sum of the squared
-/// changes.
-template <class T, u32 V, bool norm, bool inner>
-WS_INLINE double ws_jacobi_column(const WsJacobi<T>& b, u32 x, u32 y, u32 rows) {
+/// V columns of R rows: all that they need is in flight before anything is computed, in so few
+/// registers that most of a multiprocessor's threads have room. inner: none is the block's first or
+/// last column. Returns the sum of the squared changes.
+template <class T, u32 V, u32 R, bool norm, bool inner>
+WS_INLINE double ws_jacobi_piece(const WsJacobi<T>& b, u32 x, u32 y) {
     using Vector = WsVector<T, V>;
-    const bool first = !inner && x == 0, last = !inner && x + V == (u32)b.nx;
-    const u32 end = y + rows, top = (u32)b.ny, pitch = (u32)b.pitch;
-    u32 at = y * pitch + x;
-    const auto above = [&](u32 row, u32 place) {
-        const T* const from = inner || row + 1 < top ? b.from + place + pitch : b.north + x;
-        return *(const Vector*)from;
-    };
-    Vector south = *(const Vector*)(inner || y ? b.from + at - pitch : b.south + x);
-    Vector center = *(const Vector*)(b.from + at);
-    Vector ahead[WS_JACOBI_AHEAD] = {};
+    const bool first = !inner && x == 0, last = !inner && x + V == b.nx;
+    const u32 pitch = b.pitch;
+    const u64 at = (u64)y * pitch + x;
+    const T* const from = b.from + at;
+    const T* const west = first ? b.west + (u64)y * b.west_step : from - 1;
+    const T* const east = last ? b.east + (u64)y * b.east_step : from + V;
+    const u32 west_step = first ? b.west_step : pitch, east_step = last ? b.east_step : pitch;
+    Vector row[R + 2];
+    T before[R], behind[R];
+    row[0] = *(const Vector*)(y ? from - pitch : b.south + x);
     WS_UNROLL
-    for (u32 r = 0; r < WS_JACOBI_AHEAD; ++r)
-        if (y + r < end) ahead[r] = above(y + r, at + r * pitch);
-    double sum = 0;
-    for (u32 row = y; row < end;) {
-        // So few rows are summed as they are; conversions are slow.
-        T squares = 0;
-        WS_UNROLL
-        for (u32 r = 0; r < WS_JACOBI_AHEAD; ++r) {
-            if (row >= end) break;
-            const Vector north = ahead[r];
-            if (row + WS_JACOBI_AHEAD < end)
-                ahead[r] = above(row + WS_JACOBI_AHEAD, at + WS_JACOBI_AHEAD * pitch);
-            const T before = first ? b.west[row * b.west_step] : b.from[at - 1];
-            const T behind = last ? b.east[row * b.east_step] : b.from[at + V];
-            Vector out;
-            WS_UNROLL
-            for (u32 i = 0; i < V; ++i) {
-                const T left = i ? center.at[i ? i - 1 : 0] : before;
-                const T right = i + 1 < V ? center.at[i + 1 < V ? i + 1 : 0] : behind;
-                out.at[i] = ws_jacobi_point(left, right, south.at[i], north.at[i], b.source);
-                const T change = out.at[i] - center.at[i];
-                if (norm) squares += change * change;
-            }
-            *(Vector*)(b.to + at) = out;
-            if (first && b.west_out) b.west_out[row] = out.at[0];
-            if (last && b.east_out) b.east_out[row] = out.at[V - 1];
-            south = center;
-            center = north;
-            at += pitch;
-            ++row;
-        }
-        if (norm) sum += (double)squares;
+    for (u32 r = 0; r < R; ++r) {
+        row[r + 1] = *(const Vector*)(from + r * pitch);
+        before[r] = west[r * west_step];
+        behind[r] = east[r * east_step];
     }
+    row[R + 1] = *(const Vector*)(y + R < b.ny ? from + R * pitch : b.north + x);
+    // So few rows are summed as they are; conversions are slow.
+    T squares = 0;
+    T* to = b.to + at;
+    WS_UNROLL
+    for (u32 r = 0; r < R; ++r) {
+        const Vector &south = row[r], &center = row[r + 1], &north = row[r + 2];
+        Vector out;
+        WS_UNROLL
+        for (u32 i = 0; i < V; ++i) {
+            const T left = i ? center.at[i ? i - 1 : 0] : before[r];
+            const T right = i + 1 < V ? center.at[i + 1 < V ? i + 1 : 0] : behind[r];
+            out.at[i] = ws_jacobi_point(left, right, south.at[i], north.at[i], b.source);
+            const T change = out.at[i] - center.at[i];
+            if (norm) squares += change * change;
+        }
+        *(Vector*)to = out;
+        if (first && b.west_out) b.west_out[y + r] = out.at[0];
+        if (last && b.east_out) b.east_out[y + r] = out.at[V - 1];
+        to += pitch;
+    }
+    return (double)squares;
+}
+
+/// V columns of so many rows.
+template <class T, u32 V, bool norm>
+WS_INLINE double ws_jacobi_column(const WsJacobi<T>& b, u32 x, u32 y, u32 rows) {
+    // The same for a whole warp.
+    constexpr u32 warp = 32 * V;
+    const bool inner = V > 1 && x >= warp && x / warp * warp + warp < b.nx;
+    const u32 end = y + rows;
+    double sum = 0;
+    if (V > 1)
+        for (; y + WS_JACOBI_ROWS <= end; y += WS_JACOBI_ROWS)
+            sum += inner ? ws_jacobi_piece<T, V, WS_JACOBI_ROWS, norm, true>(b, x, y)
+                         : ws_jacobi_piece<T, V, WS_JACOBI_ROWS, norm, false>(b, x, y);
+    for (; y < end; ++y) sum += ws_jacobi_piece<T, V, 1, norm, false>(b, x, y);
     return sum;
 }
 
@@ -146,15 +151,8 @@ WS_INLINE double ws_jacobi_rows(const WsJacobi<T>& b, u64 x, u64 y, u64 width, u
 #endif
 
 struct WsJacobiTile {
-    u64 x, y, width, rows;
+    u32 x, y, width, rows;
 };
-
-/// Do the columns of a whole warp need nothing beyond the block?
-template <class T> WS_INLINE bool ws_jacobi_inner(const WsJacobi<T>& b, u32 x, u32 y, u32 rows) {
-    constexpr u32 width = WS_JACOBI_STRIP * 16 / sizeof(T);
-    const u32 begin = x / width * width;
-    return begin > 0 && begin + width < (u32)b.nx && y > 0 && y + rows < (u32)b.ny;
-}
 
 /// A tile: neighbouring lanes on neighbouring columns of 16 bytes; lanes that a narrow tile leaves
 /// share its rows.
@@ -164,22 +162,20 @@ WS_INLINE double ws_jacobi_tile(const WsJacobi<T>& b, const WsJacobiTile& tile) 
     if (ws_lanes() == 1) return ws_jacobi_rows<T, norm>(b, tile.x, tile.y, tile.width, tile.rows);
 #endif
     constexpr u32 V = 16 / sizeof(T);
-    const u32 width = (u32)tile.width, rows = (u32)tile.rows, lanes = ws_lanes();
-    const u32 vectors = width / V, columns = vectors + width % V;
-    const u32 groups = lanes > columns ? lanes / columns : 1, each = (rows + groups - 1) / groups;
+    const u32 lanes = ws_lanes(), vectors = tile.width / V, columns = vectors + tile.width % V;
+    const u32 groups = lanes > columns ? lanes / columns : 1;
+    const u32 each = groups == 1 ? tile.rows : (tile.rows + groups - 1) / groups;
     double sum = 0;
     for (u32 i = ws_lane(); i < columns * groups; i += lanes) {
-        const u32 group = i / columns, column = i - group * columns, down = group * each;
-        if (down >= rows) continue;
-        const u32 x = (u32)tile.x, y = (u32)tile.y + down;
-        const u32 some = each < rows - down ? each : rows - down;
-        const u32 at = column < vectors ? x + column * V : x + vectors * V + column - vectors;
-        if (column >= vectors)
-            sum += ws_jacobi_column<T, 1, norm, false>(b, at, y, some);
-        else if (ws_jacobi_inner(b, at, y, some))
-            sum += ws_jacobi_column<T, V, norm, true>(b, at, y, some);
+        const u32 group = groups == 1 ? 0 : i / columns, column = i - group * columns;
+        const u32 down = group * each;
+        if (down >= tile.rows) continue;
+        const u32 some = each < tile.rows - down ? each : tile.rows - down, y = tile.y + down;
+        if (column < vectors)
+            sum += ws_jacobi_column<T, V, norm>(b, tile.x + column * V, y, some);
         else
-            sum += ws_jacobi_column<T, V, norm, false>(b, at, y, some);
+            sum +=
+                ws_jacobi_column<T, 1, norm>(b, tile.x + vectors * V + column - vectors, y, some);
     }
     return sum;
 }
@@ -187,15 +183,15 @@ WS_INLINE double ws_jacobi_tile(const WsJacobi<T>& b, const WsJacobiTile& tile) 
 /// What needs a halo comes first: the row at each cut side, then strips of columns. Region 4 is all
 /// else.
 template <class T> WS_INLINE WsJacobiTile ws_jacobi_region(const WsJacobi<T>& b, u32 number) {
-    const u64 south = b.cut & WS_JACOBI_SOUTH ? 1 : 0;
-    const u64 north = b.cut & WS_JACOBI_NORTH && b.ny > south ? 1 : 0;
-    const u64 west = !(b.cut & WS_JACOBI_WEST) ? 0
+    const u32 south = b.cut & WS_JACOBI_SOUTH ? 1 : 0;
+    const u32 north = b.cut & WS_JACOBI_NORTH && b.ny > south ? 1 : 0;
+    const u32 west = !(b.cut & WS_JACOBI_WEST) ? 0
                      : b.nx < WS_JACOBI_STRIP  ? b.nx
                                                : WS_JACOBI_STRIP;
     // The strip in the east starts where a line of memory does.
-    const u64 rest = b.nx - west, lines = (b.nx - 1) / WS_JACOBI_STRIP * WS_JACOBI_STRIP;
-    const u64 east = !(b.cut & WS_JACOBI_EAST) ? 0 : lines < west ? rest : b.nx - lines;
-    const u64 between = b.ny - south - north;
+    const u32 rest = b.nx - west, lines = (b.nx - 1) / WS_JACOBI_STRIP * WS_JACOBI_STRIP;
+    const u32 east = !(b.cut & WS_JACOBI_EAST) ? 0 : lines < west ? rest : b.nx - lines;
+    const u32 between = b.ny - south - north;
     if (number == 0) return {0, 0, b.nx, south};
     if (number == 1) return {0, b.ny - north, b.nx, north};
     if (number == 2) return {0, south, west, between};
@@ -207,27 +203,28 @@ struct WsJacobiCut {
     u32 rows, across, tiles;
 };
 WS_INLINE WsJacobiCut ws_jacobi_cut(const WsJacobiTile& region, u32 number) {
-    const u32 width = (u32)region.width, high = (u32)region.rows;
     const bool strip = number == 2 || number == 3;
-    const u32 across = (width + WS_JACOBI_TILE - 1) / WS_JACOBI_TILE;
-    const u32 down = strip ? (high + WS_JACOBI_STRIP - 1) / WS_JACOBI_STRIP
-                           : (high + WS_JACOBI_ROWS - 1) / WS_JACOBI_ROWS;
-    return {strip ? (u32)WS_JACOBI_STRIP : (u32)WS_JACOBI_ROWS, across, across * down};
+    const u32 rows = strip ? WS_JACOBI_STRIP : WS_JACOBI_ROWS;
+    const u32 across = (region.width + WS_JACOBI_TILE - 1) / WS_JACOBI_TILE;
+    return {rows, across, across * ((region.rows + rows - 1) / rows)};
 }
 
-template <class T> WS_INLINE WsJacobiTile ws_jacobi_tile_of(const WsJacobi<T>& b, u32 tile) {
-    for (u32 number = 0; number < 5; ++number) {
+/// Tile number `tile` of a region.
+WS_INLINE WsJacobiTile ws_jacobi_tile_within(const WsJacobiTile& region, const WsJacobiCut& cut,
+                                             u32 tile) {
+    const u32 down = tile / cut.across;
+    const u32 x = (tile - down * cut.across) * WS_JACOBI_TILE, y = down * cut.rows;
+    const u32 width = region.width - x, rows = region.rows - y;
+    return {region.x + x, region.y + y, width < WS_JACOBI_TILE ? width : WS_JACOBI_TILE,
+            rows < cut.rows ? rows : cut.rows};
+}
+
+template <class T> WS_INLINE WsJacobiTile ws_jacobi_edge_tile(const WsJacobi<T>& b, u32 tile) {
+    for (u32 number = 0; number < 4; ++number) {
         const WsJacobiTile region = ws_jacobi_region(b, number);
         const WsJacobiCut cut = ws_jacobi_cut(region, number);
-        if (tile >= cut.tiles) {
-            tile -= cut.tiles;
-            continue;
-        }
-        const u32 down = tile / cut.across;
-        const u64 x = (tile - down * cut.across) * WS_JACOBI_TILE, y = (u64)down * cut.rows;
-        const u64 width = region.width - x, rows = region.rows - y;
-        return {region.x + x, region.y + y, width < WS_JACOBI_TILE ? width : WS_JACOBI_TILE,
-                rows < cut.rows ? rows : cut.rows};
+        if (tile < cut.tiles) return ws_jacobi_tile_within(region, cut, tile);
+        tile -= cut.tiles;
     }
     return {0, 0, 0, 0};
 }
@@ -235,18 +232,22 @@ template <class T> WS_INLINE WsJacobiTile ws_jacobi_tile_of(const WsJacobi<T>& b
 /// Its tiles of one step. part: 0 all of it, 1 what needs no halo, 2 the rest, 3 all of it, and all
 /// of it waits for the halo.
 template <class T, bool norm>
-WS_INLINE double ws_jacobi_tiles(WsGate* gate, u64 part, const WsJacobi<T>& b, u32 edges,
-                                 u32 tiles) {
+WS_INLINE double ws_jacobi_tiles(WsGate* gate, u64 part, const WsJacobi<T>& b, u32 edges) {
+    const WsJacobiTile inner = ws_jacobi_region(b, 4);
+    const WsJacobiCut cut = ws_jacobi_cut(inner, 4);
+    const u32 end = part == 2 ? edges : edges + cut.tiles, blocks = (u32)ws_blocks();
     double sum = 0;
-    const u32 end = part == 2 ? edges : tiles, blocks = (u32)ws_blocks();
-    for (u32 tile = (part == 1 ? edges : 0) + (u32)ws_block(); tile < end; tile += blocks) {
-        if (tile < edges)
+    for (u32 number = (part == 1 ? edges : 0) + (u32)ws_block(); number < end; number += blocks) {
+        const bool edge = number < edges;
+        if (edge)
             ws_gate_wait(gate);
         else if (part == 3)
             ws_gate_wait_whole(gate);
-        const u32 place = b.cut & WS_JACOBI_DOWN && tile >= edges ? edges + tiles - 1 - tile : tile;
-        sum += ws_jacobi_tile<T, norm>(b, ws_jacobi_tile_of(b, place));
-        if (tile < edges) ws_gate_edge_done(gate, edges);
+        const u32 up = number - edges, place = b.cut & WS_JACOBI_DOWN ? cut.tiles - 1 - up : up;
+        const WsJacobiTile tile =
+            edge ? ws_jacobi_edge_tile(b, number) : ws_jacobi_tile_within(inner, cut, place);
+        sum += ws_jacobi_tile<T, norm>(b, tile);
+        if (edge) ws_gate_edge_done(gate, edges);
     }
     return sum;
 }
@@ -261,7 +262,6 @@ WS_INLINE void ws_jacobi_step(WsGate* gate, u64 part, const WsJacobi<T>& b, WsNo
     u32 edges = 0;
     for (u32 number = 0; number < 4; ++number)
         edges += ws_jacobi_cut(ws_jacobi_region(b, number), number).tiles;
-    const u32 tiles = edges + ws_jacobi_cut(ws_jacobi_region(b, 4), 4).tiles;
     // A block that runs early, and has no tile that others wait for.
     const u32 early = part == 1 ? 0 : edges, blocks = (u32)ws_blocks();
     if (part != 2 && ws_block() == (early < blocks ? early : blocks - 1)) {
@@ -269,24 +269,24 @@ WS_INLINE void ws_jacobi_step(WsGate* gate, u64 part, const WsJacobi<T>& b, WsNo
         if (of_ranks) ws_norm_combine(of_ranks, ranks, 1, norm);
     }
     if (leave)
-        ws_norm_leave(ws_jacobi_tiles<T, true>(gate, part, b, edges, tiles), leave, part == 2);
+        ws_norm_leave(ws_jacobi_tiles<T, true>(gate, part, b, edges), leave, part == 2);
     else
-        ws_jacobi_tiles<T, false>(gate, part, b, edges, tiles);
+        ws_jacobi_tiles<T, false>(gate, part, b, edges);
     if (part == 3) ws_gate_end(gate);
 }
 
-#define WS_JACOBI_STEP(T, name)                                                            \
-    WS_BOUNDED_KERNEL(256, 4)                                                              \
-    name(WsGate* gate, u64 part, const T* from, T* to, u64 nx, u64 ny, u64 pitch, u64 cut, \
-         const T* west, u64 west_step, const T* east, u64 east_step, const T* south,       \
-         const T* north, T* west_out, T* east_out, double source, WsNormParts* leave,      \
-         const WsNormParts* gather, double* mine, const double* of_ranks, u64 ranks,       \
-         double* norm) {                                                                   \
-        const WsJacobi<T> block = {from,      to,        nx,       ny,       pitch,        \
-                                   cut,       west,      east,     south,    north,        \
-                                   west_step, east_step, west_out, east_out, (T)source};   \
-        ws_jacobi_step(gate, part, block, leave, gather, mine, of_ranks, ranks, norm);     \
-    }                                                                                      \
+#define WS_JACOBI_STEP(T, name)                                                                 \
+    WS_BOUNDED_KERNEL(256, 4)                                                                   \
+    name(WsGate* gate, u64 part, const T* from, T* to, u64 nx, u64 ny, u64 pitch, u64 cut,      \
+         const T* west, u64 west_step, const T* east, u64 east_step, const T* south,            \
+         const T* north, T* west_out, T* east_out, double source, WsNormParts* leave,           \
+         const WsNormParts* gather, double* mine, const double* of_ranks, u64 ranks,            \
+         double* norm) {                                                                        \
+        const WsJacobi<T> block = {                                                             \
+            from,  to,    (u32)nx,        (u32)ny,        (u32)pitch, (u32)cut, west,     east, \
+            south, north, (u32)west_step, (u32)east_step, west_out,   east_out, (T)source};     \
+        ws_jacobi_step(gate, part, block, leave, gather, mine, of_ranks, ranks, norm);          \
+    }                                                                                           \
     WS_REGISTER(name)
 WS_JACOBI_STEP(float, ws_jacobi_step_f32)
 WS_JACOBI_STEP(double, ws_jacobi_step_f64)

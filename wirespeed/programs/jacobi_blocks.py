@@ -9,7 +9,7 @@ from wirespeed.patterns.base import Place, Work
 from wirespeed.programs.base import to_lines
 from wirespeed.programs.plane import EAST, NORTH, SOUTH, WEST, Plane
 
-TILE, STRIP, TILE_ROWS, THREADS = 1024, 32, 8, 256
+TILE, STRIP, TILE_ROWS, THREADS = 1024, 32, 4, 256
 """Of jacobi.h: points of a tile in x, of a strip at a cut side; and rows of a tile, lanes of a block."""
 MOST_BLOCKS = 8192
 """Of jacobi.h's norm."""

@@ -17,8 +17,9 @@
 #define WS_JACOBI_WRAPS 64u
 /// Columns by which a strip overlaps each of its neighbours: k at least, and whole vectors.
 #define WS_JACOBI_OVERLAP 4
-/// Rows of a chunk, and lanes of a strip.
-#define WS_JACOBI_CHUNK 64
+/// Rows of a chunk: the warps of 4096 x 4096 numbers, or few more, run all at once on 132
+/// multiprocessors. And lanes of a strip.
+WS_INLINE constexpr i32 ws_jacobi_chunk_rows(u32 steps) { return steps > 2 ? 70 : 56; }
 #define WS_JACOBI_LANES 32
 
 template <class T> struct WsJacobiDeep {
@@ -49,8 +50,8 @@ template <class T> WS_INLINE bool ws_jacobi_stays(const WsJacobiDeep<T>& b, i32 
 template <class T, u32 K, bool norm>
 WS_INLINE void ws_jacobi_march(const WsJacobiDeep<T>& b, u32 strip, i32 y, i32 rows, double* sums) {
     constexpr u32 V = 16 / sizeof(T), edge = WS_JACOBI_OVERLAP / V;
-    /// Rows that a lane has in flight; more steps leave fewer registers to them.
-    constexpr i32 A = K > 2 ? 2 : 4;
+    /// Rows that a lane has in flight.
+    constexpr i32 A = 4;
     using Vector = WsVector<T, V>;
     const u32 lane = ws_lane() % WS_JACOBI_LANES;
     const i32 width = WS_JACOBI_LANES * V - 2 * WS_JACOBI_OVERLAP;
@@ -180,7 +181,7 @@ template <class T, u32 K> WS_INLINE WsJacobiTiles ws_jacobi_tiles_of(const WsJac
     t.strips = whole ? 1 : ((u32)b.nx + width - 1) / width;
     t.low = south ? (i32)K : 0;
     t.high = b.ny - (north ? (i32)K : 0);
-    t.chunks = (u32)(t.high - t.low + WS_JACOBI_CHUNK - 1) / WS_JACOBI_CHUNK;
+    t.chunks = (u32)(t.high - t.low + ws_jacobi_chunk_rows(K) - 1) / ws_jacobi_chunk_rows(K);
     t.at_edges = t.strips * ((u32)south + (u32)north);
     t.edges = (t.at_edges + t.warps - 1) / t.warps;
     t.tiles = t.edges + (t.strips * t.chunks + t.warps - 1) / t.warps;
@@ -217,8 +218,9 @@ WS_INLINE void ws_jacobi_pass(WsGate* gate, u64 part, const WsJacobiDeep<T>& b,
             ws_jacobi_chunk<T, K, norm>(b, strip, low ? 0 : t.high, (i32)K, sums);
         } else if (!edge && chunk < t.chunks) {
             const u32 up = b.cut & WS_JACOBI_DOWN ? t.chunks - 1 - chunk : chunk;
-            const i32 y = t.low + (i32)(up * WS_JACOBI_CHUNK);
-            const i32 rows = t.high - y < WS_JACOBI_CHUNK ? t.high - y : WS_JACOBI_CHUNK;
+            const i32 y = t.low + (i32)(up * ws_jacobi_chunk_rows(K));
+            const i32 rows =
+                t.high - y < ws_jacobi_chunk_rows(K) ? t.high - y : ws_jacobi_chunk_rows(K);
             ws_jacobi_chunk<T, K, norm>(b, strip, y, rows, sums);
         }
         if (edge) ws_gate_edge_done(gate, t.edges);
@@ -249,7 +251,7 @@ WS_INLINE void ws_jacobi_deep(WsGate* gate, u64 part, const WsJacobiDeep<T>& b, 
 
 /// parts: bytes from what one step leaves of its norm to what the next one does.
 #define WS_JACOBI_DEEP(T, K, name)                                                                 \
-    WS_BOUNDED_KERNEL(128, 4)                                                                      \
+    WS_BOUNDED_KERNEL(128, (K > 2 ? 4 : 5))                                                        \
     name(WsGate* gate, u64 part, const T* from, T* to, u64 nx, u64 ny, u64 pitch, u64 cut,         \
          const T* west, const T* east, double source, WsNormParts* leave,                          \
          const WsNormParts* gather, double* mine, const double* of_ranks, u64 ranks, double* norm, \

@@ -12,7 +12,9 @@ DEPTHS = ("1", "2", "4")
 """Steps of a pass; 1 is jacobi.h."""
 THREADS = 128
 _FIXED, _WRAPS = 32, 64
-_OVERLAP, _CHUNK, _LANES = 4, 64, 32
+_OVERLAP, _LANES = 4, 32
+_CHUNK = {2: 56, 4: 70}
+"""Rows of a chunk, by the steps of a pass."""
 
 
 def deep_work(
@@ -47,7 +49,7 @@ def _blocks(block: Block, cut: int, part: int) -> int:
     warps, width = THREADS // _LANES, _LANES * 16 // block.real - 2 * _OVERLAP
     strips, sides = -(-block.nx // width), sum(cut >> side & 1 for side in (SOUTH, NORTH))
     edges = -(-strips * sides // warps)
-    inner = -(-strips * -(-(block.ny - sides * block.depth) // _CHUNK) // warps)
+    inner = -(-strips * -(-(block.ny - sides * block.depth) // _CHUNK[block.depth]) // warps)
     return max(1, {ALL: edges + inner, ALL_WAIT: edges + inner, INNER: inner, EDGES: edges}[part])
 
 
