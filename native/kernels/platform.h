@@ -52,12 +52,10 @@ template <class T> WS_INLINE T ws_from_lane(T mine, u32 further) {
     return __shfl_sync(~0u, mine, (ws_lane() + further) % WS_WARP);
 }
 /// What is not needed again before caches have forgotten it takes no place in them.
-WS_INLINE void ws_store_once(double* to, double value) { __stcs(to, value); }
 #else
 template <class T> WS_INLINE T ws_from_lane(T mine, u32 further) {
     return __shfl(mine, (int)((ws_lane() + further) % 32), 32);
 }
-WS_INLINE void ws_store_once(double* to, double value) { *to = value; }
 #endif
 
 /// Runs body(i) for every i < count, neighbouring threads on neighbouring i.
@@ -134,7 +132,6 @@ template <class T> WS_INLINE T ws_from_lane(T mine, u32 further) {
     return found;
 }
 WS_INLINE void ws_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
-WS_INLINE void ws_store_once(double* to, double value) { *to = value; }
 
 /// Runs body(i) for every i < count, each thread on a range of its own.
 template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {

@@ -17,7 +17,7 @@ from support.lbm_reference import Array
 
 from wirespeed.host.core import core
 from wirespeed.programs import lbm_math
-from wirespeed.programs.lbm_math import Block, Fluid, Layers, Wave
+from wirespeed.programs.lbm_math import PLACES, Block, Fluid, Layers, Wave
 
 WALLS = lbm_math.WALL_BELOW | lbm_math.WALL_ABOVE
 
@@ -104,8 +104,9 @@ class Placed:
 
     def populations(self) -> Array:
         nx, ny, pitch, plane, first = self.block.geometry
-        values = self.device.get(self.fields[0], self.block.doubles).reshape(-1, plane // pitch, pitch)
-        return values[:, first // pitch :, first % pitch :][:, :ny, :nx]
+        rows = self.device.get(self.fields[0], self.block.doubles).reshape(-1, pitch // plane, plane)
+        inner = rows[first // pitch :, :, first % pitch :][:ny, :, :nx]
+        return inner.transpose(1, 0, 2)[list(PLACES)]
 
 
 class Cut:
@@ -184,12 +185,10 @@ class Cut:
         self.device.launch(kernel, placed.fields[0], *placed.block.geometry, *buffers)
 
     def _rows(self, source: Placed, target: Placed, up: bool) -> None:
-        halos = {rows.population: rows for rows in target.block.rows(up)}
-        for rows in source.block.rows(up):
-            halo = halos[rows.population]
-            assert halo.doubles == rows.doubles
-            to = target.fields[0] + 8 * halo.halo
-            self.device.copy(to, source.fields[0] + 8 * rows.own, rows.doubles)
+        for sent, received in zip(source.block.layers(up), target.block.layers(up), strict=True):
+            assert received.doubles == sent.doubles
+            to = target.fields[0] + 8 * received.halo
+            self.device.copy(to, source.fields[0] + 8 * sent.own, sent.doubles)
 
     def populations(self) -> Array:
         """The whole field [37, height, width], in the kernels' order."""

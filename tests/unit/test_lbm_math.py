@@ -10,6 +10,7 @@ import pytest
 
 from wirespeed.programs import lbm_math
 from wirespeed.programs.lbm_math import (
+    PLACES,
     SOUND_SQUARE,
     VELOCITIES,
     WEIGHTS,
@@ -61,24 +62,29 @@ def test_blocks_have_room_for_their_halos(nx: int, ny: int, columns: bool) -> No
     """Protects neighbouring rows and populations from each other, and the alignment of rows."""
     block = Block(nx, ny, columns)
     halo = 3 if columns else 0
-    assert block.first % 16 == block.pitch % 16 == 0
+    assert block.first % 16 == block.plane % 16 == 0
     assert block.first % block.pitch >= halo
-    assert block.pitch >= block.first % block.pitch + nx + halo
-    assert block.plane >= (ny + 6) * block.pitch
-    assert block.doubles == 37 * block.plane
+    assert block.plane >= block.first % block.pitch + nx + halo
+    assert block.pitch == 37 * block.plane
+    assert block.doubles == (ny + 6) * block.pitch
     assert block.column_doubles == 26 * ny
 
 
 @pytest.mark.parametrize("up", [False, True])
 def test_rows_that_leave_a_block_are_the_halo_of_the_next(up: bool) -> None:
-    """Protects the exchange: each population's rows, from the edge to the halo on the other side."""
+    """Protects the exchange: what crosses from each row, from the edge to the halo on the other side."""
     block = Block(20, 9, columns=True)
-    for rows in block.rows(up):
-        depth = abs(VELOCITIES[rows.population][1])
-        start = rows.population * block.plane + block.first - 3
-        assert (rows.own - start) // block.pitch == (9 - depth if up else 0)
-        assert (rows.halo - start) // block.pitch == (-depth if up else 9)
-        assert rows.doubles == (depth - 1) * block.pitch + 26
+    sign, found = 1 if up else -1, 0
+    for number, layer in enumerate(block.layers(up)):
+        crossing = {place for place, (_, y) in zip(PLACES, VELOCITIES, strict=True) if sign * y > number}
+        first = min(crossing)
+        assert crossing == set(range(first, first + layer.populations)), "one piece"
+        start = block.first + first * block.plane - 3
+        assert layer.own - start == (8 - number if up else number) * block.pitch
+        assert layer.halo - start == (-1 - number if up else 9 + number) * block.pitch
+        assert layer.doubles == (layer.populations - 1) * block.plane + 26
+        found += layer.populations
+    assert found == 26
 
 
 def test_a_force_gives_its_momentum_and_its_work() -> None:

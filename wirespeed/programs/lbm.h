@@ -1,9 +1,9 @@
 // A thermal lattice Boltzmann method: D2Q37, fp64, propagate (pull) and collide in one kernel.
 //
-// A field is field[population][row][x]: `plane` doubles a population, `pitch` doubles a row, and
+// A field is field[row][place][x]: `pitch` doubles a row, `plane` doubles a population in it, and
 // site (0, 0) of the block at `first`. Three halo rows lie below and above the block, and, where
 // the decomposition cuts x, three halo columns left and right in each row. A step reads one field
-// and writes another.
+// and writes another. What a processor works on at a time so lies in a few pages of memory.
 //
 // Populations come in pairs of opposite velocities: 2p + 1 has the velocity of pair p below,
 // 2p + 2 its opposite, 0 rests. Pairs are numbered by their velocity in x, so that those that cross
@@ -58,6 +58,70 @@
 #define WS_LBM_ROWS_ABOVE 4u
 #define WS_LBM_WALL_BELOW 8u
 #define WS_LBM_WALL_ABOVE 16u
+/// And: what needs no halo is done from the top down. Steps take turns in that, so that a step
+/// begins with what the last-level cache still has of the one before.
+#define WS_LBM_DOWN 32u
+
+/// A population's velocity in y.
+WS_INLINE constexpr int ws_lbm_rise(int population) {
+#define WS_LBM_RISE(pair, cx, cy)              \
+    if (population == 2 * pair + 1) return cy; \
+    if (population == 2 * pair + 2) return -cy;
+    WS_LBM_PAIRS(WS_LBM_RISE)
+#undef WS_LBM_RISE
+    return 0;
+}
+
+/// Where it lies in a row: in the order of velocities in y, the fastest upwards first, so that what
+/// crosses a block's side from one row is one piece.
+WS_INLINE constexpr int ws_lbm_place(int population) {
+    int place = 0;
+    for (int other = 0; other < WS_LBM_POPULATIONS; ++other) {
+        const int more = ws_lbm_rise(other) - ws_lbm_rise(population);
+        place += more > 0 || (more == 0 && other < population);
+    }
+    return place;
+}
+
+/// The same for a pair that no compiler knows; of its second population.
+WS_INLINE u32 ws_lbm_place_in_pair(u32 number, bool second) {
+#define WS_LBM_PLACE(pair, cx, cy)                      \
+    {                                                   \
+        constexpr int one = ws_lbm_place(2 * pair + 1); \
+        constexpr int two = ws_lbm_place(2 * pair + 2); \
+        if (number == pair) return second ? two : one;  \
+    }
+    WS_LBM_PAIRS(WS_LBM_PLACE)
+#undef WS_LBM_PLACE
+    return 0;
+}
+
+/// A site's populations, from a field and into it.
+WS_INLINE void ws_lbm_load(double* f, const double* site, u64 plane) {
+    constexpr int rest = ws_lbm_place(0);
+    f[0] = site[rest * plane];
+#define WS_LBM_LOAD(pair, cx, cy)                                                         \
+    {                                                                                     \
+        constexpr int up = ws_lbm_place(2 * pair + 1), down = ws_lbm_place(2 * pair + 2); \
+        f[2 * pair + 1] = site[up * plane];                                               \
+        f[2 * pair + 2] = site[down * plane];                                             \
+    }
+    WS_LBM_PAIRS(WS_LBM_LOAD)
+#undef WS_LBM_LOAD
+}
+
+WS_INLINE void ws_lbm_store(const double* f, double* site, u64 plane) {
+    constexpr int rest = ws_lbm_place(0);
+    site[rest * plane] = f[0];
+#define WS_LBM_STORE(pair, cx, cy)                                                        \
+    {                                                                                     \
+        constexpr int up = ws_lbm_place(2 * pair + 1), down = ws_lbm_place(2 * pair + 2); \
+        site[up * plane] = f[2 * pair + 1];                                               \
+        site[down * plane] = f[2 * pair + 2];                                             \
+    }
+    WS_LBM_PAIRS(WS_LBM_STORE)
+#undef WS_LBM_STORE
+}
 
 /// Weight of the velocities of that square.
 WS_INLINE constexpr double ws_lbm_weight(int square) {
@@ -153,21 +217,21 @@ WS_INLINE void ws_lbm_collide(double* f, const WsLbmFluid& fluid) {
                  (uy + fluid.kick_y) * WS_LBM_R2, theta);
 }
 
-/// Where a population at (x, y), perhaps beyond the block, lies; `mirror` has its y velocity
-/// reversed.
-WS_INLINE u64 ws_lbm_beyond(const WsLbmBlock& block, int population, int mirror, int x, int y) {
+/// Where the population of a place lies at (x, y), perhaps beyond the block; `mirror`: the place of
+/// the one with its y velocity reversed.
+WS_INLINE u64 ws_lbm_beyond(const WsLbmBlock& block, int place, int mirror, int x, int y) {
     const int nx = (int)block.nx, ny = (int)block.ny;
     if (!(block.sides & WS_LBM_COLUMNS)) x += x < 0 ? nx : x >= nx ? -nx : 0;
     if (y < 0 && !(block.sides & WS_LBM_ROWS_BELOW)) {
         const bool wall = block.sides & WS_LBM_WALL_BELOW;
-        population = wall ? mirror : population;
+        place = wall ? mirror : place;
         y = wall ? -1 - y : y + ny;
     } else if (y >= ny && !(block.sides & WS_LBM_ROWS_ABOVE)) {
         const bool wall = block.sides & WS_LBM_WALL_ABOVE;
-        population = wall ? mirror : population;
+        place = wall ? mirror : place;
         y = wall ? 2 * ny - 1 - y : y - ny;
     }
-    return population * block.plane + block.first + y * (long long)block.pitch + x;
+    return place * block.plane + block.first + y * (long long)block.pitch + x;
 }
 
 /// One site's step. `beyond`: some of what it pulls lies beyond the block, and in no halo. The
@@ -181,29 +245,31 @@ WS_INLINE void ws_lbm_site(const WsLbmBlock& block, const WsLbmFluid& fluid, con
     const u64 site = block.first + y * pitch + x;
     from += beyond ? 0 : site;
     to += site;
-#define WS_LBM_PULL(pair, cx, cy)                                                              \
-    {                                                                                          \
-        constexpr int up = 2 * pair + 1, down = 2 * pair + 2;                                  \
-        constexpr int up_mirror = cx == 0 ? down : cy > 0 ? up + 2 : cy < 0 ? up - 2 : up;     \
-        constexpr int down_mirror = cx == 0 ? up : up_mirror + 1;                              \
-        if constexpr (beyond) {                                                                \
-            f[up] = from[ws_lbm_beyond(block, up, up_mirror, (int)x - cx, (int)y - cy)];       \
-            f[down] = from[ws_lbm_beyond(block, down, down_mirror, (int)x + cx, (int)y + cy)]; \
-        } else {                                                                               \
-            f[up] = from[up * plane - cy * pitch - cx];                                        \
-            f[down] = from[down * plane + cy * pitch + cx];                                    \
-        }                                                                                      \
+#define WS_LBM_PULL(pair, cx, cy)                                                                 \
+    {                                                                                             \
+        constexpr int number = 2 * pair + 1;                                                      \
+        constexpr int mirror = cx == 0  ? number + 1                                              \
+                               : cy > 0 ? number + 2                                              \
+                               : cy < 0 ? number - 2                                              \
+                                        : number;                                                 \
+        constexpr int opposite = cx == 0 ? number : mirror + 1;                                   \
+        constexpr int up = ws_lbm_place(number), down = ws_lbm_place(number + 1);                 \
+        if constexpr (beyond) {                                                                   \
+            constexpr int up_mirror = ws_lbm_place(mirror), down_mirror = ws_lbm_place(opposite); \
+            f[number] = from[ws_lbm_beyond(block, up, up_mirror, (int)x - cx, (int)y - cy)];      \
+            f[number + 1] =                                                                       \
+                from[ws_lbm_beyond(block, down, down_mirror, (int)x + cx, (int)y + cy)];          \
+        } else {                                                                                  \
+            f[number] = from[up * plane - cy * pitch - cx];                                       \
+            f[number + 1] = from[down * plane + cy * pitch + cx];                                 \
+        }                                                                                         \
     }
-    f[0] = from[beyond ? site : 0];
+    constexpr int rest = ws_lbm_place(0);
+    f[0] = from[rest * plane + (beyond ? site : 0)];
     WS_LBM_PAIRS(WS_LBM_PULL)
 #undef WS_LBM_PULL
     ws_lbm_collide(f, fluid);
-    ws_store_once(to, f[0]);
-#define WS_LBM_STORE(pair, cx, cy)                               \
-    ws_store_once(to + (2 * pair + 1) * plane, f[2 * pair + 1]); \
-    ws_store_once(to + (2 * pair + 2) * plane, f[2 * pair + 2]);
-    WS_LBM_PAIRS(WS_LBM_STORE)
-#undef WS_LBM_STORE
+    ws_lbm_store(f, to, (u64)plane);
 }
 
 /// Rows 0 to 2 below and above and some columns left and right, where the halo lies beyond, are the
@@ -291,7 +357,8 @@ ws_lbm_step(WsGate* gate, u64 part, const double* from, double* to, u64 nx, u64 
     const u32 all = edges + ws_lbm_cut(ws_lbm_region(block, 4), 4).tiles;
     const u32 start = part == 1 ? edges : 0, end = part == 2 ? edges : all;
     for (u64 number = start + ws_block(); number < end; number += ws_blocks()) {
-        const WsLbmTile tile = ws_lbm_tile(block, (u32)number);
+        const bool down = (sides & WS_LBM_DOWN) && number >= edges;
+        const WsLbmTile tile = ws_lbm_tile(block, (u32)(down ? edges + all - 1 - number : number));
         if (number < edges)
             ws_gate_wait(gate);
         else if (part == 3)

@@ -22,8 +22,10 @@ from wirespeed.programs.cells import means
 from wirespeed.programs.lbm_math import (
     BYTES_PER_SITE,
     COLUMNS,
+    DOWN,
     HALO,
     OPERATIONS_PER_SITE,
+    PLACES,
     ROWS_ABOVE,
     ROWS_BELOW,
     THREADS,
@@ -66,7 +68,7 @@ class Lbm(ProgramPattern):
     summary = "Measure a lattice Boltzmann solver, D2Q37, fp64."
     help = """
     A thermal lattice Boltzmann method with 37 populations in double precision: propagation and collision in
-    one kernel, halos of three layers. Cuts across y send each population's rows as they lie; cuts across x
+    one kernel, halos of three layers. Cuts across y send rows as they lie; cuts across x
     pack columns first, and their halos travel on with the rows, which carries the corners.
 
     Before and after the samples every population of every site is compared bit by bit with that of a rank
@@ -164,12 +166,12 @@ class Lbm(ProgramPattern):
         sends, receives = [], []
         for side in (SOUTH, NORTH):
             if side in around:
-                for one in block.rows(up=side == NORTH):
+                for one in block.layers(up=side == NORTH):
                     own, halo = field + one.own * REAL, field + one.halo * REAL
                     sends.append(Transfer(around[side], one.doubles * REAL, own, halo))
             # In the order of their senders, since two neighbours may be one rank.
             if OPPOSITE[side] in around:
-                for one in block.rows(up=side == NORTH):
+                for one in block.layers(up=side == NORTH):
                     own, halo = field + one.own * REAL, field + one.halo * REAL
                     receives.append(Transfer(around[OPPOSITE[side]], one.doubles * REAL, halo, own))
         return tuple(sends), tuple(receives)
@@ -201,7 +203,7 @@ class Lbm(ProgramPattern):
     def _step(self, rank: int, shape: Shape, twin: int, part: int) -> Work:
         plane, block = self.divided(shape), self._block(shape)
         around, row = plane.neighbours(rank), rank // plane.columns
-        sides = COLUMNS * (plane.columns > 1)
+        sides = DOWN * twin | COLUMNS * (plane.columns > 1)
         sides |= ROWS_BELOW * (SOUTH in around) | ROWS_ABOVE * (NORTH in around)
         if self.walled(shape):
             sides |= WALL_BELOW * (row == 0) | WALL_ABOVE * (row == plane.rows - 1)
@@ -261,14 +263,14 @@ class Lbm(ProgramPattern):
         within = other.first + (y - south) * other.pitch + x - west
         return [
             Comparison(
-                Place((number * own.plane + own.first) * REAL),
+                Place((place * own.plane + own.first) * REAL),
                 own.pitch * REAL,
-                Scratch((number * other.plane + within) * REAL),
+                Scratch((place * other.plane + within) * REAL),
                 other.pitch * REAL,
                 own.nx * REAL,
                 own.ny,
             )
-            for number in range(len(VELOCITIES))
+            for place in PLACES
         ]
 
     def place(self, rank: int, shape: Shape, comparison: int, row: int, byte: int) -> str:

@@ -10,9 +10,7 @@ WS_KERNEL ws_lbm_moments(const double* from, u64 nx, u64 ny, u64 pitch, u64 plan
     ws_for_each(nx * ny, [=](u64 i) {
         const double* at = from + first + i / nx * pitch + i % nx;
         double f[WS_LBM_POPULATIONS];
-        WS_UNROLL
-        for (int population = 0; population < WS_LBM_POPULATIONS; ++population)
-            f[population] = at[population * plane];
+        ws_lbm_load(f, at, plane);
         const WsLbmSums sums = ws_lbm_sums(f);
         out[i] = sums.density;
         out[i + nx * ny] = sums.x;
@@ -38,8 +36,8 @@ WS_KERNEL ws_lbm_pack(const double* from, u64 nx, u64 ny, u64 pitch, u64 plane, 
         u32 pair, layer;
         ws_lbm_crossing((u32)(i / ny), pair, layer);
         const double* row = from + first + i % ny * pitch;
-        to_left[i] = row[(2 * pair + 2) * plane + layer];
-        to_right[i] = row[(2 * pair + 1) * plane + nx - 1 - layer];
+        to_left[i] = row[ws_lbm_place_in_pair(pair, true) * plane + layer];
+        to_right[i] = row[ws_lbm_place_in_pair(pair, false) * plane + nx - 1 - layer];
     });
 }
 WS_REGISTER(ws_lbm_pack)
@@ -51,8 +49,8 @@ WS_KERNEL ws_lbm_unpack(double* to, u64 nx, u64 ny, u64 pitch, u64 plane, u64 fi
         u32 pair, layer;
         ws_lbm_crossing((u32)(i / ny), pair, layer);
         double* row = to + first + i % ny * pitch;
-        row[(2 * pair + 1) * plane - 1 - layer] = from_left[i];
-        row[(2 * pair + 2) * plane + nx + layer] = from_right[i];
+        row[ws_lbm_place_in_pair(pair, false) * plane - 1 - layer] = from_left[i];
+        row[ws_lbm_place_in_pair(pair, true) * plane + nx + layer] = from_right[i];
     });
 }
 WS_REGISTER(ws_lbm_unpack)
@@ -116,10 +114,7 @@ WS_KERNEL ws_lbm_init(double* to, u64 nx, u64 ny, u64 pitch, u64 plane, u64 firs
         ws_lbm_relax(f, 0, ws_lbm_exponential(-weight) / still + density * wave,
                      velocity_x * wave * WS_LBM_R2, velocity_y * wave * WS_LBM_R2,
                      still - 1 + temperature * wave);
-        double* at = to + first + i / nx * pitch + i % nx;
-        WS_UNROLL
-        for (int population = 0; population < WS_LBM_POPULATIONS; ++population)
-            at[population * plane] = f[population];
+        ws_lbm_store(f, to + first + i / nx * pitch + i % nx, plane);
     });
 }
 WS_REGISTER(ws_lbm_init)

@@ -35,6 +35,9 @@ _PAIRS = (
 )
 VELOCITIES = ((0, 0), *(each for x, y in _PAIRS for each in ((x, y), (-x, -y))))
 """Of each population, in sites a step."""
+_BY_RISE = sorted(range(len(VELOCITIES)), key=lambda number: (-VELOCITIES[number][1], number))
+PLACES = tuple(_BY_RISE.index(number) for number in range(len(VELOCITIES)))
+"""Where each population lies in a row of a field: the fastest upwards first."""
 _WEIGHTS = {
     0: 0.233150669132352502,
     1: 0.107306091542219002,
@@ -54,6 +57,8 @@ TILE = 128
 
 # What lies beyond a block's sides, as lbm.h numbers it; nothing: the block itself, periodically.
 COLUMNS, ROWS_BELOW, ROWS_ABOVE, WALL_BELOW, WALL_ABOVE = 1, 2, 4, 8, 16
+DOWN = 32
+"""A bit beside those: from the top down."""
 
 
 def crossing(x: int, y: int) -> tuple[tuple[int, int], ...]:
@@ -66,10 +71,11 @@ def crossing(x: int, y: int) -> tuple[tuple[int, int], ...]:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Doubles of one population that a block sends to its neighbour below or above, in one piece."""
+class Layer:
+    """Doubles of one row that a block sends to its neighbour below or above, in one piece."""
 
-    population: int
+    populations: int
+    """How many cross the side from there."""
     own: int
     """Offset in the field of what is sent."""
     halo: int
@@ -79,7 +85,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Block:
-    """A rank's part of the grid, and how its field lies in memory: [population][row][x].
+    """A rank's part of the grid, and how its field lies in memory: [row][place of a population][x].
 
     Site (0, 0) begins a line of memory of 128 bytes.
     """
@@ -90,24 +96,24 @@ class Block:
     """Whether the decomposition cuts x, so that rows have halo columns."""
 
     @property
-    def pitch(self) -> int:
-        """Doubles from a row to the next one."""
+    def plane(self) -> int:
+        """Doubles of a population in a row."""
         return -(-(self._left + self.nx + (HALO if self.columns else 0)) // 16) * 16
 
     @property
-    def plane(self) -> int:
-        """Doubles from a population to the next one."""
-        return (self.ny + 2 * HALO) * self.pitch
+    def pitch(self) -> int:
+        """Doubles from a row to the next one."""
+        return len(VELOCITIES) * self.plane
 
     @property
     def first(self) -> int:
-        """Offset of site (0, 0) in a population."""
+        """Offset of site (0, 0) of the population in the first place."""
         return HALO * self.pitch + self._left
 
     @property
     def doubles(self) -> int:
         """Size of a field; a rank has two."""
-        return len(VELOCITIES) * self.plane
+        return (self.ny + 2 * HALO) * self.pitch
 
     @property
     def column_doubles(self) -> int:
@@ -128,14 +134,16 @@ class Block:
     def _left(self) -> int:
         return 16 if self.columns else 0
 
-    def rows(self, up: bool) -> Iterator[Rows]:
+    def layers(self, up: bool) -> Iterator[Layer]:
         """What leaves the block upwards, or downwards; with halo columns, which carry the corners."""
         margin = HALO if self.columns else 0
-        for population, depth in crossing(0, 1 if up else -1):
-            base = population * self.plane + self.first - margin
-            own, halo = (self.ny - depth, -depth) if up else (0, self.ny)
-            doubles = (depth - 1) * self.pitch + self.nx + 2 * margin
-            yield Rows(population, base + own * self.pitch, base + halo * self.pitch, doubles)
+        for layer in range(HALO):
+            count = sum(rise > layer for _, rise in VELOCITIES)
+            place = 0 if up else len(VELOCITIES) - count
+            base = place * self.plane + self.first - margin
+            own, halo = (self.ny - 1 - layer, -1 - layer) if up else (layer, self.ny + layer)
+            doubles = (count - 1) * self.plane + self.nx + 2 * margin
+            yield Layer(count, base + own * self.pitch, base + halo * self.pitch, doubles)
 
 
 @dataclass(frozen=True)
