@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,9 +18,13 @@ from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
 from wirespeed.paths import find_path
 from wirespeed.patterns import find_pattern
+from wirespeed.report.compare.comparison import compare
 from wirespeed.report.compare.environment import differences
 from wirespeed.report.facts.pointers import memory_lines
+from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 OPENMP = {"memory": "device", "context": "primary", "ipc": True, "rdma": True, "library": "libgomp.so.1"}
 POOL = {"memory": "device", "context": "none", "ipc": False, "rdma": False, "library": None}
@@ -111,6 +116,13 @@ class TestCompare:
         (memory,) = (line for line in told if line.startswith("GPU memory"))
         assert "with IPC handles ->" in memory and "without IPC handles" in memory
 
+    def test_pairs_figures_of_two_allocators(self) -> None:
+        """Protects the question that the option is for: does this memory cost anything?"""
+        old, new = (collect(read(RESULTS / f"h200-x2-allocator-{name}.jsonl").records) for name in ("driver", "openmp"))
+        found = compare(old, new)
+        assert {one.key.path for one in found.verdicts} == {"aware", "gpu", "ipc-write", "nccl"}
+        assert not found.only_old and not found.only_new and not found.harmful
+
 
 def copied(path: str, count: int, **more: Any) -> dict[str, Any]:
     times = {"count": count, "bytes": count * 4096}
@@ -159,6 +171,12 @@ class TestDoctor:
         (found,) = findings(of("openacc", *records, context="own"))
         assert found.key == "context-after-memory" and found.cost == "high"
         assert "staged through host memory" in found.evidence[0] and "Open MPI 5.0.11" in found.evidence[0]
+
+    def test_an_mpi_that_took_the_place_of_one_that_takes_no_gpu_memory(self) -> None:
+        """Protects from blaming the context for what any device pointer does to another MPI."""
+        (found,) = findings(*collect(read(RESULTS / "h200-x2-allocator-trap.jsonl").records))
+        assert found.key == "context-after-memory" and found.cost == "high"
+        assert "Open MPI 5.0.11" in found.evidence[0] and "crashed" not in found.evidence[0]
 
     def test_an_mpi_that_takes_it(self) -> None:
         proof = copied("aware", 0, pattern="pingpong", verdict="direct", text="direct over NVLink")

@@ -85,13 +85,18 @@ class Run:
         return {name: value for name, value in self.options.items() if value != usual.get(name)}
 
     @property
-    def given_options(self) -> list[str]:
+    def pattern_words(self) -> list[str]:
         """Those in words: 'group 4', 'both ways'."""
         words = ((name.replace("_", " "), value) for name, value in self.changed_options.items())
+        return [word if value is True else f"{word} {value}" for word, value in words]
+
+    @property
+    def given_options(self) -> list[str]:
+        """The same, and whose memory the figures are of."""
         plan = self.head.plan
         memory = [f"allocator {plan.allocator}"] * (plan.allocator != "driver")
         memory += ["in a context of its own"] * (plan.context == "own")
-        return [*(word if value is True else f"{word} {value}" for word, value in words), *memory]
+        return [*self.pattern_words, *memory]
 
     @property
     def background(self) -> str | None:

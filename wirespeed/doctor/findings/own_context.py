@@ -21,7 +21,9 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 
 def _of_run(run: Run, file: str) -> Iterator[Finding]:
+    # An MPI that failed before another one took its place fails at any device pointer.
     refused = next((one for one in run.failures if one.path == "aware"), None)
+    refused = None if run.of_path("aware") else refused
     staged = [one for one in run.evidence.values() if one.path == "aware" and one.verdict == "staged"]
     if refused:
         did, cost, seen = "is refused by MPI or ends the program", Cost.BREAKS, refused.text

@@ -28,7 +28,8 @@ Case = Callable[[Run, str], list[Slow]]
 def find(facts: Facts) -> Iterator[Finding]:
     """From the last run that has the path; there are no findings without measurements."""
     for path, domain in PATHS.items():
-        runs = [one for one in facts.runs if one.of_path(path)]
+        # Memory that is older than any context has a finding of its own.
+        runs = [one for one in facts.runs if one.of_path(path) and one.head.plan.context != "own"]
         if not runs:
             continue
         run = runs[-1]

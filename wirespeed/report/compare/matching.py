@@ -91,7 +91,7 @@ def _figures(runs: Iterable[Run]) -> dict[Key, dict[str, LaunchFigures]]:
         plan = run.head.plan.to_dict()
         how = _text({name: plan.get(name) for name in HOW})
         # Only options that differ from the defaults: older files do not have every option.
-        what = _text({"options": run.given_options, **{name: plan.get(name) for name in WHAT[2:]}})
+        what = _text({"options": run.pattern_words, **{name: plan.get(name) for name in WHAT[2:]}})
         words = _words(run)
         for entry in run.entries.values():
             pattern = entry.pattern or run.head.plan.pattern
@@ -107,7 +107,7 @@ def _figures(runs: Iterable[Run]) -> dict[Key, dict[str, LaunchFigures]]:
 
 
 def _words(run: Run) -> str:
-    words = [*run.given_options, *([run.slowed] if run.slowed else [])]
+    words = [*run.pattern_words, *([run.slowed] if run.slowed else [])]
     if (ranks := run.head.plan.ranks) not in (0, 2):
         words.append(f"{ranks} rank{'s' if ranks != 1 else ''}")
     return ", ".join(words)
