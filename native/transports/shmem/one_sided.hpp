@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "measure/program.hpp"
+#include "transports/align.hpp"
 #include "transports/local/operation.hpp"
 #include "transports/shmem/stream_calls.hpp"
 
@@ -60,6 +61,22 @@ class OneSided final : public Action {
     StreamCalls calls_;
     bool get_;
     std::vector<Part> parts_;
+};
+
+/// The target waits at the end until the origin is done: only then has it what was put.
+class OneSidedProgram final : public WrappedProgram {
+  public:
+    OneSidedProgram(Context& context, std::unique_ptr<Program> program)
+        : WrappedProgram(std::move(program)), page_(context.page), barrier_(align(context)) {}
+    void run(const Schedule& schedule, std::span<double> seconds) override {
+        program_->run(schedule, seconds);
+        barrier_->run();
+        page_.leave();
+    }
+
+  private:
+    Page& page_;
+    std::unique_ptr<Action> barrier_;
 };
 
 }  // namespace wirespeed::shmem

@@ -69,8 +69,10 @@ class ShmemTransport final : public Transport {
             auto moves = std::make_unique<shmem::OneSided>(calls(), *operation_);
             for (std::size_t i = 0; i < steps.size(); ++i) moves->add(steps[i], theirs[i], buffers);
             const std::string name = moves->name();
-            return std::make_unique<DescribedProgram>(
-                context_, std::move(moves), "\"call\": \"" + name + ", nvshmemx_quiet_on_stream\"");
+            return std::make_unique<shmem::OneSidedProgram>(
+                context_, std::make_unique<DescribedProgram>(
+                              context_, std::move(moves),
+                              "\"call\": " + quoted(name + ", nvshmemx_quiet_on_stream")));
         }
         const bool ready_notice = has_overwrite_hazard(context_.control, steps, buffers);
         auto iterations =
