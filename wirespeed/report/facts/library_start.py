@@ -16,5 +16,4 @@ def note(run: Run) -> str | None:
     if not took:
         return None
     ends = dict.fromkeys(map(format_seconds, (min(took.values()), max(took.values()))))
-    each = ", each in processes of its own" if len(took) > 1 else ""
-    return f"NCCL's communicator took {' to '.join(ends)} to start ({', '.join(took)}{each})"
+    return f"NCCL's communicator took {' to '.join(ends)} to start ({', '.join(took)})"
