@@ -31,9 +31,25 @@
          Result(const void*, void*, std::size_t count, DataType, Op, int root, Comm, Stream)) \
     CALL(error_string, ncclGetErrorString, const char*(Result))
 
-// Since 2.13.
-#define WS_NCCL_NEWER_CALLS(CALL) \
+#define WS_NCCL_SINCE_2_13(CALL) \
     CALL(last_error, ncclGetLastError, const char*(Comm))
+#define WS_NCCL_SINCE_2_19(CALL) \
+    CALL(allocate, ncclMemAlloc, Result(void** address, std::size_t bytes)) \
+    CALL(release, ncclMemFree, Result(void*)) \
+    CALL(register_buffer, ncclCommRegister, \
+         Result(Comm, void*, std::size_t bytes, Registration*)) \
+    CALL(deregister_buffer, ncclCommDeregister, Result(Comm, Registration))
+#define WS_NCCL_SINCE_2_27(CALL) \
+    CALL(register_window, ncclCommWindowRegister, \
+         Result(Comm, void*, std::size_t bytes, Registration*, int flags)) \
+    CALL(deregister_window, ncclCommWindowDeregister, Result(Comm, Registration))
+#define WS_NCCL_SINCE_2_28(CALL) \
+    CALL(all_to_all, ncclAlltoAll, \
+         Result(const void*, void*, std::size_t count, DataType, Comm, Stream))
+// Null where the library is too old.
+#define WS_NCCL_NEWER_CALLS(CALL) \
+    WS_NCCL_SINCE_2_13(CALL) WS_NCCL_SINCE_2_19(CALL) WS_NCCL_SINCE_2_27(CALL) \
+    WS_NCCL_SINCE_2_28(CALL)
 // clang-format on
 
 namespace wirespeed {
@@ -44,6 +60,7 @@ struct Nccl {
     using DataType = int;
     using Op = int;
     using Stream = void*;
+    using Registration = void*;
     struct UniqueId {
         char bytes[128];
     };
@@ -53,6 +70,7 @@ struct Nccl {
     static constexpr DataType byte = 1;  ///< ncclUint8
     static constexpr DataType int32 = 2, fp16 = 6, fp32 = 7, fp64 = 8, bf16 = 9;
     static constexpr Op sum = 0, max = 2, min = 3;
+    static constexpr int symmetric_window = 1;
 
     struct Calls {
         WS_NCCL_CALLS(WS_TABLE_MEMBER)

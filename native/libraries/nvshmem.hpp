@@ -3,6 +3,7 @@
 // against the wheel's headers.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -26,14 +27,39 @@
     CALL(signal, nvshmemx_signal_op_on_stream, \
          void(std::uint64_t* signal, std::uint64_t value, int operation, int peer, Stream)) \
     CALL(wait_signal, nvshmemx_signal_wait_until_on_stream, \
-         void(std::uint64_t* signal, int comparison, std::uint64_t value, Stream))
+         void(std::uint64_t* signal, int comparison, std::uint64_t value, Stream)) \
+    CALL(put, nvshmemx_putmem_on_stream, \
+         void(void* to, const void* from, std::size_t bytes, int peer, Stream)) \
+    CALL(get, nvshmemx_getmem_on_stream, \
+         void(void* to, const void* from, std::size_t bytes, int peer, Stream)) \
+    CALL(quiet, nvshmemx_quiet_on_stream, void(Stream))
+// Collective operations of a team. A reduction has a call for each operation and type, in the order
+// of `Collective`.
+#define WS_NVSHMEM_TEAM_CALLS(CALL) \
+    CALL(barrier, nvshmemx_barrier_on_stream, int(Team, Stream)) \
+    CALL(broadcast, nvshmemx_broadcastmem_on_stream, \
+         int(Team, void* to, const void* from, std::size_t bytes, int root, Stream)) \
+    CALL(allgather, nvshmemx_fcollectmem_on_stream, \
+         int(Team, void* to, const void* from, std::size_t bytes, Stream)) \
+    CALL(alltoall, nvshmemx_alltoallmem_on_stream, \
+         int(Team, void* to, const void* from, std::size_t bytes, Stream))
+#define WS_NVSHMEM_TYPES(CALL, reduction, operation) \
+    CALL(reduction, operation, float) CALL(reduction, operation, half) \
+    CALL(reduction, operation, bfloat16) CALL(reduction, operation, double) \
+    CALL(reduction, operation, int32)
+#define WS_NVSHMEM_REDUCTIONS(CALL, operation) \
+    WS_NVSHMEM_TYPES(CALL, sum, operation) WS_NVSHMEM_TYPES(CALL, max, operation) \
+    WS_NVSHMEM_TYPES(CALL, min, operation)
 // clang-format on
 
 namespace wirespeed {
 
 struct Nvshmem {
     using Stream = void*;
+    using Team = std::int32_t;
+    using Reduction = int(Team, void* to, const void* from, std::size_t count, Stream);
 
+    static constexpr Team world = 0;
     static constexpr unsigned init_with_unique_id = 8;
     static constexpr int signal_set = 9;
     static constexpr int compare_ge = 5;
@@ -64,8 +90,21 @@ struct Nvshmem {
     };
 
     WS_NVSHMEM_CALLS(WS_TABLE_MEMBER)
+    WS_NVSHMEM_TEAM_CALLS(WS_TABLE_MEMBER)
 
-    explicit Nvshmem(const Library& library) { WS_NVSHMEM_CALLS(WS_TABLE_BIND) }
+    /// By number of the type, for each number of the operation; null where the library has none.
+    std::array<Reduction*, 15> reduce{}, reduce_scatter{};
+
+    explicit Nvshmem(const Library& library) {
+        WS_NVSHMEM_CALLS(WS_TABLE_BIND)
+        WS_NVSHMEM_TEAM_CALLS(WS_TABLE_BIND)
+#define WS_FIND(reduction, operation, type) \
+    reinterpret_cast<Reduction*>(           \
+        library.find("nvshmemx_" #type "_" #reduction "_" #operation "_on_stream")),
+        reduce = {WS_NVSHMEM_REDUCTIONS(WS_FIND, reduce)};
+        reduce_scatter = {WS_NVSHMEM_REDUCTIONS(WS_FIND, reducescatter)};
+#undef WS_FIND
+    }
 };
 
 static_assert(sizeof(Nvshmem::UniqueId) == 128 && sizeof(Nvshmem::UniqueIdArguments) == 24);

@@ -10,13 +10,17 @@ from conformance.test_patterns import played
 from support.command import wirespeed
 from support.mpis import InstalledMpi
 from support.selection import thorough
+from support.shim import fake_nvshmem
 from support.stand_ins import fake_nccl
 
 from wirespeed.patterns.collectives import PATTERNS
 
 NAMES = {pattern.name for pattern in PATTERNS}
 OURS = ("ring", "doubling", "direct", "one-shot")
-LACKING = ("MPI has no type", "in place leaves", "power of two", "is not done by", "its library has no")
+LACKING = (
+    *("MPI has no type", "in place leaves", "power of two", "is not done by", "its library has no"),
+    *("ncclAlltoAll takes two buffers", "NVSHMEM does this operation between two buffers"),
+)
 """Begin reasons why there is no figure."""
 
 
@@ -37,7 +41,10 @@ def exact(told: list[dict[str, Any]], paths: str, ranks: int) -> None:
             )
     entries = [message for message in told if message["kind"] == "entry"]
     for path in paths.split(","):
-        lacks = {"alltoall", "barrier"} if path.startswith("nccl") and ":" not in path else set[str]()
+        by_library = path.partition(":")[2] not in OURS
+        lacks = {"barrier"} if path.startswith("nccl") and by_library else set[str]()
+        if path == "shmem":
+            lacks = {"reduce"}
         if path.endswith(":doubling"):
             lacks |= {"alltoall"} | (set() if ranks in (2, 4, 8) else {"allgather", "reducescatter"})
         if path.endswith(":one-shot"):
@@ -91,6 +98,16 @@ def test_operations_of_a_stand_in_of_nccl(mpi: InstalledMpi, builds: Path, tmp_p
     paths = "nccl,nccl-stream,nccl:direct"
     told = told_by(mpi, 2, "emulated", paths, tmp_path, sizes="70000", libraries=fake_nccl(builds))
     exact(told, paths, 2)
+
+
+@pytest.mark.parametrize(("mpi", "ranks"), [("openmpi", 3), ("mpich", 2)], indirect=["mpi"])
+def test_operations_of_nvshmem_s_team(mpi: InstalledMpi, ranks: int, tmp_path: Path) -> None:
+    """Protects NVSHMEM's calls for a team: places, counts, types and roots, in symmetric memory."""
+    packages = {"PYTHONPATH": str(fake_nvshmem(tmp_path / "packages"))}
+    told = told_by(mpi, ranks, "emulated", "shmem", tmp_path, libraries=packages)
+    exact(told, "shmem", ranks)
+    calls = {m["details"]["call"] for m in told if m["kind"] == "entry" and m["pattern"] == "allreduce"}
+    assert "nvshmemx_float_sum_reduce_on_stream" in calls and "nvshmemx_half_max_reduce_on_stream" in calls
 
 
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)

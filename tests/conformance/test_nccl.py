@@ -184,7 +184,7 @@ def _details(done: Done) -> dict[str, object]:
 def test_what_nccl_chose_is_recorded(measure: Measure) -> None:
     """Protects the record of the library, of its settings, and of the way between the GPUs."""
     details = _details(measure("nccl", "8", environment={"NCCL_NVLS_ENABLE": "0"}))
-    assert details["version"] == "2.27.3"
+    assert details["version"] == "2.28.3"
     assert str(details["library"]).endswith("libnccl.so.2")
     assert details["settings"] == {"NCCL_NVLS_ENABLE": "0"}
     assert details["via"] == "P2P/CUMEM/read"
@@ -270,7 +270,7 @@ def test_versions_that_differ(measure: Measure) -> None:
     """Protects ranks of several hosts from two versions of NCCL, which would hang or crash."""
     done = measure("nccl", "8", environment={"FAKE_NCCL_VERSION_OF_RANK_1": "21805"})
     (failure,) = done.failures
-    assert "rank 0 has NCCL 2.27.3 and rank 1 has 2.18.5" in failure["text"]
+    assert "rank 0 has NCCL 2.28.3 and rank 1 has 2.18.5" in failure["text"]
 
 
 @pytest.mark.parametrize(

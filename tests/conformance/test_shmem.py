@@ -71,6 +71,37 @@ def test_irregular_patterns(shmem: dict[str, str]) -> None:
     everything_right(done)
 
 
+def test_one_sided_operations(mpi: InstalledMpi, shmem: dict[str, str], tmp_path: Path) -> None:
+    """Protects puts and gets without a signal: complete before the next, and every byte where it belongs.
+
+    The stand-in moves nothing before the quiet. NVSHMEM's host library has no fetch-and-add: one line.
+    """
+    words = ("--paths", "shmem", "--device", "emulated", "--mpi", mpi.mpiexec, *FAST, "--sizes", "1,4097,64K")
+    done = wirespeed(
+        "rma", *words, "--operation", "put,get,fetch-add", out=tmp_path / "r.jsonl", environment=shmem
+    )
+    assert done.code == 0, done.err
+    assert [entry["bytes"] for entry in done.entries] == [1, 4097, 1 << 16] * 2
+    assert {entry["details"]["call"].partition(",")[0] for entry in done.entries} == {
+        "nvshmemx_putmem_on_stream",
+        "nvshmemx_getmem_on_stream",
+    }
+    (failure,) = done.failures
+    assert failure["what"] == "unavailable"
+    assert "fetch-and-add is not offered by NVSHMEM's host library" in failure["text"]
+
+
+@pytest.mark.parametrize("operation", ["put", "get"])
+def test_a_fault_in_a_one_sided_operation_is_found(
+    shmem: dict[str, str], operation: str, tmp_path: Path
+) -> None:
+    """Protects the check of what no message accompanies."""
+    words = ("--paths", "shmem", "--device", "emulated", *FAST, "--sizes", "4097", "--operation", operation)
+    done = wirespeed("rma", *words, "--test", "fault=drop-byte", out=tmp_path / "r.jsonl", environment=shmem)
+    assert done.code == 1 and not done.entries
+    assert "wrong data" in done.failures[0]["text"]
+
+
 @pytest.mark.parametrize("fault", ["drop-byte", "drop-iteration", "repeat-iteration"])
 def test_a_lie_is_found_out(shmem: dict[str, str], fault: str, tmp_path: Path) -> None:
     """Protects the check on symmetric memory, too: nothing wrong is measured."""

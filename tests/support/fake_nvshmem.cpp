@@ -1,6 +1,6 @@
 // For tests alone: a libnvshmem_host.so.3 without a GPU. The heaps of all processing elements lie
 // in one file of /dev/shm, which each maps whole; what NVSHMEM enqueues in a stream is done at
-// once. Collective calls wait for each other as NVSHMEM's do, and end the process when they differ.
+// once, but a get or a put without a signal at the next quiet. Collective calls wait for each other as NVSHMEM's do, and end the process when they differ.
 //
 //   g++ -std=c++20 -shared -fPIC -I native fake_nvshmem.cpp -o libnvshmem_host.so.3
 #include <fcntl.h>
@@ -12,7 +12,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <vector>
 
+#include "kernels/elements.h"
 #include "libraries/nvshmem.hpp"
 
 using wirespeed::Nvshmem;
@@ -66,9 +69,98 @@ template <class Word> Word* at_peer(Word* mine, int peer) {
     return reinterpret_cast<Word*>(heap(peer) + (address - heap(me)));
 }
 
+/// Puts and gets that no quiet has ended.
+std::vector<std::function<void()>> under_way;
+
+/// What all give lies still while each makes its own results of it.
+int team(Nvshmem::Team team, std::size_t what, const std::function<void()>& work) {
+    if (team != Nvshmem::world) end("a team that it does not know");
+    together(what);
+    work();
+    barrier();
+    return 0;
+}
+
+/// Elements `first`, ... of all, combined. `kind` and `how` as kernels number them.
+int combined(u64 kind, u64 how, void* to, const void* from, std::size_t first, std::size_t count) {
+    ws_with_type(kind, [&](auto element) {
+        using Element = decltype(element);
+        const auto given = [&](int peer) {
+            return at_peer(static_cast<const Element*>(from), peer) + first;
+        };
+        std::vector<Element> result(given(0), given(0) + count);
+        for (int peer = 1; peer < elements; ++peer)
+            for (std::size_t i = 0; i < count; ++i)
+                ws_round(ws_combined(ws_number(result[i]), ws_number(given(peer)[i]), how),
+                         result[i]);
+        // In place, others still read what this one gives.
+        barrier();
+        std::memcpy(to, result.data(), count * sizeof(Element));
+    });
+    return 0;
+}
+
+constexpr u64 sum = 0, max = 1, min = 2;
+constexpr u64 kind_float = 0, kind_half = 1, kind_bfloat16 = 2, kind_double = 3, kind_int32 = 4;
+
 }  // namespace
 
 extern "C" {
+
+#define REDUCE(reduction, operation, type)                                                        \
+    int nvshmemx_##type##_##reduction##_reduce_on_stream(Nvshmem::Team world, void* to,           \
+                                                         const void* from, std::size_t count,     \
+                                                         void*) {                                 \
+        return team(world, count,                                                                 \
+                    [=] { combined(kind_##type, reduction, to, from, 0, count); });               \
+    }
+WS_NVSHMEM_REDUCTIONS(REDUCE, reduce)
+#define SCATTER(reduction, operation, type)                                                       \
+    int nvshmemx_##type##_##reduction##_reducescatter_on_stream(                                  \
+        Nvshmem::Team world, void* to, const void* from, std::size_t count, void*) {              \
+        return team(world, count, [=] {                                                           \
+            combined(kind_##type, reduction, to, from, count * static_cast<std::size_t>(me),      \
+                     count);                                                                      \
+        });                                                                                       \
+    }
+WS_NVSHMEM_REDUCTIONS(SCATTER, reducescatter)
+
+int nvshmemx_barrier_on_stream(Nvshmem::Team world, void*) {
+    return team(world, 0, [] {});
+}
+int nvshmemx_broadcastmem_on_stream(Nvshmem::Team world, void* to, const void* from,
+                                    std::size_t bytes, int root, void*) {
+    return team(world, bytes, [=] { std::memcpy(to, at_peer(from, root), bytes); });
+}
+int nvshmemx_fcollectmem_on_stream(Nvshmem::Team world, void* to, const void* from,
+                                   std::size_t bytes, void*) {
+    return team(world, bytes, [=] {
+        for (int peer = 0; peer < elements; ++peer)
+            std::memcpy(static_cast<std::byte*>(to) + static_cast<std::size_t>(peer) * bytes,
+                        at_peer(from, peer), bytes);
+    });
+}
+int nvshmemx_alltoallmem_on_stream(Nvshmem::Team world, void* to, const void* from,
+                                   std::size_t bytes, void*) {
+    return team(world, bytes, [=] {
+        for (int peer = 0; peer < elements; ++peer)
+            std::memcpy(static_cast<std::byte*>(to) + static_cast<std::size_t>(peer) * bytes,
+                        static_cast<const std::byte*>(at_peer(from, peer)) +
+                            static_cast<std::size_t>(me) * bytes,
+                        bytes);
+    });
+}
+
+void nvshmemx_putmem_on_stream(void* to, const void* from, std::size_t bytes, int peer, void*) {
+    under_way.emplace_back([=] { std::memcpy(at_peer(to, peer), from, bytes); });
+}
+void nvshmemx_getmem_on_stream(void* to, const void* from, std::size_t bytes, int peer, void*) {
+    under_way.emplace_back([=] { std::memcpy(to, at_peer(from, peer), bytes); });
+}
+void nvshmemx_quiet_on_stream(void*) {
+    for (const auto& each : under_way) each();
+    under_way.clear();
+}
 
 int wirespeed_emulates_nvshmem = 1;
 

@@ -37,18 +37,27 @@ def kernels(builds: Path) -> tuple[Path, ...]:
     return tuple(sorted(once(builds / "kernels", build).glob("*.o")))
 
 
-def _build(name: str, sources: tuple[Path, ...], folder: Path) -> None:
+def _build(name: str, sources: tuple[Path, ...], folder: Path, *more: str) -> None:
     folder.mkdir(exist_ok=True)
     # Other libraries open it by the vendor's name, which is known once we have opened the file.
     soname = {"libcuda.so": "-Wl,-soname,libcuda.so.1"}.get(name, f"-Wl,-soname,{name}")
     flags = ["-std=c++20", "-O2", "-shared", "-fPIC", soname, "-I", str(NATIVE)]
-    command = [compiler(), *flags, "-o", str(folder / name), *map(str, sources), "-ldl", "-lrt"]
+    command = [compiler(), *flags, *more, "-o", str(folder / name), *map(str, sources), "-ldl", "-lrt"]
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 
 def _build_nccl(folder: Path) -> None:
     _build("libnccl.so.2", (SUPPORT / "fake_nccl.cpp",), folder)
     shutil.copy(folder / "libnccl.so.2", folder / "librccl.so.2")
+
+
+def old_nccl(builds: Path) -> dict[str, str]:
+    """An NCCL 2.18, which registers no buffers."""
+
+    def build(folder: Path) -> None:
+        _build("libnccl.so.2", (SUPPORT / "fake_nccl.cpp",), folder, "-DOLD")
+
+    return {"WIRESPEED_LIBRARY_NCCL": str(once(builds / "old-nccl", build) / "libnccl.so.2")}
 
 
 def fake_nccl(builds: Path, name: str = "nccl") -> dict[str, str]:

@@ -116,3 +116,29 @@ def test_the_limit_is_of_the_bus_bandwidth() -> None:
     found = ceiling(used("allreduce"))
     assert found and found.rate == 450e9
     assert found.equation.endswith("out of a GPU, if every GPU reaches every other")
+
+
+def test_ways_of_a_library() -> None:
+    """Protects `nccl:registered` and alike: entries of their own, beside ours, on paths that have them."""
+    pattern = find_pattern("allreduce")
+    assert isinstance(pattern, CollectivePattern)
+    chosen = by_algorithms(select(("host", "nccl")), pattern, Shape(4, {"algorithm": "all"}))
+    ways = ("registered", "symmetric", "graph")
+    assert [path.name for path in chosen if path.name.startswith("nccl")][:4] == [
+        "nccl",
+        *(f"nccl:{way}" for way in ways),
+    ]
+    assert not [path for path in chosen if path.name in {f"host:{way}" for way in ways}]
+    for way, option in zip(
+        ways, ("buffers=registered", "buffers=symmetric", "enqueue=graph-only"), strict=True
+    ):
+        path = find_path(f"nccl-stream:{way}")
+        # By the library, so nothing is ours.
+        assert not path.algorithm and path.options == f"iterations=stream;{option}"
+        assert unsuited(path, pattern) is None
+    handed_out = find_path("nccl:symmetric")
+    assert "--allocator" in str(unsuited(handed_out, pattern, allocator="pool"))
+    with pytest.raises(WirespeedError, match="the paths nccl, nccl-stream, nccl-nop2p have it"):
+        by_algorithms(select(("host",)), pattern, Shape(4, {"algorithm": "symmetric"}))
+    with pytest.raises(WirespeedError, match="no algorithm called 'graph'"):
+        select(("host:graph",))

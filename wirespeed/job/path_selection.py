@@ -10,7 +10,13 @@ from typing import Any
 from wirespeed.errors import WirespeedError
 from wirespeed.paths import TransferPath, all_paths, find_path
 from wirespeed.patterns import Pattern, Shape
-from wirespeed.patterns.collectives.operation import ALGORITHMS, BEST, LIBRARY, CollectivePattern
+from wirespeed.patterns.collectives.operation import (
+    ALGORITHMS,
+    BEST,
+    LIBRARY,
+    VARIANTS,
+    CollectivePattern,
+)
 from wirespeed.patterns.collectives.operation import ALL as EVERY_ALGORITHM
 from wirespeed.programs import ProgramPattern
 
@@ -76,21 +82,34 @@ def _lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> 
 def by_algorithms(
     paths: Iterable[TransferPath], pattern: CollectivePattern, shape: Shape
 ) -> list[TransferPath]:
-    """Each path with the library's own operation, where it has one, and by each algorithm asked for."""
+    """Each path with the library's own operation, in each of its ways, and by each algorithm asked for.
+
+    Raises WirespeedError where a library's way is asked for that none of the paths has.
+    """
     names = str(shape.options.get("algorithm") or f"{LIBRARY},{BEST}").split(",")
     if EVERY_ALGORITHM in names:
-        names = [LIBRARY, *pattern.algorithms(shape.ranks)]
+        names = [LIBRARY, *VARIANTS, *pattern.algorithms(shape.ranks)]
     names = list(dict.fromkeys(names))
     found = []
     for path in paths:
-        if path.algorithm:
+        if path.algorithm or path.variant:
             found.append(path)
             continue
         for name in names:
-            if name != LIBRARY:
+            by_library = pattern.name in path.collectives
+            if name in VARIANTS:
+                found += [path.by(name)] if by_library and name in path.variants else []
+            elif name != LIBRARY:
                 found.append(path.by(name))
-            elif pattern.name in path.collectives or len(names) == 1:
+            elif by_library or len(names) == 1:
                 found.append(path)
+    if not found:
+        able = ", ".join(path.name for path in all_paths() if path.variants)
+        words = ",".join(names)
+        raise WirespeedError(
+            f"--algorithm {words}: no path chosen here does {pattern.name} so; the paths {able} have "
+            "it for operations of their library"
+        )
     return found
 
 
@@ -153,7 +172,7 @@ def check(word: str) -> None:
     names = [path.name for path in all_paths()]
     base, colon, algorithm = word.partition(":")
     if colon and base in names:
-        known = (*ALGORITHMS, BEST)
+        known = (*ALGORITHMS, BEST, *find_path(base).variants)
         if algorithm not in known:
             raise WirespeedError(f"there is no algorithm called '{algorithm}'; there are: {', '.join(known)}")
         return

@@ -52,6 +52,10 @@ class TransferPath:
     """Operations of all ranks that the transport hands to its library in one call."""
     algorithm: str = ""
     """Who does such an operation where it is not the library: ours over the path's messages."""
+    variants: dict[str, str] = field(default_factory=dict, hash=False)
+    """Other ways in which the library does the same (VARIANTS), each with the transport's options."""
+    variant: str = ""
+    """Which of them this path is."""
     order: int = 50
     """Position in tables and in runs."""
     variables: dict[str, str] = field(default_factory=dict, hash=False)
@@ -59,9 +63,14 @@ class TransferPath:
     switched: str = ""
     """Library that reads `variables`: where it is not loaded, the path is not available."""
 
-    def by(self, algorithm: str) -> TransferPath:
-        """This path with operations of all ranks by an algorithm of ours: `host:ring`."""
-        return replace(self, name=f"{self.name}:{algorithm}", algorithm=algorithm)
+    def by(self, word: str) -> TransferPath:
+        """This path in another way of its library, `nccl:graph`, or by an algorithm of ours: `host:ring`."""
+        name = f"{self.name}:{word}"
+        if word not in self.variants:
+            return replace(self, name=name, algorithm=word)
+        options = ";".join(filter(None, (self.options, self.variants[word])))
+        own_memory = self.own_memory or "buffers=" in options
+        return replace(self, name=name, variant=word, options=options, own_memory=own_memory)
 
     @property
     def needs_device(self) -> bool:
@@ -76,7 +85,7 @@ class TransferPath:
     @property
     def one_sided(self) -> bool:
         """Has its transport puts, gets and fetch-and-adds that no message accompanies?"""
-        return self.transport in ("rma", "ucx") and "call=put" in self.options
+        return self.transport == "shmem" or (self.transport in ("rma", "ucx") and "call=put" in self.options)
 
     @property
     def instead_of_mpi(self) -> bool:

@@ -1,11 +1,15 @@
 // NCCL (and RCCL): ncclSend and ncclRecv on device buffers, a group for each step, in a stream of
 // their own. iterations=host: the CPU waits for the stream after each iteration; iterations=stream:
-// the GPU goes on by itself from iteration to iteration.
+// the GPU goes on by itself from iteration to iteration. enqueue=graph-only: by launches of a CUDA
+// graph. buffers=registered or symmetric: in memory that NCCL knows.
 #include <cstdlib>
 
 #include "core/error.hpp"
+#include "core/json.hpp"
 #include "transports/ccl/communicator.hpp"
 #include "transports/ccl/op_list.hpp"
+#include "transports/ccl/registration.hpp"
+#include "transports/local/exchange.hpp"
 #include "transports/transport.hpp"
 #include "transports/work/stream_program.hpp"
 
@@ -22,6 +26,33 @@ class Iteration final : public Action {
 
   private:
     ccl::OpList op_list_;
+};
+
+/// The same, captured: one launch puts all of it into the stream.
+class CapturedIteration final : public Action {
+  public:
+    CapturedIteration(Context& context, Stream& stream, ccl::OpList op_list)
+        : op_list_(std::move(op_list)), page_(context.page),
+          launch_(context.page.name("launch of a graph")) {
+        exchange(context.control, [&] {
+            op_list_.enqueue();  // connects the peers
+            op_list_.wait();
+            graph_ = stream.capture([&] { op_list_.enqueue(); });
+            return true;
+        });
+        context.page.leave();
+    }
+    void run() override {
+        page_.enter(launch_, op_list_.last_peer());
+        graph_->launch();
+        op_list_.wait();
+    }
+
+  private:
+    ccl::OpList op_list_;
+    std::unique_ptr<Graph> graph_;
+    Page& page_;
+    CallId launch_;
 };
 
 /// The stream goes on by itself.
@@ -60,11 +91,27 @@ class CclTransport final : public Transport {
     explicit CclTransport(Context& context)
         : Transport(context), in_stream_(in_stream(context.option("iterations", "host"))),
           enqueue_(context.option("enqueue", "measured")) {
-        if (enqueue_ != "measured" && enqueue_ != "direct" && enqueue_ != "graph")
-            throw Error("enqueue is measured, direct or graph, not '" + enqueue_ + "'");
+        if (enqueue_ != "measured" && enqueue_ != "direct" && enqueue_ != "graph" &&
+            enqueue_ != graph_only)
+            throw Error("enqueue is measured, direct, graph or graph-only, not '" + enqueue_ + "'");
         require(context.option("needs", ""));
         communicator_ = std::make_unique<ccl::Communicator>(context);
+        if (const std::string kind = context.option("buffers", ""); !kind.empty())
+            registration_ = std::make_unique<ccl::Registration>(*communicator_, context, kind);
         if (in_stream_) clock_ = stream_clock(communicator_->stream());
+    }
+
+    Buffers allocate(Memory kind, std::size_t bytes) override {
+        return registration_ ? registration_->allocate(bytes) : Transport::allocate(kind, bytes);
+    }
+    void release(Buffers& buffers) override {
+        if (registration_) return registration_->release(buffers);
+        Transport::release(buffers);
+    }
+    /// What NCCL knows of a buffer ends with its communicator.
+    void abandon(Buffers& buffers) noexcept override {
+        if (!registration_) return Transport::abandon(buffers);
+        buffers = {};
     }
 
     void close() override { communicator_->close(); }
@@ -89,9 +136,14 @@ class CclTransport final : public Transport {
         return program_of({*communicator_, context_.page, collective, buffers});
     }
 
-    std::string describe() const override { return communicator_->describe(); }
+    std::string describe() const override {
+        const std::string text = communicator_->describe(), kind = context_.option("buffers", "");
+        return kind.empty() ? text : text + ", \"buffers\": " + quoted(kind);
+    }
 
   private:
+    static constexpr const char* graph_only = "graph-only";
+
     static bool in_stream(const std::string& iterations) {
         if (iterations != "host" && iterations != "stream")
             throw Error("iterations of NCCL are run by host or stream, not by '" + iterations +
@@ -121,15 +173,23 @@ class CclTransport final : public Transport {
 
     std::unique_ptr<Program> of_host_iterations(ccl::OpList iteration) {
         std::vector<std::unique_ptr<Action>> actions;
-        actions.push_back(std::make_unique<Iteration>(std::move(iteration)));
-        return std::make_unique<HostProgram>(
+        const bool captured = enqueue_ == graph_only;
+        if (captured)
+            actions.push_back(std::make_unique<CapturedIteration>(context_, communicator_->stream(),
+                                                                  std::move(iteration)));
+        else
+            actions.push_back(std::make_unique<Iteration>(std::move(iteration)));
+        auto program = std::make_unique<HostProgram>(
             context_.page, std::move(actions),
             std::make_unique<Iteration>(ccl::OpList::barrier(*communicator_, context_.page)));
+        if (!captured) return program;
+        return std::make_unique<Noted>(std::move(program), "\"enqueue\": \"graph\"");
     }
 
     bool in_stream_;
     std::string enqueue_;
     std::unique_ptr<ccl::Communicator> communicator_;
+    std::unique_ptr<ccl::Registration> registration_;
     ClockQuality clock_{};
 };
 

@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "core/error.hpp"
 #include "core/json.hpp"
+#include "measure/clock.hpp"
 #include "transports/ccl/channels.hpp"
 #include "transports/ccl/log.hpp"
 #include "transports/local/exchange.hpp"
@@ -62,12 +64,14 @@ Communicator::Communicator(Context& context)
     }
     page_.enter(page_.name("ncclCommInitRank"));
     try {
-        exchange(context.control, [&] {
+        const auto seconds = exchange(context.control, [&] {
             context.device.enter();
+            const double begin = now();
             check(calls_->init_rank(&handle_, size_, all[0].unique_id, rank_), "ncclCommInitRank",
                   std::to_string(size_) + " ranks");
-            return true;
+            return now() - begin;
         });
+        start_seconds_ = *std::max_element(seconds.begin(), seconds.end());
     } catch (...) {
         abort();  // of a constructor that throws, no destructor runs
         throw;
@@ -132,9 +136,9 @@ void Communicator::fail(Nccl::Result code, const char* call, std::string_view ar
 
 std::string Communicator::describe() const {
     const Log& log = Log::open();
-    std::string text = "\"version\": " + quoted(Nccl::version_text(version_)) +
-                       ", \"library\": " + quoted(library_) + ", \"settings\": {" + variables_ +
-                       "}, ";
+    std::string text = "\"version\": " + quoted(version()) + ", \"library\": " + quoted(library_) +
+                       ", \"start_s\": " + std::to_string(start_seconds_) + ", \"settings\": {" +
+                       variables_ + "}, ";
     if (!log.lack().empty()) return text + "\"via\": " + quoted("unknown (" + log.lack() + ")");
     return text + as_json(channels_in(log.since(log_begin_)));
 }

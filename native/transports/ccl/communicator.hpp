@@ -30,6 +30,7 @@ class Communicator {
     Stream& stream() const { return *stream_; }
     int rank() const { return rank_; }
     int size() const { return size_; }
+    std::string version() const { return Nccl::version_text(version_); }
 
     /// A byte of device memory for messages that carry nothing, to send and to receive.
     std::byte* nothing_out() const { return scratch_.address(); }
@@ -71,6 +72,7 @@ class Communicator {
     int rank_, size_;
     std::string library_, variables_;
     int version_ = 0;
+    double start_seconds_ = 0;  ///< until ncclCommInitRank came back on the slowest rank
     std::size_t log_begin_ = 0;
     std::unique_ptr<Nccl::Calls> calls_;
     std::unique_ptr<Stream> stream_;

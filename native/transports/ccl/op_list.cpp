@@ -6,7 +6,7 @@ namespace wirespeed::ccl {
 namespace {
 
 constexpr const char* names[] = {"ncclAllReduce", "ncclAllGather", "ncclReduceScatter",
-                                 nullptr,         "ncclBroadcast", "ncclReduce",
+                                 "ncclAlltoAll",  "ncclBroadcast", "ncclReduce",
                                  nullptr};
 constexpr Nccl::DataType types[] = {Nccl::fp32, Nccl::fp16, Nccl::bf16, Nccl::fp64, Nccl::int32};
 constexpr Nccl::Op reductions[] = {Nccl::sum, Nccl::max, Nccl::min};
@@ -43,6 +43,11 @@ OpList::OpList(Communicator& communicator, Page& page, const Collective& collect
     : OpList(communicator, page) {
     const char* const name = names[collective.operation];
     if (!name) throw Unavailable("NCCL has no call for this operation");
+    if (collective.operation == Collective::alltoall && !communicator.calls().all_to_all)
+        throw Unavailable("NCCL " + communicator.version() +
+                          " has no ncclAlltoAll; NCCL 2.28 and newer have");
+    if (collective.operation == Collective::alltoall && collective.in_place)
+        throw Unavailable("ncclAlltoAll takes two buffers (--in-place no)");
     collective_ = collective;
     from_ = buffers.send + collective.from;
     to_ = buffers.send + collective.to;
@@ -93,6 +98,8 @@ void OpList::enqueue_collective() {
                 return calls.all_gather(from_, to_, one.count, type, comm, stream);
             case Collective::reducescatter:
                 return calls.reduce_scatter(from_, to_, one.count, type, op, comm, stream);
+            case Collective::alltoall:
+                return calls.all_to_all(from_, to_, one.count, type, comm, stream);
             case Collective::broadcast:
                 return calls.broadcast(from_, to_, one.count, type, one.root, comm, stream);
             default:

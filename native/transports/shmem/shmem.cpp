@@ -1,5 +1,6 @@
 // NVSHMEM from the host: what one iteration does is enqueued in a CUDA stream, for which the CPU
-// waits once. A put has its signal behind it, for which the receiver's own stream waits.
+// waits once. A put has its signal behind it, for which the receiver's own stream waits; one that
+// no message accompanies (rma) has a quiet behind it.
 // Messages keep their order: over direct access because they are in one stream, over a network
 // because they use one connection.
 #include "core/error.hpp"
@@ -9,50 +10,21 @@
 #include "transports/local/overwrite_hazard.hpp"
 #include "transports/local/peer_offsets.hpp"
 #include "transports/local/signalled.hpp"
+#include "transports/shmem/one_sided.hpp"
 #include "transports/shmem/session.hpp"
+#include "transports/shmem/stream_calls.hpp"
+#include "transports/shmem/team_operation.hpp"
 
 namespace wirespeed {
 namespace {
 
 using shmem::Session;
-
-class StreamCalls {
-  public:
-    StreamCalls(const Nvshmem& calls, Device& device, Page& page)
-        : calls_(calls), page_(page), stream_(device.stream()), native_(stream_->native()),
-          enqueue_(page.name("NVSHMEM call on a stream")),
-          wait_(page.name("wait for NVSHMEM's stream")) {}
-
-    void put(std::byte* to, const std::byte* from, std::size_t bytes, std::uint64_t* word,
-             std::uint64_t value, int peer) {
-        page_.enter(enqueue_, peer);
-        calls_.put_signal(to, from, bytes, word, value, Nvshmem::signal_set, peer, native_);
-    }
-    void signal(std::uint64_t* word, std::uint64_t value, int peer) {
-        page_.enter(enqueue_, peer);
-        calls_.signal(word, value, Nvshmem::signal_set, peer, native_);
-    }
-    void wait(std::uint64_t* word, std::uint64_t value, int peer) {
-        page_.enter(enqueue_, peer);
-        calls_.wait_signal(word, Nvshmem::compare_ge, value, native_);
-    }
-    void finish(int peer) {
-        page_.enter(wait_, peer);  // a stream does not say whom it waits for
-        stream_->wait();
-    }
-
-  private:
-    const Nvshmem& calls_;
-    Page& page_;
-    std::unique_ptr<Stream> stream_;
-    void* native_;
-    CallId enqueue_, wait_;
-};
+using shmem::StreamCalls;
 
 class ShmemTransport final : public Transport {
   public:
     explicit ShmemTransport(Context& context)
-        : Transport(context), session_(context),
+        : Transport(context), operation_(shmem::one_sided_operation(context)), session_(context),
           words_(session_.allocate(Signals::bytes(context.control.size()))),
           signals_(words_, context.control.rank(), context.control.size()) {
         // All words are zero before anyone signals.
@@ -93,9 +65,18 @@ class ShmemTransport final : public Transport {
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         const auto theirs = peer_offsets(context_.control, steps);
+        if (operation_) {
+            auto moves = std::make_unique<shmem::OneSided>(calls(), *operation_);
+            for (std::size_t i = 0; i < steps.size(); ++i) moves->add(steps[i], theirs[i], buffers);
+            const std::string name = moves->name();
+            return std::make_unique<shmem::OneSidedProgram>(
+                context_, std::make_unique<DescribedProgram>(
+                              context_, std::move(moves),
+                              "\"call\": " + quoted(name + ", nvshmemx_quiet_on_stream")));
+        }
         const bool ready_notice = has_overwrite_hazard(context_.control, steps, buffers);
-        auto iterations = std::make_unique<SignalledIterations<StreamCalls>>(
-            StreamCalls(session_.calls(), context_.device, context_.page), signals_, ready_notice);
+        auto iterations =
+            std::make_unique<SignalledIterations<StreamCalls>>(calls(), signals_, ready_notice);
         bool direct = true;
         for (std::size_t i = 0; i < steps.size(); ++i) {
             iterations->add(steps[i], theirs[i], buffers);
@@ -109,11 +90,23 @@ class ShmemTransport final : public Transport {
                                                       ", \"direct\": " + word(direct));
     }
 
+    std::unique_ptr<Program> compile_collective(const Collective& collective,
+                                                const Buffers& buffers) override {
+        auto operation = std::make_unique<shmem::TeamOperation>(calls(), session_.calls(),
+                                                                collective, buffers.send);
+        const std::string name = operation->name();
+        return std::make_unique<DescribedProgram>(context_, std::move(operation),
+                                                  "\"call\": " + quoted(name));
+    }
+
     std::string describe() const override {
         return "\"library\": " + quoted("NVSHMEM " + session_.version());
     }
 
   private:
+    StreamCalls calls() { return {session_.calls(), context_.device, context_.page}; }
+
+    std::optional<Operation> operation_;
     Session session_;
     std::byte* words_;
     Signals signals_;

@@ -45,6 +45,14 @@ void StreamProgram::choose(Control& control, const std::string& enqueue) {
     if (enqueue == "direct" || (enqueue == "measured" && seconds > long_iteration)) return;
     const int iterations = std::clamp(static_cast<int>(trial_seconds / std::max(seconds, 1e-9)),
                                       std::min(4, piece_), piece_);
+    if (enqueue == "graph-only") {
+        exchange(control, [&] {
+            prepare(iterations);
+            return true;
+        });
+        as_graph_ = true;
+        return;
+    }
     if (!can_capture(control, iterations)) return;
     std::array<double, 2> best{1e9, 1e9};  // direct, graph
     for (int turn = 0; turn < 6; ++turn) {

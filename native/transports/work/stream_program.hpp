@@ -32,8 +32,8 @@ class StreamIteration {
 class StreamProgram final : public Program {
   public:
     /// Every rank makes one. `enqueue`: how iterations are put into the stream, "direct" (call by
-    /// call) or as a "graph"; "measured": as is faster here. `waits`: what a rank is in while it
-    /// follows the stream.
+    /// call) or as a "graph", if one can be made; "graph-only": throws where none can; "measured":
+    /// as is faster here. `waits`: what a rank is in while it follows the stream.
     StreamProgram(Context& context, std::unique_ptr<StreamIteration> iteration, const char* waits,
                   const std::string& enqueue, ClockQuality clock);
 

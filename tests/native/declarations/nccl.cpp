@@ -13,7 +13,17 @@ using wirespeed::Nccl;
 
 #define HOLD_NCCL(member, symbol, ...) HOLD(decltype(Nccl::Calls::member), symbol)
 WS_NCCL_CALLS(HOLD_NCCL)
-WS_NCCL_NEWER_CALLS(HOLD_NCCL)
+WS_NCCL_SINCE_2_13(HOLD_NCCL)
+#if NCCL_VERSION_CODE >= 21900
+WS_NCCL_SINCE_2_19(HOLD_NCCL)
+#endif
+#if NCCL_VERSION_CODE >= 22700
+WS_NCCL_SINCE_2_27(HOLD_NCCL)
+static_assert(Nccl::symmetric_window == NCCL_WIN_COLL_SYMMETRIC);
+#endif
+#if NCCL_VERSION_CODE >= 22800 && !defined(RCCL)
+WS_NCCL_SINCE_2_28(HOLD_NCCL)
+#endif
 
 static_assert(Nccl::success == ncclSuccess);
 static_assert(Nccl::in_progress == ncclInProgress);

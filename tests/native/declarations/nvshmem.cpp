@@ -36,7 +36,13 @@ using wirespeed::Nvshmem;
 
 #define HOLD_NVSHMEM(member, symbol, ...) HOLD(decltype(Nvshmem::member), symbol)
 WS_NVSHMEM_CALLS(HOLD_NVSHMEM)
+WS_NVSHMEM_TEAM_CALLS(HOLD_NVSHMEM)
+#define HOLD_REDUCTION(reduction, operation, type) \
+    HOLD(Nvshmem::Reduction*, nvshmemx_##type##_##reduction##_##operation##_on_stream)
+WS_NVSHMEM_REDUCTIONS(HOLD_REDUCTION, reduce)
+WS_NVSHMEM_REDUCTIONS(HOLD_REDUCTION, reducescatter)
 
+static_assert(Nvshmem::world == NVSHMEM_TEAM_WORLD);
 static_assert(Nvshmem::init_with_unique_id == NVSHMEMX_INIT_WITH_UNIQUEID);
 static_assert(Nvshmem::signal_set == NVSHMEM_SIGNAL_SET);
 static_assert(Nvshmem::compare_ge == NVSHMEM_CMP_GE);

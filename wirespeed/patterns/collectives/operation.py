@@ -17,6 +17,8 @@ ALGORITHMS: dict[str, ModuleType] = {
     "one-shot": one_shot,
 }
 LIBRARY, BEST, ALL = "library", "best", "all"
+VARIANTS = ("registered", "symmetric", "graph")
+"""Other ways in which the libraries of some paths do an operation (`TransferPath.variants`)."""
 MOST_LANDING = 256 << 20
 """Bytes of memory beyond the least that an algorithm may take to be considered by `best`."""
 POWERS_OF_TWO = ("allgather", "reducescatter")
@@ -80,8 +82,11 @@ class CollectivePattern(Pattern):
         )
 
     def _options(self) -> list[Option]:
-        choices = (LIBRARY, BEST, *self.algorithms(2), ALL)
-        text = "Who does it: the path's library, or ours over its messages; several as in library,ring."
+        choices = (LIBRARY, *VARIANTS, BEST, *self.algorithms(2), ALL)
+        text = (
+            "Who does it: the path's library (NCCL also with registered or symmetric buffers or by a graph), "
+        )
+        text += "or ours over its messages; several as in library,ring."
         found = [
             Option("algorithm", text, f"{LIBRARY},{BEST}", choices=choices, many=True, in_one_table=True)
         ]

@@ -11,7 +11,7 @@ from typing import IO, cast
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.facts import awareness, health, outcome, programs, shared_gpus
+from wirespeed.report.facts import awareness, health, library_start, outcome, programs, shared_gpus
 from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.cpu_contention import marked
 from wirespeed.report.facts.failures import print_failures
@@ -88,6 +88,8 @@ def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
         say(console, line, "yellow")
     _print_outcome(console, run)
     _print_doubts(console, run)
+    if words := library_start.note(run):
+        say(console, words, "dim")
     if run.view == "matrix":
         print_matrices(console, run)
         print_fans(console, run)
