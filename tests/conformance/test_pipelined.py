@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import busy, mpis, tools
+from support import mpis, tools
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import thorough
@@ -152,28 +152,20 @@ def test_little_shared_memory(tmp_path: Path) -> None:
     assert max(entry["details"]["chunk"] for entry in done.entries) <= 2 << 20
 
 
-@pytest.mark.alone
-def test_both_copies_run_at_once(tmp_path: Path) -> None:
-    """Protects the point of the path, against a declared truth: half the time of copy after copy.
-
-    In each way of handing chunks over; copy after copy is what staged-pinned is.
-    """
-    load, rates = busy.Load(), dict[str, float]()
-    for fixed in ("by=streams", "by=host", "shared=no"):
-        done = pingpong(
-            any_mpi(),
-            tmp_path / f"{fixed}.jsonl",
-            *("--sizes", "32M", "--max-time", "0.4", *with_test(fixed)),
-            paths="staged-pipelined" if rates else "staged-pinned,staged-pipelined",
-            WIRESPEED_EMULATED="count=2,h2d=5e8,d2h=5e8",
-        )
-        assert done.code == 0, done.err
-        # The best round: whatever else runs on this machine can only make rounds longer.
-        rates |= {entry["path"]: entry["bytes"] / entry["seconds"]["min"] for entry in done.entries}
-        assert rates["staged-pipelined"] <= 5.02e8
-        # Nearer to one copy's rate than to that of two in a row.
-        assert rates["staged-pinned"] <= 2.52e8
-        load.claim(rates["staged-pipelined"] > 1.5 * rates["staged-pinned"], (fixed, rates))
+@pytest.mark.parametrize("fixed", ["by=streams", "by=host", "shared=no"])
+def test_both_copies_run_at_once(fixed: str, tmp_path: Path) -> None:
+    """Protects the point of the path, in each way of handing chunks over: less time than copy after copy."""
+    size, rate = 16 << 20, 1e8
+    done = pingpong(
+        any_mpi("openmpi"),
+        tmp_path / "r.jsonl",
+        *("--sizes", str(size), "--max-time", "1", *with_test(fixed, "chunk=2097152")),
+        WIRESPEED_EMULATED=f"count=2,h2d={rate},d2h={rate}",
+    )
+    assert done.code == 0, done.err
+    (entry,) = done.entries
+    # 189 ms by eight chunks of 21 ms, or 336 ms: of the fastest of several, whatever runs besides.
+    assert size / rate <= entry["seconds"]["min"] < 2 * size / rate
 
 
 @pytest.mark.parametrize(

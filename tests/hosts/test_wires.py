@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import busy, hosts, tools
+from support import hosts, tools
 from support.command import wirespeed
 from support.hosts import Host, Hosts
 from support.mpis import InstalledMpi
@@ -35,11 +35,9 @@ def shape(host: Host) -> None:
         raise hosts.HostsError(f"this kernel shapes no traffic: {error}") from None
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_shaped_link(shaped: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the percent of limit across hosts, and the count of bytes that it stands on."""
-    load = busy.Load()
     done = wirespeed(
         *("stream", "--window", "4", "--hosts", shaped.names, "--mpi", mpi.mpiexec, "--paths", "host"),
         *("--sizes", "8M", "--max-time", "0.5", "--warmup", "0", "--link", "eth0=1Gbit/s", "--explain"),
@@ -60,4 +58,5 @@ def test_a_shaped_link(shaped: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None
     shown = " ".join(done.out.split())
     assert f" {100 * share:.0f} %" in shown
     assert "eth0 0.125 GB/s x 0.956 payload = 0.1196 GB/s out of n" in shown
-    load.claim(share > 0.3, f"{share:.0%} of what the wire can carry")
+    # A sample may not be longer than it was: all of them lie within the time that the size took.
+    assert entry["iterations"] * entry["seconds"]["mean"] <= entry["elapsed_s"]

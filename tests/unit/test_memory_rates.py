@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
+import timeit
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support import busy
 
 from wirespeed.host.caches import cache_bytes
 from wirespeed.job.plan import Plan
@@ -16,14 +16,16 @@ from wirespeed.rank import cpu_wait, memory_bandwidth, path_run
 from wirespeed.rank.ranges import Ranges
 
 
-def test_rates_of_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rates_of_one_core() -> None:
     """Protects the limit from the interpreter's own time, and from a buffer that was never touched."""
-    load = busy.Load()
     rates = memory_bandwidth.memory_rates()
     assert rates is not None and set(rates) == {"reading from memory", "writing to memory"}
-    # No core of today's reads a terabyte a second, and none that is left alone is so slow.
+    # No core of today's reads a terabyte a second.
     assert all(0 < low <= rate <= high < 1e12 for rate, low, high in rates.values()), rates
-    load.claim(all(rate > 5e8 for rate, _, _ in rates.values()), rates)
+    # Byte by byte, Python takes a hundred times as long anywhere: the fastest of each, and a factor of three.
+    part = bytes(1 << 18)
+    python = len(part) / min(timeit.repeat(lambda: sum(part), number=1, repeat=5))
+    assert all(high > 3 * python for _, _, high in rates.values()), (rates, python)
 
 
 def test_the_buffer_is_larger_than_the_caches(monkeypatch: pytest.MonkeyPatch) -> None:
