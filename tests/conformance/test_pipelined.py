@@ -36,6 +36,7 @@ def any_mpi(name: str = "mpich") -> InstalledMpi:
     return mpi
 
 
+@pytest.mark.parametrize("mpi", ["openmpi", *map(thorough, ("mpich", "impi", "debian"))], indirect=True)
 def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the path under each MPI, as it runs when nothing is fixed; 64 MiB under one of each ABI."""
     sizes = SIZES | ({"64M": 1 << 26} if mpi.name in ("openmpi", "mpich") else {"9M": 9 << 20})

