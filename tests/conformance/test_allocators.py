@@ -60,9 +60,9 @@ def test_every_pattern_on_a_pool(pattern: str, tmp_path: Path) -> None:
     ("pattern", "allocator", "paths"),
     [
         ("pingpong", "openmp", "staged,ipc-write,gpu"),
-        ("pingpong", "openmp:map", "ipc-write"),
+        thorough("pingpong", "openmp:map", "ipc-write"),
         ("pingpong", "openacc", "ipc-write"),
-        ("ring", "openmp", "staged,gpu"),
+        thorough("ring", "openmp", "staged,gpu"),
         ("halo", "openacc:map", "staged,gpu"),
     ],
 )
@@ -122,7 +122,7 @@ def test_an_mpi_that_does_not_take_it(mpi: InstalledMpi, builds: Path, tmp_path:
     assert "Memory of openmp that is older than any current CUDA context is refused by MPI" in said
 
 
-@pytest.mark.parametrize("allocator", ["pool", "vmm"])
+@pytest.mark.parametrize("allocator", ["pool", thorough("vmm")])
 def test_paths_that_cannot_take_it_say_so(allocator: str, tmp_path: Path) -> None:
     """Protects a table from silence: legacy IPC handles do not exist for such memory."""
     done = wirespeed(
@@ -141,15 +141,15 @@ def test_paths_that_cannot_take_it_say_so(allocator: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_the_ring_counts_its_copies(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
-    """Protects the count by which device pointers are chosen: of 500 steps 1000 copies, or none."""
+    """Protects the count by which device pointers are chosen: of 100 steps 200 copies, or none."""
     done = wirespeed(
-        *("ring", "--device", "emulated", "--allocator", "pool", "--ranks", "2", "--steps", "500"),
+        *("ring", "--device", "emulated", "--allocator", "pool", "--ranks", "2", "--steps", "100"),
         *("--mpi", aware(builds, mpi), "--paths", "staged,aware", "--sizes", "4K", *FAST),
         out=tmp_path / "r.jsonl",
         environment={**mpi.variables, "WIRESPEED_NO_EVIDENCE": ""},
     )
     right(done)
-    assert "of the rank with most: staged 1000, aware none" in " ".join(done.out.split())
+    assert "of the rank with most: staged 200, aware none" in " ".join(done.out.split())
 
 
 def test_an_allocator_that_is_not_there(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_every_operation_on_host_buffers(mpi: InstalledMpi, ranks: int, paths: s
     ("mpi", "ranks", "paths"),
     [
         ("openmpi", 3, "staged:direct,gpu:ring"),
-        ("mpich", 2, "ipc-write:doubling,staged-pipelined:ring"),
+        ("openmpi", 2, "ipc-write:doubling,staged-pipelined:ring"),
         # Compiling is collective, and some ranks have fewer messages, and the same ones twice.
         thorough("openmpi", 5, "staged-pipelined:doubling"),
     ],

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from conformance.test_collectives import OURS, exact, told_by
 from support.mpis import InstalledMpi
+from support.selection import thorough
 
 ON_GPU = ",".join(f"gpu:{name}" for name in OURS)
 LL, STORES = ("protocol=LL", "threads=16"), ("protocol=stores", "blocks=3", "threads=16")
@@ -48,7 +49,7 @@ def in_the_kernel(messages: list[dict[str, Any]], protocol: str) -> None:
     [
         (2, "gpu:doubling,gpu:direct", (*LL, "offset=2")),
         (2, "gpu:direct,gpu:one-shot", STORES),
-        (3, "gpu:one-shot", STORES),
+        thorough(3, "gpu:one-shot", STORES),
     ],
 )
 def test_operations_in_the_kernel(

@@ -46,7 +46,7 @@ def _mpi(name: str) -> mpis.InstalledMpi:
 
 @pytest.fixture
 def measure(libraries: Environment, tmp_path: Path) -> Measure:
-    """Runs a ping-pong over a path; under MPICH unless told otherwise."""
+    """Runs a ping-pong over a path; under Open MPI, whose ranks yield, unless told otherwise."""
     numbers = count()
 
     def run(
@@ -54,7 +54,7 @@ def measure(libraries: Environment, tmp_path: Path) -> Measure:
         sizes: str,
         *options: str,
         device: str = "emulated",
-        mpi: str = "mpich",
+        mpi: str = "openmpi",
         environment: Environment | None = None,
     ) -> Done:
         arguments = ("--paths", path, "--device", device, "--mpi", _mpi(mpi).mpiexec, "--sizes", sizes)
@@ -277,7 +277,7 @@ def test_versions_that_differ(measure: Measure) -> None:
     ("failing", "words"),
     [
         ("ncclGetUniqueId=2", "rank 0: ncclGetUniqueId(): made to fail: says the stand-in"),
-        ("ncclCommInitRank=1", "rank 0: ncclCommInitRank(2 ranks): made to fail"),
+        thorough("ncclCommInitRank=1", "rank 0: ncclCommInitRank(2 ranks): made to fail"),
         ("ncclSend=4", r"ncclSend(1 bytes, peer [01]): made to fail"),
         ("ncclGroupEnd=3", "ncclGroupEnd(): made to fail"),
     ],
@@ -323,7 +323,7 @@ def test_the_bench_runs(libraries: Environment) -> None:
     [
         ("iterations=host", "emulated", 4),
         ("iterations=stream;enqueue=direct", "cuda", 3),
-        ("iterations=stream;enqueue=graph", "cuda", 3),
+        thorough("iterations=stream;enqueue=graph", "cuda", 3),
         ("iterations=stream;enqueue=graph", "cuda", 4),
     ],
 )

@@ -41,7 +41,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
         assert entry["checked"]["bytes"] == entry["checked"]["iterations"] * entry["bytes"]
 
 
-@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
 def test_every_byte_arrives_without_mpi(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the paths that stand in for MPI's: messages of no byte, of many chunks, and of odd sizes."""
     for words in (("pingpong",), ("halo", "--ranks", "3", "--oversubscribe"), ("stream", "--window", "5")):
@@ -55,7 +55,7 @@ def test_every_byte_arrives_without_mpi(mpi: InstalledMpi, tmp_path: Path) -> No
         assert all(entry["checked"]["iterations"] for entry in done.entries)
 
 
-@pytest.mark.parametrize(("mpi", "offset"), [("openmpi", "1"), ("impi", "3")], indirect=["mpi"])
+@pytest.mark.parametrize(("mpi", "offset"), [("openmpi", "1"), thorough("impi", "3")], indirect=["mpi"])
 def test_unaligned_buffers(mpi: InstalledMpi, offset: str, tmp_path: Path) -> None:
     """Protects content and check where words do not lie on word boundaries, in host and in GPU memory."""
     done = wirespeed(
@@ -67,11 +67,11 @@ def test_unaligned_buffers(mpi: InstalledMpi, offset: str, tmp_path: Path) -> No
     assert [entry["path"] for entry in done.entries] == ["host"] * 5 + ["staged"] * 5
 
 
-@pytest.mark.parametrize("mpi", ["impi", "debian"], indirect=True)
+@pytest.mark.parametrize("mpi", [thorough("impi"), "debian"], indirect=True)
 def test_messages_beyond_the_int(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the derived datatypes of large messages, with the int's range lowered to 1000 bytes.
 
-    One MPI of each ABI; test_onesided.py has the others.
+    test_onesided.py has MPICH, of the other ABI.
     """
     done = wirespeed(
         *("pingpong", "--paths", "host", "--mpi", mpi.mpiexec, *FAST),

@@ -36,6 +36,7 @@ def any_mpi(name: str = "mpich") -> InstalledMpi:
     return mpi
 
 
+@pytest.mark.parametrize("mpi", ["openmpi", *map(thorough, ("mpich", "impi", "debian"))], indirect=True)
 def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the path under each MPI, as it runs when nothing is fixed; 64 MiB under one of each ABI."""
     sizes = SIZES | ({"64M": 1 << 26} if mpi.name in ("openmpi", "mpich") else {"9M": 9 << 20})
@@ -54,9 +55,9 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     ("mpi", "offset", "fixed"),
     [
         thorough("openmpi", "1", ("by=mixed",)),
-        ("mpich", "0", ("shared=no",)),
+        thorough("mpich", "0", ("shared=no",)),
         thorough("openmpi", "1", ("by=streams", "chunk=70001", "slots=3")),
-        ("mpich", "3", ("by=mixed", "chunk=70001", "slots=2")),
+        ("openmpi", "3", ("by=mixed", "chunk=70001", "slots=2")),
         ("mpich", "0", ("by=streams", "chunk=4096", "slots=64", "streams=2")),
         thorough("openmpi", "3", ("by=host", "chunk=70001", "slots=3", "streams=2")),
         ("openmpi", "3", ("shared=no", "chunk=70001", "slots=3")),
@@ -89,8 +90,9 @@ def test_each_way_of_handing_chunks_over(
 @pytest.mark.parametrize(
     ("mpi", "options"),
     [
-        ("openmpi", ""),
-        ("mpich", "by=streams"),
+        thorough("openmpi", ""),
+        thorough("mpich", "by=streams"),
+        ("openmpi", "by=streams"),
         ("openmpi", "chunk=70000;slots=3"),
         ("openmpi", "shared=no;chunk=50001;slots=2"),
     ],

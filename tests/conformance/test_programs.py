@@ -14,7 +14,7 @@ from support.selection import thorough
 SMALL = ("jacobi", "--size", "96x40", "--steps", "8", "--max-time", "0.05")
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
 def test_one_rank_and_two(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects efficiency: one rank computes alone, once, and two are compared with it in the same file."""
     done = wirespeed(

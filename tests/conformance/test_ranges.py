@@ -149,7 +149,7 @@ def test_a_clock_that_is_not_rank_0_s_is_brought_onto_it(ahead: str, tmp_path: P
         assert max(begins) < min(ends)
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
 def test_inside_a_launcher_rank_0_writes_the_timeline(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the ranges of all paths of one job, and from a rank that was not given the option."""
     timeline = tmp_path / "t.json"
@@ -194,7 +194,7 @@ def profiled(name: str, folder: Path, profilers: dict[str, str], *more: str) -> 
         ("nsys", ".nsys-rep"),
         thorough("rocprof", "_results.pftrace"),
         thorough("ncu", ".ncu-rep"),
-        ("vtune", ""),
+        thorough("vtune", ""),
     ],
 )
 def test_every_rank_runs_under_the_profiler(
@@ -252,8 +252,16 @@ def test_inside_a_launcher_the_profiler_goes_before_the_command(mpi: InstalledMp
     assert done.code == 2 and "write the profiler before wirespeed" in done.err, done.err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize(
+    ("number", "mpi"),
+    [
+        (signal.SIGINT, "openmpi"),
+        (signal.SIGKILL, "mpich"),
+        thorough(signal.SIGINT, "mpich"),
+        thorough(signal.SIGKILL, "openmpi"),
+    ],
+    indirect=["mpi"],
+)
 def test_a_run_that_is_ended_leaves_no_profiler(
     number: signal.Signals, mpi: InstalledMpi, profilers: dict[str, str], tmp_path: Path
 ) -> None:

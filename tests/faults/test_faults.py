@@ -46,6 +46,8 @@ def test_a_killed_rank(mpi: InstalledMpi, rank: int, tmp_path: Path) -> None:
     assert done.records[-1]["kind"] == "end"
 
 
+# MPICH's stopped ranks are in test_peer_faults.py.
+@pytest.mark.parametrize("mpi", ["openmpi", *map(thorough, ("mpich", "impi", "debian"))], indirect=True)
 def test_a_stopped_rank(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the end of a hang: the rank, its host, its call and the stacks are in the record."""
     out = tmp_path / "r.jsonl"

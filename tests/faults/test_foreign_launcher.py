@@ -41,7 +41,7 @@ def test_a_hang_inside_a_foreign_launcher(mpi: InstalledMpi, tmp_path: Path) -> 
         thorough(signal.SIGINT, "mpich"),
         thorough(signal.SIGTERM, "openmpi"),
         (signal.SIGTERM, "mpich"),
-        (signal.SIGTERM, "impi"),
+        thorough(signal.SIGTERM, "impi"),
         thorough(signal.SIGTERM, "debian"),
     ],
     indirect=["mpi"],

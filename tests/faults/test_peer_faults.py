@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from support.command import Done, Record, disturbed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 from support.strikes import LONG, PATIENCE, after, strike
 
 PATHS = ("ipc-write", "ipc-read", "ipc-kernel", "gpu")
@@ -56,7 +57,7 @@ def test_a_stopped_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
         assert stacks[0]["peer"] == 1
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", ["ipc-write", "gpu", thorough("ipc-read"), thorough("ipc-kernel")])
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_killed_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
     """Protects the name of the rank that died while its peer's copies and kernels wait for it."""

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from support.command import wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
 def test_two_ranks_on_one_cpu(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects from time slices that look like a sure figure: in the table, in the file, in a check."""
     out, site = tmp_path / "r.jsonl", tmp_path / "site.toml"

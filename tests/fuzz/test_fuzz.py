@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from fuzz import cases, hostile, in_process, processes, verdict
 
-CASES, PROCESSES, SEED = (os.environ.get("FUZZ") or "1000:25:1").split(":")
+CASES, PROCESSES, SEED = (os.environ.get("FUZZ") or "600:15:1").split(":")
 ONE = os.environ.get("FUZZ_CASE")
 PARTS = 1 if ONE else 10
 HARMLESS = ("wirespeed", "srun", "jsrun", "flux", "mpiexec", "mpirun", "module", "source")

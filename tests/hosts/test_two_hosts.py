@@ -27,6 +27,7 @@ from support.command import (
 )
 from support.hosts import Hosts
 from support.mpis import InstalledMpi
+from support.selection import thorough
 
 FAST = ("--sizes", "8,64K", "--max-time", "0.02")
 SLOW = ("--sizes", "8,64K,1M", "--precision", "0.0001%", "--max-time", "0.3", "--timeout", "2")
@@ -220,7 +221,7 @@ def struck(
 
 @pytest.mark.parametrize(
     ("mpi", "rank"),
-    [("openmpi", 1), ("mpich", 0), ("impi", 1), ("debian", 1)],
+    [("openmpi", 1), ("mpich", 0), thorough("impi", 1), thorough("debian", 1)],
     indirect=["mpi"],
 )
 def test_a_killed_rank(pair: Hosts, mpi: InstalledMpi, rank: int, tmp_path: Path) -> None:

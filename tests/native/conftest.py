@@ -22,9 +22,12 @@ NATIVE = HERE.parents[1] / "native"
 
 
 def _in_site_packages(pattern: str) -> Path | None:
-    """The newest file of that pattern in a pip-installed package."""
+    """The newest file of that pattern in a pip-installed package; of CUDA 12's own only if named."""
     found = sorted(
-        path for entry in sys.path for path in Path(entry or ".").glob(pattern) if "alt" not in path.name
+        path
+        for entry in sys.path
+        for path in Path(entry or ".").glob(pattern)
+        if "alt" not in path.name and ("cuda_nvrtc" in pattern or "cuda_nvrtc" not in path.parts)
     )
     return found[-1] if found else None
 
@@ -156,6 +159,14 @@ def nvrtc() -> Path:
     found = _in_site_packages("nvidia/*/lib/libnvrtc.so.*")
     if not found:
         pytest.skip("no libnvrtc (pip install nvidia-cuda-nvrtc)")
+    return found
+
+
+@pytest.fixture(scope="session")
+def oldest_nvrtc() -> Path:
+    found = _in_site_packages("nvidia/cuda_nvrtc/lib/libnvrtc.so.12")
+    if not found:
+        pytest.skip("no NVRTC 12.0 (pip install nvidia-cuda-nvrtc-cu12==12.0.140)")
     return found
 
 

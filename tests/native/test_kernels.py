@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from support.nvrtc import compiled
 from support.selection import thorough
 
 from wirespeed.host.core import Core, NativeError
+from wirespeed.host.libraries import known_libraries
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +37,7 @@ def test_gpus_have_every_kernel_that_the_cpu_has(
     assert len(units) > 1, "programs' kernels are compiled when they are needed"
     on_gpus: dict[str, int] = {}
     for text in units.values():
-        assembly = compiled(nvrtc, text, "--gpu-architecture=sm_90").assembly
+        assembly = compiled(nvrtc, text, "--gpu-architecture=compute_90").assembly
         entries = re.findall(r"\.entry (\w+)\(([^)]*)\)", assembly)
         on_gpus |= {name: parameters.count(".param") for name, parameters in entries}
     assert on_gpus == cpu_kernels
@@ -49,6 +52,38 @@ def test_gpus_have_every_kernel_that_the_cpu_has(
 )
 def test_nvrtc(nvidia: Core, architecture: str) -> None:
     assert compile_for(nvidia, architecture) > 1000
+
+
+OLDEST = """
+import sys
+from wirespeed.host.core import Core, NativeError
+
+core = Core()
+core.lib.ws_library_path(b"nvrtc", sys.argv[1].encode())
+print(core.check(core.test_lib.ws_kernel_compile(b"sm_90")))
+try:
+    core.check(core.test_lib.ws_kernel_compile(b"sm_30"))
+except NativeError as error:
+    print(error)
+"""
+"""In a process of its own: a process opens one NVRTC."""
+
+
+def test_the_oldest_nvrtc(oldest_nvrtc: Path) -> None:
+    """Protects GPUs whose NVRTC is older than the one here, which refuses more."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", OLDEST, oldest_nvrtc], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    size, refusal = done.stdout.splitlines()
+    assert int(size) > 1000
+    assert "NVRTC 12.0 compiles for" in refusal, "another version was opened"
+
+
+def test_the_newest_nvrtc_is_the_one_used(nvrtc: Path, oldest_nvrtc: Path) -> None:
+    """Protects figures and other tests from the old one that stands beside it for a test."""
+    assert nvrtc != oldest_nvrtc and nvrtc.name > oldest_nvrtc.name
+    assert known_libraries()["nvrtc"] == nvrtc
 
 
 def test_nvrtc_of_a_gpu_newer_than_itself(nvidia: Core) -> None:

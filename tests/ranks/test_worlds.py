@@ -13,6 +13,7 @@ import pytest
 from support import mpis
 from support.command import WIRESPEED, Done, wirespeed
 from support.mpis import InstalledMpi
+from support.selection import thorough
 
 from wirespeed import load
 from wirespeed.frontend import session
@@ -241,7 +242,7 @@ def test_a_rank_imports_little() -> None:
     assert WIRESPEED.exists()
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"], indirect=True)
+@pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
 def test_a_file_that_only_rank_0_refuses(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the other ranks from waiting for a rank 0 that has gone: all leave together, one line."""
     out = tmp_path / "r.jsonl"

@@ -31,7 +31,7 @@ def kernels(builds: Path) -> tuple[Path, ...]:
     def build(folder: Path) -> None:
         folder.mkdir()
         sources = map(str, (*KERNELS, program_kernels(folder)))
-        command = [compiler(), "-std=c++20", "-O2", "-fPIC", "-I", str(NATIVE), "-c", *sources]
+        command = [compiler(), "-std=c++20", "-O1", "-fPIC", "-I", str(NATIVE), "-c", *sources]
         subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
 
     return tuple(sorted(once(builds / "kernels", build).glob("*.o")))
@@ -41,7 +41,7 @@ def _build(name: str, sources: tuple[Path, ...], folder: Path, *more: str) -> No
     folder.mkdir(exist_ok=True)
     # Other libraries open it by the vendor's name, which is known once we have opened the file.
     soname = {"libcuda.so": "-Wl,-soname,libcuda.so.1"}.get(name, f"-Wl,-soname,{name}")
-    flags = ["-std=c++20", "-O2", "-shared", "-fPIC", soname, "-I", str(NATIVE)]
+    flags = ["-std=c++20", "-O1", "-shared", "-fPIC", soname, "-I", str(NATIVE)]
     command = [compiler(), *flags, *more, "-o", str(folder / name), *map(str, sources), "-ldl", "-lrt"]
     subprocess.run(command, check=True, capture_output=True, text=True)
 

@@ -39,7 +39,10 @@ def parts(run: Run, entry: Entry) -> Parts:
     return Parts(
         compute=compute.median if compute else None,
         visible=visible,
-        of_copy=copy.median / entry.seconds if copy else None,
+        # The driver copies the halo and what aligns rows, too.
+        of_copy=copy.median / entry.seconds * entry.bytes / (facts.copied_bytes or entry.bytes)
+        if copy
+        else None,
         efficiency=_efficiency(run, entry),
     )
 
