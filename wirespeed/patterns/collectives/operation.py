@@ -84,8 +84,8 @@ class CollectivePattern(Pattern):
     def _options(self) -> list[Option]:
         choices = (LIBRARY, *VARIANTS, BEST, *self.algorithms(2), ALL)
         text = (
-            f"Who does it: the path's library ({', '.join(VARIANTS)}: in other ways, of some paths), or ours over "
-            "its messages; several as in library,ring."
+            f"Who does it: the path's library ({', '.join(VARIANTS)}: its other ways), "
+            "or ours over its messages; several as in library,ring."
         )
         found = [
             Option("algorithm", text, f"{LIBRARY},{BEST}", choices=choices, many=True, in_one_table=True)
