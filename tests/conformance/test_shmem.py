@@ -80,7 +80,7 @@ def test_one_sided_operations(mpi: InstalledMpi, shmem: dict[str, str], tmp_path
     done = wirespeed(
         "rma", *words, "--operation", "put,get,fetch-add", out=tmp_path / "r.jsonl", environment=shmem
     )
-    assert done.code == 0, done.err
+    assert done.code == 3, "one run of three has no figure"
     assert [entry["bytes"] for entry in done.entries] == [1, 4097, 1 << 16] * 2
     assert {entry["details"]["call"].partition(",")[0] for entry in done.entries} == {
         "nvshmemx_putmem_on_stream",

@@ -8,62 +8,29 @@
 // - Environment: FAKE_NCCL_FAIL ("ncclSend=4"), FAKE_NCCL_BREAK_AFTER (so many groups; then no
 //   message arrives any more, and only ncclCommGetAsyncError says so), NCCL_P2P_DISABLE,
 //   FAKE_NCCL_VERSION_OF_RANK_1, FAKE_NCCL_INIT_FAILS_ON (that rank, once all have joined).
-// - Buffers that are registered must be ncclMemAlloc's, which takes them from the fake driver, and are
+// - Buffers that are registered must be ncclMemAlloc's, which takes them from the fake driver, and
+// are
 //   freed after they are forgotten; a window is made by all ranks together, of the same size.
 //   FAKE_NCCL_WANTS=registered or symmetric: collective operations take such buffers alone.
 //   FAKE_NCCL_NO_WINDOWS: a window is none, as where GPUs cannot reach each other's memory.
 // - With -DOLD it is NCCL 2.18, which has none of this.
 // - fake_nccl_groups() and fake_nccl_communicators() tell how many groups this process has started
 //   and how many communicators it has.
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <map>
-#include <set>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "emulated_memory.hpp"
+#include "fake_nccl_memory.hpp"
 #include "kernels/elements.h"
 
 namespace {
-
-struct UniqueId {
-    char name[128];
-};
-
-/// Bytes on their way from one rank to another.
-struct Channel {
-    static constexpr std::size_t room = 1 << 16;
-    alignas(64) std::atomic<std::size_t> written;
-    alignas(64) std::atomic<std::size_t> read;
-    char bytes[room];
-};
-struct Shared {
-    std::atomic<int> joined, windows;
-    std::atomic<std::size_t> window_bytes;
-    Channel channels[1];  // by sender * ranks + receiver
-};
-
-struct Comm {
-    int rank, ranks, asynchronous;
-    long groups;
-    Shared* shared;
-    std::size_t mapped;
-    std::set<std::pair<bool, int>> connected;
-    int windows = 0;
-    Channel& channel(int from, int to) const { return shared->channels[from * ranks + to]; }
-};
 
 struct Transfer {
     Comm* comm;
@@ -75,28 +42,9 @@ struct Transfer {
     void* stream;
 };
 
-/// What ncclMemAlloc handed out, and what it is known as.
-struct Known {
-    std::size_t bytes;
-    std::string kind;
-};
-std::map<char*, Known> allocated;
-
 long groups_started = 0, communicators = 0;
 thread_local int depth = 0, group_error = 0;
 thread_local std::vector<Transfer> group;
-
-long number(const char* name, long otherwise) {
-    const char* text = std::getenv(name);
-    return text ? std::atol(text) : otherwise;
-}
-
-int fault(const std::string& call) {
-    const char* text = std::getenv("FAKE_NCCL_FAIL");
-    const std::string all = "," + std::string(text ? text : "");
-    const auto at = all.find("," + call + "=");
-    return at == std::string::npos ? 0 : std::atoi(all.c_str() + at + call.size() + 2);
-}
 
 void log(const std::string& line) {
     const char *level = std::getenv("NCCL_DEBUG"), *name = std::getenv("NCCL_DEBUG_FILE");
@@ -166,52 +114,12 @@ void perform(std::vector<Transfer> transfers) {
     }
 }
 
-[[noreturn]] void end(const char* why) {
-    std::fprintf(stderr, "fake NCCL: %s\n", why);
-    std::abort();
-}
-
-/// The fake driver's call, under one of two names.
-void* driver_call(const char* cuda, const char* hip) {
-    for (const char* variable : {"WIRESPEED_LIBRARY_CUDA", "WIRESPEED_LIBRARY_HIP"})
-        if (const char* path = std::getenv(variable))
-            if (void* library = dlopen(path, RTLD_NOW | RTLD_NOLOAD))
-                for (const char* name : {cuda, hip})
-                    if (void* call = dlsym(library, name)) return call;
-    return nullptr;
-}
-
 using HostFunction = int(void* stream, void (*)(void*), void* data);
 
 HostFunction* host_function() {
     void* const call = driver_call("cuLaunchHostFunc", "hipLaunchHostFunc");
     if (!call) end("a stream, but no fake driver");
     return reinterpret_cast<HostFunction*>(call);
-}
-
-/// Does all of it lie in memory that is known as what collective operations want?
-void want_known(const void* address, std::size_t bytes) {
-    const char* const wanted = std::getenv("FAKE_NCCL_WANTS");
-    if (!wanted) return;
-    const char* const at = static_cast<const char*>(address);
-    for (const auto& [begin, known] : allocated)
-        if (at >= begin && at + bytes <= begin + known.bytes && known.kind == wanted) return;
-    end("an operation outside of registered buffers");
-}
-
-int make_known(char* address, std::size_t bytes, const char* kind, void** handle) {
-    const auto found = allocated.find(address);
-    if (found == allocated.end() || bytes > found->second.bytes || !found->second.kind.empty())
-        end("a buffer that is not ncclMemAlloc's, or is known already");
-    found->second.kind = kind;
-    *handle = address;
-    return 0;
-}
-int forget(void* handle, const char* kind) {
-    const auto found = allocated.find(static_cast<char*>(handle));
-    if (found == allocated.end() || found->second.kind != kind) end("forgets what is not known");
-    found->second.kind.clear();
-    return 0;
 }
 
 struct Lost {
@@ -376,39 +284,6 @@ int ncclAlltoAll(const void* from, void* to, std::size_t count, int type, Comm* 
                     });
 }
 
-int ncclMemAlloc(void** address, std::size_t bytes) {
-    if (const int code = fault("ncclMemAlloc")) return code;
-    void* const call = driver_call("cuMemAlloc_v2", "hipMalloc");
-    if (!call) return 3;
-    const int code = reinterpret_cast<int (*)(void**, std::size_t)>(call)(address, bytes);
-    if (!code) allocated[static_cast<char*>(*address)] = {bytes, ""};
-    return code ? 1 : 0;
-}
-int ncclMemFree(void* address) {
-    const auto found = allocated.find(static_cast<char*>(address));
-    if (found == allocated.end() || !found->second.kind.empty()) end("frees what is still known");
-    allocated.erase(found);
-    void* const call = driver_call("cuMemFree_v2", "hipFree");
-    return reinterpret_cast<int (*)(void*)>(call)(address) ? 1 : 0;
-}
-int ncclCommRegister(Comm*, void* address, std::size_t bytes, void** handle) {
-    if (const int code = fault("ncclCommRegister")) return code;
-    return make_known(static_cast<char*>(address), bytes, "registered", handle);
-}
-int ncclCommDeregister(Comm*, void* handle) { return forget(handle, "registered"); }
-int ncclCommWindowRegister(Comm* comm, void* address, std::size_t bytes, void** window, int flags) {
-    if (const int code = fault("ncclCommWindowRegister")) return code;
-    *window = nullptr;
-    if (number("FAKE_NCCL_NO_WINDOWS", 0)) return 0;
-    if (flags != 1 || bytes % 4096) end("a window that is not symmetric, or not of whole pages");
-    if (comm->rank == 0) comm->shared->window_bytes = bytes;
-    ++comm->shared->windows;
-    ++comm->windows;
-    while (comm->shared->windows < comm->windows * comm->ranks) sched_yield();
-    if (comm->shared->window_bytes != bytes) end("ranks make windows of different sizes");
-    return make_known(static_cast<char*>(address), bytes, "symmetric", window);
-}
-int ncclCommWindowDeregister(Comm*, void* window) { return forget(window, "symmetric"); }
 #endif
 
 void takes_memory_of_emulated_gpus() {}

@@ -84,9 +84,9 @@ class CollectivePattern(Pattern):
     def _options(self) -> list[Option]:
         choices = (LIBRARY, *VARIANTS, BEST, *self.algorithms(2), ALL)
         text = (
-            "Who does it: the path's library (NCCL also with registered or symmetric buffers or by a graph), "
+            f"Who does it: the path's library ({', '.join(VARIANTS)}: its other ways), "
+            "or ours over its messages; several as in library,ring."
         )
-        text += "or ours over its messages; several as in library,ring."
         found = [
             Option("algorithm", text, f"{LIBRARY},{BEST}", choices=choices, many=True, in_one_table=True)
         ]

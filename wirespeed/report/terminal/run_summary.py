@@ -88,8 +88,8 @@ def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
         say(console, line, "yellow")
     _print_outcome(console, run)
     _print_doubts(console, run)
-    if words := library_start.note(run):
-        say(console, words, "dim")
+    if took := library_start.note(run):
+        say(console, took, "dim")
     if run.view == "matrix":
         print_matrices(console, run)
         print_fans(console, run)
