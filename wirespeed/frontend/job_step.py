@@ -84,6 +84,7 @@ class JobStep:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
+        self._seen.launcher = f"{Path(command[0]).name} (pid {self._process.pid})"
         self._launchers = {self._process.pid}
         """The launcher, and what it has started the ranks of this host with."""
         for name, pipe in (("out", self._process.stdout), ("err", self._process.stderr)):
@@ -139,6 +140,8 @@ class JobStep:
                 take(message)
             if kind == "hello" or not take:
                 yield message
+                # While the message was recorded, on a slow disk for long, nobody listened to the ranks.
+                self._last_sign = time.monotonic()
 
     def _greet(self, hello: Message) -> None:
         for rank in hello["ranks"]:
