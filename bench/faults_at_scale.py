@@ -19,7 +19,7 @@ from common import parser
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from support.cluster_faults import FAULTS, STARTS, Cluster, Seen, cluster, mpi_of, struck
+from support.cluster_faults import FAULTS, STARTS, Cluster, Seen, Unstruck, cluster, mpi_of, struck
 
 NAMES = {"openmpi": "Open MPI's mpiexec", "mpich": "MPICH's mpiexec", "slurm": "srun, Open MPI"}
 
@@ -33,13 +33,13 @@ def main() -> None:
         only="",
         by=",".join(STARTS),
         sizes="8,1K",
-        timeout=30,
+        timeout=60,
         patience=900.0,
     ).parse_args()
     words = (
         f"groups --group {given.each} --paths host --sizes {given.sizes} --launches {given.launches}".split()
     )
-    words += f"--precision 0.0001% --max-time 5 --timeout {given.timeout} --no-evidence".split()
+    words += f"--precision 0.0001% --max-time 3 --timeout {given.timeout} --no-evidence".split()
     with tempfile.TemporaryDirectory() as folder, cluster(given.hosts, given.each, Path(folder)) as there:
         print(
             f"{there.ranks} ranks on {given.hosts} hosts; {there.struck.name} is struck; "
@@ -49,8 +49,12 @@ def main() -> None:
             for start in given.by.split(","):
                 if given.only in fault:
                     out = there.disk / f"{time.monotonic_ns()}.jsonl"
-                    seen = struck(there, start, fault, out, words, given.patience)
-                    _print(there, start, fault, seen, given.launches)
+                    try:
+                        seen = struck(there, start, fault, out, words, given.patience)
+                    except Unstruck as why:
+                        print(f"\n{fault}, {NAMES[start]}: {why}", flush=True)
+                    else:
+                        _print(there, start, fault, seen, given.launches)
                     out.unlink()
 
 

@@ -25,6 +25,10 @@ STARTS = ("openmpi", "mpich", "slurm")
 """Open MPI's mpiexec, MPICH's, and srun with Debian's Open MPI, whose ranks give way while they wait."""
 
 
+class Unstruck(Exception):
+    """What ended a run before its fault, or kept it from its end."""
+
+
 @dataclass(frozen=True)
 class Cluster:
     """Hosts, the last but two of which is struck, and a disk of its own for the result files."""
@@ -209,10 +213,13 @@ def struck(cluster: Cluster, start: str, fault: str, out: Path, words: list[str]
     job = Job(cluster, process, out)
     deadline = time.monotonic() + patience
     while process.poll() is None and not _of(whole_lines(out), "entry"):
-        assert time.monotonic() < deadline, f"{start}: no figure within {patience:.0f} s"
+        if time.monotonic() > deadline:
+            _end(process)
+            raise Unstruck(f"no figure within {patience:.0f} s")
         time.sleep(0.1)
     time.sleep(0.5)
-    assert process.poll() is None, process.communicate()
+    if process.poll() is not None:
+        raise Unstruck(f"ended before the fault: {' '.join(process.communicate())}")
     with job.undo:
         before = _of(whole_lines(out), "entry")
         began = time.monotonic()
@@ -222,7 +229,9 @@ def struck(cluster: Cluster, start: str, fault: str, out: Path, words: list[str]
         reader = threading.Thread(target=lambda: streams.extend(process.communicate()))
         reader.start()
         while reader.is_alive():
-            assert time.monotonic() < began + patience, f"{start}: {fault}: no end within {patience:.0f} s"
+            if time.monotonic() > began + patience:
+                _end(process)
+                raise Unstruck(f"no end within {patience:.0f} s after the fault")
             if not named and _of(whole_lines(out), "failure"):
                 named = time.monotonic() - began
             reader.join(0.1)
@@ -233,6 +242,11 @@ def struck(cluster: Cluster, start: str, fault: str, out: Path, words: list[str]
     errors = streams[1].splitlines() if len(streams) > 1 else []
     lines += [line for line in errors if out.name in line and not line.startswith("results: ")]
     return Seen(process.returncode, lines, seconds, before, records, printed, left)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    process.wait(60)
 
 
 def _of(records: list[Record], kind: str) -> list[Record]:
