@@ -89,8 +89,8 @@ def _disk(place: Path) -> Iterator[None]:
     image.write_bytes(bytes(4 << 20))
     place.mkdir()
     environment = {**os.environ, "PATH": tools.PATH}
-    for command in (["mkfs.ext4", "-q", "-m", "0", image], ["mount", "-o", "loop,noatime", image, place]):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    for command in (f"mkfs.ext4 -q -m 0 {image}", f"mount -o loop,noatime {image} {place}"):
+        done = subprocess.run(command.split(), env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
             raise HostsError(f"no disk of its own here: {done.stderr.strip()}")
     try:
