@@ -28,7 +28,7 @@ time.sleep(600)
 """
 GOES_ON = """
 send({"kind": "entry"})
-time.sleep(0.5)
+time.sleep(6)
 send({"kind": "done"})
 """
 
@@ -54,7 +54,7 @@ def test_a_record_that_takes_its_time(tmp_path: Path, monkeypatch: pytest.Monkey
     for message in watched.messages():
         messages.append(message)
         if message["kind"] == "entry":
-            monkeypatch.setattr(JobStep, "_limit", lambda _, states: 2.0)
-            time.sleep(4)
+            monkeypatch.setattr(JobStep, "_limit", lambda _, states: 3.5)
+            time.sleep(4.5)
     assert watched.outcome.what == "ok", watched.outcome.text
     assert [message["kind"] for message in messages] == ["hello", "entry"]
