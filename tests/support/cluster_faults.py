@@ -19,7 +19,7 @@ from support.mpis import InstalledMpi
 
 _TOOLS = {"mkfs.ext4": "e2fsprogs", "fsfreeze": "util-linux", "mount": "mount"}
 _LAUNCHERS = ("mpiexec", "mpirun", "prterun", "mpiexec.hydra", "mpiexec.openmpi", "orterun", "srun")
-FROZEN, THAWED = 5.0, 0.3
+FROZEN, THAWED = 15.0, 0.3
 """Seconds: a slow disk takes nothing for so long, then everything for so long."""
 STARTS = ("openmpi", "mpich", "slurm")
 """Open MPI's mpiexec, MPICH's, and srun with Debian's Open MPI, whose ranks give way while they wait."""
