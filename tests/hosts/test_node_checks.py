@@ -88,6 +88,9 @@ def test_the_prolog(path: str, passes: bool, cluster: tuple[Hosts, Path], tmp_pa
 def test_the_health_check(cluster: tuple[Hosts, Path], tmp_path: Path) -> None:
     """Protects from a node that nobody uses and that is slow: Slurm's own health check drains it."""
     folder = written(tmp_path, "aware")
-    program = f"HealthCheckProgram={folder}/drain-slow\nHealthCheckInterval=5\nHealthCheckNodeState=ANY\n"
-    with configured(cluster, program):
+    program = folder / "health"
+    program.write_text(f"#!/bin/sh\nSLURM_CONF={cluster[1]} exec {folder}/drain-slow\n")
+    program.chmod(0o755)
+    lines = f"HealthCheckProgram={program}\nHealthCheckInterval=30\nHealthCheckNodeState=ANY\n"
+    with configured(cluster, lines):
         assert "wirespeed: MISSING" in until(cluster, "drain")
