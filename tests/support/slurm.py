@@ -23,6 +23,7 @@ TaskPlugin=task/none
 SelectType=select/linear
 MpiDefault=none
 ReturnToService=2
+SlurmdParameters=config_overrides
 KillWait=2
 StateSaveLocation={folder}/state
 SlurmdSpoolDir=/run/slurmd-spool
@@ -42,8 +43,11 @@ def missing() -> str | None:
     return tools.missing(_TOOLS)
 
 
-def start(hosts: Hosts) -> dict[str, str]:
-    """Starts the daemons, which end with the hosts; the environment of who wants to use them."""
+def start(hosts: Hosts, cpus: int = 2) -> dict[str, str]:
+    """Starts the daemons, which end with the hosts; the environment of who wants to use them.
+
+    `cpus`: so many tasks each node takes, however many CPUs it has.
+    """
     if why := missing():
         raise HostsError(why)
     folder = hosts.folder / "slurm"
@@ -52,7 +56,7 @@ def start(hosts: Hosts) -> dict[str, str]:
     key.write_bytes(secrets.token_bytes(128))
     key.chmod(0o600)
     first = next(iter(hosts)).name
-    nodes = "\n".join(f"NodeName={host.name} NodeAddr={host.address} CPUs=2" for host in hosts)
+    nodes = "\n".join(f"NodeName={host.name} NodeAddr={host.address} CPUs={cpus}" for host in hosts)
     configuration = folder / "slurm.conf"
     configuration.write_text(_CONFIGURATION.format(first=first, folder=folder, nodes=nodes))
     # Nothing here needs control groups, and v1's plugin looks for none until asked.

@@ -190,6 +190,54 @@ def test_a_host_with_several_ranks_names_none() -> None:
     assert died({}, None, ROSTER, True, 1, OPEN_MPI_5_PEER).rank == 1
 
 
+OPEN_MPI_5_ABORT = [
+    "*** An error occurred in Socket closed",
+    "*** reported by process [4104716289,6]",
+    "prterun has exited due to process rank 6 with PID 171 on node n4 calling",
+    '"abort". This may have caused other processes in the application to be',
+]
+
+
+@pytest.mark.parametrize(
+    ("log", "host", "text"),
+    [
+        (
+            [*OPEN_MPI_5_PEER, *OPEN_MPI_5_ABORT],
+            "n2",
+            "one of the 2 ranks on n2 died, or the host is unreachable: "
+            "other ranks lost their connection to it",
+        ),
+        (
+            OPEN_MPI_5_ABORT,
+            None,
+            "rank 6 on n4 lost its connection to a rank that died or is unreachable; "
+            "Open MPI does not say to which",
+        ),
+    ],
+)
+def test_a_broken_connection_to_a_host_with_several_ranks(
+    log: list[str], host: str | None, text: str
+) -> None:
+    """Protects the rank of this host that Open MPI ended: it died only because another rank had."""
+    roster = {**ROSTER, 2: RankIdentity(2, "n2", 37)}
+    here = page(0, "n1", 21, call=None)
+    events = Events(4, "n1", states={0: here}, seen_to_die=here, roster=roster, watched={0}, code=14)
+    outcome = diagnose(replace(events, log=deque(log)))
+    assert (outcome.what, outcome.rank, outcome.host, outcome.text) == ("death", None, host, text)
+    # A connection to this host tells nothing new: which of its ranks died first was seen.
+    near = [line.replace("n2", "n1") for line in log] if host else [*log, *OPEN_MPI_5]
+    assert diagnose(replace(events, log=deque(near))).rank == (0 if host else 1)
+
+
+def test_a_launcher_that_is_killed() -> None:
+    """Protects its ranks from the blame: they end because it did."""
+    here = page(0, "n1", 21)
+    events = Events(2, "n1", "srun (pid 7)", states={0: here}, seen_to_die=here, roster=ROSTER, code=-9)
+    outcome = diagnose(events)
+    assert (outcome.what, outcome.rank) == ("death", None)
+    assert outcome.text == "the launcher srun (pid 7) was killed (signal 9) before the ranks were done"
+
+
 def test_a_lost_peer_of_this_host_has_a_page() -> None:
     """Protects the page of a rank that the launcher names by its host alone."""
     here = page(0, "n1", 21)
@@ -232,6 +280,32 @@ def test_what_a_launcher_says_of_a_start_that_failed() -> None:
         "the launcher could not start the ranks (exit code 2): it printed nothing"
     )
     assert died({}, None, {}, False, 1, ["x" * 300]).text.count("x") == 201  # one is in "exit"
+
+
+@pytest.mark.parametrize(
+    ("log", "why"),
+    [
+        (
+            [
+                "[n1:00112] plm:ssh: Warning: setpgid(117,117) failed in parent with errno=13",
+                "A daemon failed to report back after being spawned. This could",
+                "  Local host:    n1",
+                "  Remote host:   n6",
+            ],
+            "no answer from n6, which is unreachable or lacks this MPI",
+        ),
+        (
+            ['[proxy:1@n6] unable to connect from "n6" to "n1" (No route to host)'],
+            '[proxy:1@n6] unable to connect from "n6" to "n1" (No route to host)',
+        ),
+    ],
+)
+def test_a_host_on_which_nothing_starts(log: list[str], why: str) -> None:
+    """Protects the name of the host, and the rank that had started elsewhere, from the blame."""
+    here = page(0, "n1", 21, path="start")
+    assert died({0: here}, here, {}, True, 255, log).text == (
+        f"the launcher could not start all ranks (exit code 255): {why}"
+    )
 
 
 def test_a_start_that_may_work_the_next_time() -> None:

@@ -84,6 +84,17 @@ class TestHung:
         gone, stopped = replace(RECV, state=""), replace(SEND, state="T")
         assert hung([gone, stopped], {}, ROSTER, 2, 60).rank == 1
 
+    def test_a_host_that_does_not_answer(self) -> None:
+        """Protects from one rank's name where a whole host is away, even if a single rank is, too."""
+        roster = {rank: RankIdentity(rank, f"n{rank // 2}", 20 + rank) for rank in range(8)}
+        reports = {rank: report(rank, 5 + rank, host=f"n{rank // 2}", call="") for rank in (0, 1, 2, 6, 7)}
+        outcome = hung([], reports, roster, 8, 60)
+        assert outcome.text == (
+            "none of the 2 ranks on n2 answers (they are stopped, or the host is unreachable); "
+            "rank 0 on n0 waits between calls with rank 1, 8 B, iteration 5"
+        )
+        assert (outcome.what, outcome.rank, outcome.host) == ("hang", 4, "n2")
+
     def test_a_rank_on_another_host_that_does_not_answer(self) -> None:
         """Protects the ranks that answer: they wait for the one that does not; a page counts as an answer."""
         reports = {2: report(2, 5, peer=1), 3: report(3, 4, call="", peer=-1)}

@@ -67,6 +67,15 @@ def test_a_sound_fleet_is_said_to_be_sound(tmp_path: Path, capsys: Captured) -> 
     assert shown(capsys, tmp_path, "--format", "slurm") == (ExitCode.OK, "")
 
 
+def test_one_node_is_no_plural(tmp_path: Path, capsys: Captured) -> None:
+    """Protects the answer from the words '1 nodes', of the fleet and of those that cannot be told apart."""
+    write_fleet(tmp_path / "one", nodes=1, rounds=0)
+    assert shown(capsys, tmp_path / "one")[1].startswith("No node, GPU, link or switch of 1 node stands out")
+    write_fleet(tmp_path / "more")
+    write_run(tmp_path / "more/new.jsonl", START, ["n01", "n99"], 1e-5, random.Random(1), driver="580.1")
+    assert "1 node was measured with fewer than 3 others" in shown(capsys, tmp_path / "more")[1]
+
+
 def test_schedulers_get_one_line(fleet: Path, capsys: Captured) -> None:
     assert shown(capsys, fleet, "--format", "slurm")[1] == "--exclude=n05\n"
     assert shown(capsys, fleet, "--format", "pbs")[1] == "pbsnodes -o n05\n"

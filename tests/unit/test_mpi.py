@@ -12,7 +12,7 @@ import pytest
 
 from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host import gpu_aware_mpi, home, mpi
-from wirespeed.host.mpi import Mpi, one_host_environment
+from wirespeed.host.mpi import Mpi, one_host_environment, several_hosts_environment
 
 
 def library(vendor: str, version: str) -> Mpi:
@@ -36,12 +36,25 @@ def test_a_choice_of_transports_stands(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert one_host_environment(library("openmpi", "5.0.8")) == {}
     monkeypatch.delenv("OMPI_MCA_btl")
     monkeypatch.setenv("SLURM_JOB_ID", "1")
-    assert one_host_environment(library("openmpi", "5.0.8")) == {}
+    assert "OMPI_MCA_btl" not in one_host_environment(library("openmpi", "5.0.8"))
     monkeypatch.delenv("SLURM_JOB_ID")
     folder = tmp_path / ".openmpi"
     folder.mkdir()
     (folder / "mca-params.conf").write_text("btl = self,sm\n")
     assert one_host_environment(library("openmpi", "5.0.8")) == {}
+
+
+def test_the_launcher_of_open_mpi_hears_of_a_death_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects the name of a killed rank, on several hosts or where there may be several."""
+    waits = {"OMPI_MCA_opal_abort_delay": "2"}
+    for version in ("4.1.4", "5.0.8"):
+        assert several_hosts_environment(library("openmpi", version)) == waits
+        assert not waits.keys() & one_host_environment(library("openmpi", version)).keys()
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    assert one_host_environment(library("openmpi", "4.1.4")) == waits
+    assert one_host_environment(library("mpich", "5.0.0")) == {}
+    monkeypatch.setenv("OMPI_MCA_opal_abort_delay", "-1")
+    assert several_hosts_environment(library("openmpi", "5.0.8")) == {}
 
 
 # ---- which MPI it is ------------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from wirespeed.job.outcome import Outcome
 from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath
 from wirespeed.patterns import Derived
-from wirespeed.results import environment, recorder
+from wirespeed.results import environment, recorder, store
 from wirespeed.results.model import Record
 from wirespeed.results.reading import read
 
@@ -171,6 +173,19 @@ def test_the_end_counts_what_went_before(tmp_path: Path) -> None:
     assert made.end("complete") == ExitCode.FAILED_ENTRY
     (end,) = read(tmp_path / "r.jsonl").ends
     assert (end.status, end.entries, end.failures) == ("complete", 1, 1)
+
+
+def test_a_slow_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects from a run that seems to measure slowly while it waits for the disk of its file."""
+    seen: list[Any] = []
+    for limit in (math.inf, 0.01):
+        made = recorder.Recorder(Plan(out=str(tmp_path / f"{limit}.jsonl")), seen.append)
+        monkeypatch.setattr(store, "SLOW_DISK_S", limit)
+        monkeypatch.setattr(os, "fsync", lambda file: time.sleep(0.02))
+        made.end("complete")
+    (told,) = (one for one in seen if isinstance(one, dict))
+    assert told["kind"] == "note"
+    assert told["text"].startswith(f"the disk of {tmp_path}/0.01.jsonl is slow: the run waited for it 0.")
 
 
 def test_a_failure_is_one_line_with_its_place() -> None:

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -24,8 +25,16 @@ _LAUNCHER_SAYS = (
     r"peer process has unexpectedly disconnected.*?Peer host: +(?P<host>\S+)",
 )
 
+# Open MPI 5, of a rank that lost its connection to one that it does not always name.
+_LOST = re.compile(
+    r"occurred in Socket closed.*process rank (\d+) with PID \d+ on node (\S+) calling \"abort"
+)
+
+# Open MPI's own helper on another host, by which ranks are started there.
+_NO_DAEMON = re.compile(r"daemon failed to report back after being spawned.*?Remote host: +(\S+)")
+
 # One rank could not be started: the launcher then ends those that could.
-_NOT_LAUNCHED = re.compile(r"task \d+ launch failed")
+_NOT_LAUNCHED = re.compile(r"task \d+ launch failed|unable to connect from \"\S+ to")
 
 # Two launchers of one user that start and end at the same moment remove each other's folder.
 _PASSING = re.compile(r"PMIx server's listener thread failed to start")
@@ -38,6 +47,8 @@ class Events:
     ranks: int = 0
     here: str = ""
     """Name of this host."""
+    launcher: str = "the launcher"
+    """Its name and process number, for people."""
     roster: dict[int, RankIdentity] = field(default_factory=dict)
     """Ranks that have introduced themselves."""
     reports: dict[int, Message] = field(default_factory=dict)
@@ -88,9 +99,13 @@ class Events:
         return bool(silent and not own_reasons and not crashed_first)
 
     @cached_property
+    def text(self) -> str:
+        """The lines that were printed as one: launchers wrap their sentences."""
+        return " ".join(self.log)
+
+    @cached_property
     def launcher_said(self) -> Mapping[str, str | None]:
-        text = " ".join(self.log)  # launchers wrap their sentences
-        matches = (re.search(pattern, text) for pattern in _LAUNCHER_SAYS)
+        matches = (re.search(pattern, self.text) for pattern in _LAUNCHER_SAYS)
         return next((match.groupdict() for match in matches if match), {})
 
     @cached_property
@@ -103,10 +118,14 @@ class Events:
             by_pid = rank is None and str(one.pid) == pid and _same_host(one.host, host)
             if str(one.rank) == rank or by_pid:
                 return one
-        on_host = [one for one in self.roster.values() if _same_host(one.host, host)]
+        on_host = self.on_host(host)
         if rank is None and pid is None and len(on_host) == 1:
             return self.states.get(on_host[0].rank, on_host[0])
         return RankIdentity(int(rank), host, int(pid)) if rank is not None and pid is not None else None
+
+    def on_host(self, name: str) -> list[RankIdentity]:
+        """The ranks there that have introduced themselves."""
+        return [one for one in self.roster.values() if _same_host(one.host, name)]
 
     @cached_property
     def dead(self) -> RankIdentity | None:
@@ -186,10 +205,34 @@ def _launcher_stopped(seen: Events) -> Outcome | None:
 
 
 def _not_all_started(seen: Events) -> Outcome | None:
-    failed = next((line.strip() for line in seen.log if _NOT_LAUNCHED.search(line)), None)
-    if not failed or seen.roster:
+    lost = _NO_DAEMON.search(seen.text)
+    why = f"no answer from {lost[1]}, which is unreachable or lacks this MPI" if lost else None
+    why = why or next((line.strip()[:200] for line in seen.log if _NOT_LAUNCHED.search(line)), None)
+    if not why or seen.roster:
         return None
-    return Outcome("error", f"the launcher could not start all ranks (exit code {seen.code}): {failed[:200]}")
+    return Outcome("error", f"the launcher could not start all ranks (exit code {seen.code}): {why}")
+
+
+def _launcher_killed(seen: Events) -> Outcome | None:
+    """A launcher that ends its job itself ends with a code."""
+    if seen.code != -signal.SIGKILL:
+        return None
+    return Outcome("death", f"the launcher {seen.launcher} was killed (signal 9) before the ranks were done")
+
+
+def _lost_connection(seen: Events) -> Outcome | None:
+    """Open MPI ended the job step because a connection broke, and nobody says which rank died."""
+    if seen.named:
+        return None
+    said, lost = seen.launcher_said, _LOST.search(seen.text)
+    host = "" if said.get("rank") or said.get("pid") else said.get("host") or ""
+    if (there := seen.on_host(host)) and not _same_host(host, seen.here):
+        who = f"one of the {len(there)} ranks on {host} died, or the host is unreachable"
+        return Outcome("death", f"{who}: other ranks lost their connection to it", host=host)
+    if host or not lost:
+        return None
+    text = f"rank {lost[1]} on {lost[2]} lost its connection to a rank that died or is unreachable"
+    return Outcome("death", f"{text}; Open MPI does not say to which")
 
 
 def _lost_its_peer(seen: Events) -> Outcome | None:
@@ -249,19 +292,27 @@ def _halted(seen: Events) -> Outcome | None:
 
 
 def _unanswering(seen: Events) -> Outcome | None:
-    """A rank of another host that does not report, and that the others wait for."""
-    missing = (rank for rank in range(seen.ranks) if rank not in seen.reports and rank not in seen.states)
-    rank, first = next(missing, None), _lowest_report(seen)
-    if rank is None or first is None:
+    """A rank of another host that does not report, and that the others wait for; or all ranks of a host."""
+    missing = [rank for rank in range(seen.ranks) if rank not in seen.reports and rank not in seen.states]
+    first = _lowest_report(seen)
+    if not missing or first is None:
         return None
-    identity = seen.roster.get(rank)
+    rank = next((rank for rank in missing if len(_silent_with(rank, missing, seen)) > 1), missing[0])
+    identity, silent = seen.roster.get(rank), _silent_with(rank, missing, seen)
     waits = f"rank {first['rank']} on {first['host']} waits {_where(first)}"
-    text = (
-        f"{identity or f'rank {rank}'} does not answer (it is stopped, or its host is unreachable); {waits}"
-    )
-    outcome = _hang(seen, text, first)
+    text = f"{identity or f'rank {rank}'} does not answer (it is stopped, or its host is unreachable)"
+    if identity and len(silent) > 1:
+        why = "they are stopped, or the host is unreachable"
+        text = f"none of the {len(silent)} ranks on {identity.host} answers ({why})"
+    outcome = _hang(seen, f"{text}; {waits}", first)
     outcome.rank, outcome.host = rank, identity.host if identity else None
     return outcome
+
+
+def _silent_with(rank: int, missing: Sequence[int], seen: Events) -> list[RankIdentity]:
+    """The ranks of this rank's host, if none of them reports."""
+    there = seen.on_host(seen.roster[rank].host) if rank in seen.roster else []
+    return there if all(one.rank in missing for one in there) else []
 
 
 def _all_report(seen: Events) -> Outcome | None:
@@ -293,6 +344,8 @@ AFTER_THE_END: tuple[Rule, ...] = (
     _finished,
     _launcher_stopped,
     _not_all_started,
+    _launcher_killed,
+    _lost_connection,
     _lost_its_peer,
     _died_here,
     _died_elsewhere,

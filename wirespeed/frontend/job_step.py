@@ -29,8 +29,8 @@ from wirespeed.job.status_page import (
     read_pages,
 )
 
-GRACE = 1.5
-"""Seconds for the other ranks to report once one has."""
+GRACE, MOST_GRACE = 2.0, 8.0
+"""Seconds for one more rank to report after the latest, and for all others after the first."""
 SLOW_LAUNCHER = 8.0
 """Seconds that a launcher may take to end a job one of whose ranks has died."""
 EXITING = 0.5
@@ -84,6 +84,7 @@ class JobStep:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
+        self._seen.launcher = f"{Path(command[0]).name} (pid {self._process.pid})"
         self._launchers = {self._process.pid}
         """The launcher, and what it has started the ranks of this host with."""
         for name, pipe in (("out", self._process.stdout), ("err", self._process.stderr)):
@@ -99,7 +100,8 @@ class JobStep:
             self._end()
 
     def _watch(self) -> Iterator[Message]:
-        first_report = first_death = 0.0
+        first_report = latest_report = first_death = 0.0
+        reported = 0
         while True:
             ended = self._process.poll() is not None
             yield from self._messages(0.0 if ended else 0.1)
@@ -116,9 +118,12 @@ class JobStep:
             for state in states:
                 self._note_progress(state, now)
             first_report = (first_report or now) if self._seen.reports else 0.0
+            if len(self._seen.reports) != reported:
+                reported, latest_report = len(self._seen.reports), now
+            waited = first_report and (now - latest_report > GRACE or now - first_report > MOST_GRACE)
             first_death = first_death or (now if self._death or self._seen.errors else 0.0)
             quiet = now - self._last_sign
-            if (first_report and now - first_report > GRACE) or quiet > self._limit(states):
+            if waited or quiet > self._limit(states):
                 self._wake(states)
                 return self._diagnose(states, quiet)
 
@@ -139,6 +144,8 @@ class JobStep:
                 take(message)
             if kind == "hello" or not take:
                 yield message
+                # While the message was recorded, on a slow disk for long, nobody listened to the ranks.
+                self._last_sign = time.monotonic()
 
     def _greet(self, hello: Message) -> None:
         for rank in hello["ranks"]:

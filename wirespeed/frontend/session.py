@@ -265,9 +265,8 @@ class Run:
         self, path: TransferPath, library: mpi.Mpi, sizes: tuple[int, ...], number: int
     ) -> tuple[StepRecorder, Outcome]:
         launcher = launch.choose(self._plan.launcher, library)
-        variables = library.environment() | path.variables
-        if not self._plan.hosts:
-            variables = mpi.one_host_environment(library) | variables
+        hosts = mpi.several_hosts_environment if self._plan.hosts else mpi.one_host_environment
+        variables = hosts(library) | library.environment() | path.variables
         if path.gpu_aware_ucx:
             variables |= gpu_aware_mpi.aware_environment(library)
         job_said = {

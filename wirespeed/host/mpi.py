@@ -223,9 +223,23 @@ def one_host_environment(mpi: Mpi) -> dict[str, str]:
     Its libfabric transport (for one-sided calls over networks) is not needed between ranks of one host. A
     choice of transports that the user has made stays.
     """
+    if any(name in os.environ for name in _BATCH_SYSTEMS):
+        return several_hosts_environment(mpi)  # mpiexec may go to other hosts of the allocation
     chosen = "OMPI_MCA_btl" in os.environ or (Path.home() / ".openmpi" / "mca-params.conf").exists()
     if mpi.vendor != "openmpi" or not mpi.version.startswith("5.") or chosen:
         return {}
-    if any(name in os.environ for name in _BATCH_SYSTEMS):
-        return {}  # mpiexec may go to other hosts of the allocation
     return {"OMPI_MCA_btl": "^ofi"}
+
+
+def several_hosts_environment(mpi: Mpi) -> dict[str, str]:
+    """What lets Open MPI's launcher name the rank that was killed, and not a peer that ends because of it.
+
+    A rank that loses a connection ends the job, often before the launcher has heard of the death at the other
+    end of it; so it waits for some seconds first.
+    """
+    if mpi.vendor != "openmpi" or _ABORT_DELAY in os.environ:
+        return {}
+    return {_ABORT_DELAY: "2"}
+
+
+_ABORT_DELAY = "OMPI_MCA_opal_abort_delay"

@@ -80,6 +80,8 @@ class Recorder:
             )
         finally:
             self._store.close()
+        if slow := self._store.slow():
+            self._observe({"kind": "note", "text": slow})
         if status == "interrupted":
             return ExitCode.INTERRUPTED
         if self._failures:

@@ -25,6 +25,9 @@ from wirespeed.results.reading import Results, cannot, read, shown, why
 SYNC_S = 1.0
 """Data is forced to the disk at most this often, and at the end."""
 
+SLOW_DISK_S = 2.0
+"""A disk that once takes longer than this for a line is called slow."""
+
 _NO_FIGURE = (
     *("out", "picture", "timeline", "timing", "resume", "timeout", "debug"),
     *("paths", "sizes", "oversubscribe", "launches"),
@@ -52,6 +55,8 @@ class Store:
         """What the file held, on resume."""
         self._lock = threading.RLock()
         self._synced = 0.0
+        self._waited: list[float] = []
+        """Seconds that each line took longer than SLOW_DISK_S."""
         self._file = -1
         try:
             self._open(path, resume)
@@ -114,9 +119,10 @@ class Store:
             if self._file < 0:
                 raise cannot(f"cannot write {shown(self.path)}: it is closed")
             try:
-                self._write(line)
-                if time.monotonic() - self._synced >= SYNC_S:
-                    self._sync()
+                with self._timed():
+                    self._write(line)
+                    if time.monotonic() - self._synced >= SYNC_S:
+                        self._sync()
             except OSError as error:
                 kept = "everything measured before is in it: make room and go on with --resume"
                 if self._new and os.fstat(self._file).st_size == 0:
@@ -162,11 +168,28 @@ class Store:
             if self._file < 0:
                 return
             try:
-                self._sync()
+                with self._timed():
+                    self._sync()
             except OSError as error:
                 raise cannot(f"cannot write {shown(self.path)}: {why(error)}") from None
             finally:
                 self._drop()
+
+    @contextlib.contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = time.monotonic()
+        yield
+        if (took := time.monotonic() - began) >= SLOW_DISK_S:
+            self._waited.append(took)
+
+    def slow(self) -> str | None:
+        """How long its disk kept the run waiting; None where it did not."""
+        if not self._waited:
+            return None
+        return (
+            f"the disk of {shown(self.path)} is slow: the run waited for it {sum(self._waited):.1f} s, up to "
+            f"{max(self._waited):.1f} s at a time; name a file on another disk (--out)"
+        )
 
     def _drop(self) -> None:
         if self._file < 0:

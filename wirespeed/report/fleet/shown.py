@@ -43,7 +43,7 @@ class Shown:
         count = len({one.node for one in self.silent})
         silent = f"{counted(count, 'node')} fell silent" if count else ""
         if not kinds:
-            sound = f"no node, GPU, link or switch of {self.nodes} nodes stands out"
+            sound = f"no node, GPU, link or switch of {counted(self.nodes, 'node')} stands out"
             return f"{silent}; {sound}" if silent else f"N{sound[1:]}"
         words = [counted(count, kind) for kind, count in kinds.items()]
         listed = " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

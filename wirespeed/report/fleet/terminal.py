@@ -115,6 +115,7 @@ def legend(shown: Shown) -> list[str]:
     few = shown.verdict.untold
     if few:
         words = ", ".join(list(few)[:MOST_FIGURES]) + (", ..." if len(few) > MOST_FIGURES else "")
-        told = f"{len(few)} nodes were measured with fewer than {FEWEST_PARTNERS} others"
+        verb = "was" if len(few) == 1 else "were"
+        told = f"{counted(len(few), 'node')} {verb} measured with fewer than {FEWEST_PARTNERS} others"
         lines.append(f"{told}, which cannot be told from them: {words}")
     return lines
