@@ -12,7 +12,8 @@ install(FILES native/wirespeed.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 set(WIRESPEED_PYTHON python3 CACHE STRING "Python with wirespeed's requirements, for man page and completions")
 set(python "${CMAKE_COMMAND}" -E env "PYTHONPATH=${CMAKE_CURRENT_SOURCE_DIR}" PYTHONDONTWRITEBYTECODE=1
            "${WIRESPEED_PYTHON}")
-execute_process(COMMAND ${python} -c "import wirespeed.cli.commands" RESULT_VARIABLE lacks ERROR_VARIABLE why)
+execute_process(COMMAND ${python} "${CMAKE_CURRENT_SOURCE_DIR}/scripts/man_page.py"
+                OUTPUT_QUIET RESULT_VARIABLE lacks ERROR_VARIABLE why)
 if(lacks)
   string(REGEX REPLACE ".*\n([^\n]+)\n*$" "\\1" why "${why}")
   message(STATUS "No man page and no completions: ${WIRESPEED_PYTHON}: ${why} (-DWIRESPEED_PYTHON names another)")

@@ -106,7 +106,8 @@ class Placed:
         nx, ny, pitch, plane, first = self.block.geometry
         rows = self.device.get(self.fields[0], self.block.doubles).reshape(-1, pitch // plane, plane)
         inner = rows[first // pitch :, :, first % pitch :][:ny, :, :nx]
-        return inner.transpose(1, 0, 2)[list(PLACES)]
+        found: Array = inner.transpose(1, 0, 2)[list(PLACES)]
+        return found
 
 
 class Cut:

@@ -228,8 +228,9 @@ class ProgramPattern(Pattern):
         facts, plane = self.facts(shape), self.divided(shape)
         sites = plane.width * plane.height
         moved = plane.nx * plane.ny * facts.bytes_per_site
+        who = "the rank has" if shape.ranks == 1 else f"the slowest of {shape.ranks} ranks has"
         definition = (
-            f"a step: until the slowest of {shape.ranks} ranks has its {plane.nx} x {plane.ny} points; "
+            f"a step: until {who} its {plane.nx} x {plane.ny} points; "
             "GB/s of one rank's memory, each number read and written once"
         )
         derived = (
