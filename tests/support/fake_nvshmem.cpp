@@ -1,6 +1,7 @@
 // For tests alone: a libnvshmem_host.so.3 without a GPU. The heaps of all processing elements lie
 // in one file of /dev/shm, which each maps whole; what NVSHMEM enqueues in a stream is done at
-// once, but a get or a put without a signal at the next quiet. Collective calls wait for each other as NVSHMEM's do, and end the process when they differ.
+// once, but a get or a put without a signal at the next quiet. Collective calls wait for each other
+// as NVSHMEM's do, and end the process when they differ.
 //
 //   g++ -std=c++20 -shared -fPIC -I native fake_nvshmem.cpp -o libnvshmem_host.so.3
 #include <fcntl.h>
@@ -108,20 +109,18 @@ constexpr u64 kind_float = 0, kind_half = 1, kind_bfloat16 = 2, kind_double = 3,
 extern "C" {
 
 #define REDUCE(reduction, operation, type)                                                        \
-    int nvshmemx_##type##_##reduction##_reduce_on_stream(Nvshmem::Team world, void* to,           \
-                                                         const void* from, std::size_t count,     \
-                                                         void*) {                                 \
-        return team(world, count,                                                                 \
-                    [=] { combined(kind_##type, reduction, to, from, 0, count); });               \
+    int nvshmemx_##type##_##reduction##_reduce_on_stream(                                         \
+        Nvshmem::Team world, void* to, const void* from, std::size_t count, void*) {              \
+        return team(world, count, [=] { combined(kind_##type, reduction, to, from, 0, count); }); \
     }
 WS_NVSHMEM_REDUCTIONS(REDUCE, reduce)
-#define SCATTER(reduction, operation, type)                                                       \
-    int nvshmemx_##type##_##reduction##_reducescatter_on_stream(                                  \
-        Nvshmem::Team world, void* to, const void* from, std::size_t count, void*) {              \
-        return team(world, count, [=] {                                                           \
-            combined(kind_##type, reduction, to, from, count * static_cast<std::size_t>(me),      \
-                     count);                                                                      \
-        });                                                                                       \
+#define SCATTER(reduction, operation, type)                                                  \
+    int nvshmemx_##type##_##reduction##_reducescatter_on_stream(                             \
+        Nvshmem::Team world, void* to, const void* from, std::size_t count, void*) {         \
+        return team(world, count, [=] {                                                      \
+            combined(kind_##type, reduction, to, from, count * static_cast<std::size_t>(me), \
+                     count);                                                                 \
+        });                                                                                  \
     }
 WS_NVSHMEM_REDUCTIONS(SCATTER, reducescatter)
 
