@@ -130,6 +130,25 @@ def test_an_interface_that_passes_on_what_others_carry(tmp_path: Path) -> None:
     assert network.find([], tmp_path) is None
 
 
+def test_interfaces_of_another_namespace(tmp_path: Path) -> None:
+    """Protects the verdict between hosts from the counters of an interface that only has the same name."""
+    write(tmp_path / "eth0/operstate", "up")
+    write(tmp_path / "eth0/ifindex", "4711")
+    table = tmp_path / "dev"
+    table.write_text(
+        "Inter-|   Receive                     |  Transmit\n"
+        " face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop\n"
+        "    lo:   12    1 0 0 0 0 0 0   12    1 0 0 0 0 0 0\n"
+        "  eth0: 3000    2 0 0 0 0 0 0 7000    5 0 0 0 0 0 0\n"
+    )
+    found = network.find([], tmp_path, table)
+    assert found and [(one.kind, one.name) for one in found.wires] == [("loopback", "lo"), ("network", "eth0")]
+    assert [(one.sent, one.received) for one in found.read()] == [(12, 12), (7000, 3000)]
+    table.write_text("\n".join(table.read_text().splitlines()[:3]))
+    with pytest.raises(CannotRead, match="eth0"):
+        found.read()
+
+
 def test_a_counter_source_that_fails_breaks_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Protects all ranks from one library's surprise: it is left out, and the others are read."""
 

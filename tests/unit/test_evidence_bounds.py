@@ -89,6 +89,19 @@ class TestOverNetwork:
             == "the bytes travelled over no wire whose counters can be read"
         )
 
+    def test_counters_that_show_none_of_it(self) -> None:
+        """Protects what the driver has counted where no network's counters help; a share of nothing has no name."""
+        silent = [wire("network", 0, name="eth0")]
+        assert told(replace(FAR, on_device=True), silent, driver(down=1000, up=1000)) == (
+            "staged",
+            "staged through host memory: 100 % of the bytes copied to the host, 100 % from it; "
+            "no network's counters show the bytes",
+        )
+        assert told(replace(FAR, on_device=False), silent) == (
+            "unknown",
+            "no interface whose counters can be read shows all of the bytes",
+        )
+
     @pytest.mark.parametrize(
         ("copies", "verdict"),
         [

@@ -201,7 +201,7 @@ def _identify(claim: Claim, found: Mapping[str, WireShare], copies: _Copies) -> 
     if network:
         return _over_network(claim, network, copies)
     if claim.hosts > 1:
-        return _between_hosts(found)
+        return _between_hosts(claim, found, copies)
     if claim.crosses:
         return _across_pcie(found, copies) or _unknown(found)
     return _between_gpus(claim, found, copies) if claim.on_device else _in_memory(found)
@@ -241,15 +241,21 @@ def _over_network(claim: Claim, network: WireShare, copies: _Copies) -> WireVerd
     return WireVerdict(verdict, text, rests_on=network.kind)
 
 
-def _between_hosts(found: Mapping[str, WireShare]) -> WireVerdict:
+def _between_hosts(claim: Claim, found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
     """No network took all of the payload."""
     usable = [share for kind, share in found.items() if kind in NETWORKS and share.usable]
-    if not usable:
+    best = max(usable, key=lambda share: share.least, default=None)
+    if claim.on_device and copies.staged:
+        return WireVerdict("staged", f"{_through_host(copies)}; no network's counters show the bytes")
+    if best is None:
         return _unknown(found)
-    best = max(usable, key=lambda share: share.least)
-    return WireVerdict(
-        "unknown", f"no interface whose counters can be read shows all of the bytes (at most {_said(best)})"
-    )
+    most = "" if best.no_traffic else f" (at most {_said(best)})"
+    return WireVerdict("unknown", f"no interface whose counters can be read shows all of the bytes{most}")
+
+
+def _through_host(copies: _Copies) -> str:
+    down, up = f"{100 * copies.down:.0f} %", f"{100 * copies.up:.0f} %"
+    return f"staged through host memory: {down} of the bytes copied to the host, {up} from it"
 
 
 def _between_gpus(claim: Claim, found: Mapping[str, WireShare], copies: _Copies) -> WireVerdict:
@@ -269,9 +275,8 @@ def _between_gpus(claim: Claim, found: Mapping[str, WireShare], copies: _Copies)
     # A library also copies commands to its GPU, which may be more than a few small messages.
     open_question = link is not None and not link.no_traffic and claim.direct
     if copies.staged and not (open_question and max(copies.down, copies.up) > 1.5):
-        down, up = f"{100 * copies.down:.0f} %", f"{100 * copies.up:.0f} %"
-        text = f"staged through host memory: {down} of the bytes copied to the host, {up} from it"
-        return WireVerdict("staged", text, rests_on=link.kind if open_question and link else None)
+        rests_on = link.kind if open_question and link else None
+        return WireVerdict("staged", _through_host(copies), rests_on=rests_on)
     moved = _with_traffic(share for share in (link, pcie) if share)
     return WireVerdict("mixed", "mixed: " + ", ".join(map(_said, moved))) if moved else _unknown(found)
 

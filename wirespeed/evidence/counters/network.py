@@ -1,14 +1,24 @@
-"""Network interfaces: bytes that the kernel sent and received over each, headers included, from sysfs."""
+"""Network interfaces: bytes that the kernel sent and received over each, headers included, from sysfs.
+
+sysfs shows the network namespace in which it was mounted. A process that was put into another one (nsenter,
+some containers) finds its own interfaces in /proc alone.
+"""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wirespeed.evidence.counters import CounterSource, SysfsCounters, Wire, text_of
+from wirespeed.evidence.counters import CannotRead, CounterSource, Reading, SysfsCounters, Wire, text_of
 
 FOLDER = Path("/sys/class/net")
+TABLE = Path("/proc/self/net/dev")
+_RECEIVED, _SENT = 0, 8
+"""Columns of bytes in that table (net/core/net-procfs.c)."""
+_PACKET = {"network": 1500, "loopback": 65536}
+"""Bytes, where nothing tells."""
 LOOPBACK = "772"
 """ARPHRD_LOOPBACK, the interface's type (linux/if_arp.h)."""
 
@@ -36,7 +46,39 @@ def _carries(interface: Path) -> bool:
     return up and not (interface / "bridge").exists() and not (interface / "bonding").exists()
 
 
-def find(devices: Sequence[Mapping[str, Any]], folder: Path = FOLDER) -> CounterSource | None:
+class TableCounters(CounterSource):
+    """Counters of this process' own network namespace, from the kernel's table."""
+
+    def __init__(self, table: Path) -> None:
+        self._table = table
+        kinds = {name: "loopback" if name == "lo" else "network" for name in self._rows()}
+        self.wires = tuple(Wire(kind, name, granularity=_PACKET[kind]) for name, kind in kinds.items())
+
+    def read(self) -> list[Reading]:
+        rows = self._rows()
+        try:
+            found = [rows[wire.name] for wire in self.wires]
+            return [Reading(int(row[_SENT]), int(row[_RECEIVED])) for row in found]
+        except (KeyError, ValueError, IndexError) as error:
+            raise CannotRead(f"{self._table}: {error!r}") from None
+
+    def _rows(self) -> dict[str, list[str]]:
+        pairs = (line.partition(":") for line in self._table.read_text().splitlines() if ":" in line)
+        return {name.strip(): row.split() for name, _, row in pairs}
+
+
+def of_another_namespace(folder: Path) -> bool:
+    """Does sysfs show interfaces that this process does not have?"""
+    own = {name: index for index, name in socket.if_nameindex()}
+    told = {one.name: text_of(one / "ifindex") for one in folder.glob("*")}
+    return any(index.isdecimal() and own.get(name) != int(index) for name, index in told.items())
+
+
+def find(
+    devices: Sequence[Mapping[str, Any]], folder: Path = FOLDER, table: Path = TABLE
+) -> CounterSource | None:
     """None where this process sees no interface."""
+    if of_another_namespace(folder):
+        return TableCounters(table)
     wires = {one: _wire(one) for one in sorted(folder.glob("*")) if _carries(one)}
     return SysfsCounters(wires, "statistics/tx_bytes", "statistics/rx_bytes") if wires else None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from wirespeed.evidence.counters.network import of_another_namespace
 from wirespeed.evidence.health import HealthSource, sysfs_errors
 
 FOLDER = Path("/sys/class/net")
@@ -23,7 +24,7 @@ def find(
     devices: Sequence[Mapping[str, Any]], several_hosts: bool, folder: Path = FOLDER
 ) -> HealthSource | None:
     """None within one host; interfaces without hardware, whose packets others count, are left out."""
-    if not several_hosts:
+    if not several_hosts or of_another_namespace(folder):
         return None
     cards = {one.name: one for one in sorted(folder.glob("*")) if (one / "device").exists()}
     return sysfs_errors(cards, NAMES)
