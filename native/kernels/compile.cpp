@@ -18,11 +18,11 @@ namespace {
 /// A compiler and what to tell it for one GPU.
 struct Target {
     const RuntimeCompiler& compiler;
-    std::string name;          ///< "NVRTC 13.0"
-    std::string architecture;  ///< its option's value
+    std::string name;                  ///< "NVRTC 13.0"
+    std::string architecture;          ///< its option's value
     std::vector<const char*> options;  ///< a * b + c stays two operations, for one
-    bool assembly = false;     ///< the driver turns it into machine code
-    bool apart = false;        ///< it may end its process
+    bool assembly = false;             ///< the driver turns it into machine code
+    bool apart = false;                ///< it may end its process
 };
 
 std::string name_of(const RuntimeCompiler& compiler, const std::string& product) {
