@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from wirespeed.host.mpi import first_words
+from wirespeed.host.process import span
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome, place_of, stack
 from wirespeed.job.status_page import RankIdentity, RankState, where
@@ -304,7 +305,9 @@ def _unanswering(seen: Events) -> Outcome | None:
     if identity and len(silent) > 1:
         why = "they are stopped, or the host is unreachable"
         text = f"none of the {len(silent)} ranks on {identity.host} answers ({why})"
-    outcome = _hang(seen, f"{text}; {waits}", first)
+    others = sorted(set(missing) - {rank, *(one.rank for one in silent)})
+    more = f", nor {'do ranks' if len(others) > 1 else 'does rank'} {span(others)}" if others else ""
+    outcome = _hang(seen, f"{text}{more}; {waits}", first)
     outcome.rank, outcome.host = rank, identity.host if identity else None
     return outcome
 
