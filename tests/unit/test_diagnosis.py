@@ -229,6 +229,16 @@ def test_a_broken_connection_to_a_host_with_several_ranks(
     assert diagnose(replace(events, log=deque(near))).rank == (0 if host else 1)
 
 
+def test_hydra_names_any_rank_of_a_host() -> None:
+    """Protects a rank from the blame that Hydra's proxy has killed because another one died there."""
+    roster = {**ROSTER, 2: RankIdentity(2, "n2", 37)}
+    here = page(0, "n1", 21)
+    events = Events(3, "n1", states={0: here}, seen_to_die=here, roster=roster, watched={0}, code=9)
+    outcome = diagnose(replace(events, log=deque(HYDRA)))
+    assert (outcome.what, outcome.rank, outcome.host) == ("death", None, "n2")
+    assert outcome.text == "one of the 2 ranks on n2 died first; the launcher does not say which"
+
+
 def test_a_launcher_that_is_killed() -> None:
     """Protects its ranks from the blame: they end because it did."""
     here = page(0, "n1", 21)

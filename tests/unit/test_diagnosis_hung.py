@@ -90,7 +90,8 @@ class TestHung:
         reports = {rank: report(rank, 5 + rank, host=f"n{rank // 2}", call="") for rank in (0, 1, 2, 6, 7)}
         outcome = hung([], reports, roster, 8, 60)
         assert outcome.text == (
-            "none of the 2 ranks on n2 answers (they are stopped, or the host is unreachable); "
+            "none of the 2 ranks on n2 answers (they are stopped, or the host is unreachable), "
+            "nor does rank 3; "
             "rank 0 on n0 waits between calls with rank 1, 8 B, iteration 5"
         )
         assert (outcome.what, outcome.rank, outcome.host) == ("hang", 4, "n2")
@@ -100,7 +101,8 @@ class TestHung:
         reports = {2: report(2, 5, peer=1), 3: report(3, 4, call="", peer=-1)}
         outcome = hung([RECV], reports, ROSTER, 5, 60)
         assert outcome.text == (
-            "rank 1 on n1 (pid 21) does not answer (it is stopped, or its host is unreachable); "
+            "rank 1 on n1 (pid 21) does not answer (it is stopped, or its host is unreachable), "
+            "nor does rank 4; "
             "rank 3 on n3 waits between calls, 8 B, iteration 4"
         )
         assert place(outcome) == ("hang", 1, "n1", "", 8, 4)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from wirespeed.frontend import job_step
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.job.messages import Message
 
@@ -38,9 +37,8 @@ def step(program: str, folder: Path) -> JobStep:
     return JobStep([sys.executable, "-c", BEGIN + program], os.environ, folder, 4, 60)
 
 
-def test_ranks_that_report_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_that_report_one_after_the_other(tmp_path: Path) -> None:
     """Protects a rank whose report is under way from the blame for the one that does not answer."""
-    monkeypatch.setattr(job_step, "GRACE", 4.0)
     watched = step(LATE, tmp_path)
     assert [message["kind"] for message in watched.messages()] == ["hello"]
     assert watched.outcome.rank == 3, watched.outcome.text

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from wirespeed.host.mpi import first_words
+from wirespeed.host.process import span
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome, place_of, stack
 from wirespeed.job.status_page import RankIdentity, RankState, where
@@ -113,12 +114,14 @@ class Events:
         """The rank that the launcher means. A process number alone means one on its own host only."""
         said = self.launcher_said
         rank, pid, host = said.get("rank"), said.get("pid"), said.get("host") or ""
+        on_host = self.on_host(host)
+        if rank is None and pid and len(on_host) > 1 and not _same_host(host, self.here):
+            return None  # Hydra's proxy has killed the others there, too, and names any of them
         everyone: list[RankIdentity] = [*self.states.values(), *self.roster.values()]
         for one in everyone:
             by_pid = rank is None and str(one.pid) == pid and _same_host(one.host, host)
             if str(one.rank) == rank or by_pid:
                 return one
-        on_host = self.on_host(host)
         if rank is None and pid is None and len(on_host) == 1:
             return self.states.get(on_host[0].rank, on_host[0])
         return RankIdentity(int(rank), host, int(pid)) if rank is not None and pid is not None else None
@@ -225,8 +228,11 @@ def _lost_connection(seen: Events) -> Outcome | None:
     if seen.named:
         return None
     said, lost = seen.launcher_said, _LOST.search(seen.text)
-    host = "" if said.get("rank") or said.get("pid") else said.get("host") or ""
+    host = "" if said.get("rank") else said.get("host") or ""
     if (there := seen.on_host(host)) and not _same_host(host, seen.here):
+        if said.get("pid"):
+            text = f"one of the {len(there)} ranks on {host} died first; the launcher does not say which"
+            return Outcome("death", text, host=host)
         who = f"one of the {len(there)} ranks on {host} died, or the host is unreachable"
         return Outcome("death", f"{who}: other ranks lost their connection to it", host=host)
     if host or not lost:
@@ -304,7 +310,9 @@ def _unanswering(seen: Events) -> Outcome | None:
     if identity and len(silent) > 1:
         why = "they are stopped, or the host is unreachable"
         text = f"none of the {len(silent)} ranks on {identity.host} answers ({why})"
-    outcome = _hang(seen, f"{text}; {waits}", first)
+    others = sorted(set(missing) - {rank, *(one.rank for one in silent)})
+    more = f", nor {'do ranks' if len(others) > 1 else 'does rank'} {span(others)}" if others else ""
+    outcome = _hang(seen, f"{text}{more}; {waits}", first)
     outcome.rank, outcome.host = rank, identity.host if identity else None
     return outcome
 

@@ -29,8 +29,9 @@ from wirespeed.job.status_page import (
     read_pages,
 )
 
-GRACE, MOST_GRACE = 2.0, 8.0
-"""Seconds for one more rank to report after the latest, and for all others after the first."""
+GRACE, LONG_GRACE, MOST_GRACE = 2.0, 8.0, 20.0
+"""Seconds for one more rank to report after the latest, where those of one host are missing, and of several;
+and for all others after the first."""
 SLOW_LAUNCHER = 8.0
 """Seconds that a launcher may take to end a job one of whose ranks has died."""
 EXITING = 0.5
@@ -120,12 +121,20 @@ class JobStep:
             first_report = (first_report or now) if self._seen.reports else 0.0
             if len(self._seen.reports) != reported:
                 reported, latest_report = len(self._seen.reports), now
-            waited = first_report and (now - latest_report > GRACE or now - first_report > MOST_GRACE)
+            waited = first_report and (
+                now - latest_report > self._grace(states) or now - first_report > MOST_GRACE
+            )
             first_death = first_death or (now if self._death or self._seen.errors else 0.0)
             quiet = now - self._last_sign
             if waited or quiet > self._limit(states):
                 self._wake(states)
                 return self._diagnose(states, quiet)
+
+    def _grace(self, states: list[RankState]) -> float:
+        """Ranks that wait for a CPU report late; one that is stopped, or a lost host, is at one place."""
+        heard = {*self._seen.reports, *(state.rank for state in states)}
+        hosts = {one.host for rank, one in self._seen.roster.items() if rank not in heard}
+        return GRACE if len(hosts) <= 1 else LONG_GRACE
 
     def _note_progress(self, state: RankState, now: float) -> None:
         """A rank that goes on was slow, and does not hang: what it reported of itself counts no more."""
