@@ -142,7 +142,8 @@ def test_interfaces_of_another_namespace(tmp_path: Path) -> None:
         "  eth0: 3000    2 0 0 0 0 0 0 7000    5 0 0 0 0 0 0\n"
     )
     found = network.find([], tmp_path, table)
-    assert found and [(one.kind, one.name) for one in found.wires] == [("loopback", "lo"), ("network", "eth0")]
+    assert found
+    assert [(one.kind, one.name) for one in found.wires] == [("loopback", "lo"), ("network", "eth0")]
     assert [(one.sent, one.received) for one in found.read()] == [(12, 12), (7000, 3000)]
     table.write_text("\n".join(table.read_text().splitlines()[:3]))
     with pytest.raises(CannotRead, match="eth0"):

@@ -90,7 +90,7 @@ class TestOverNetwork:
         )
 
     def test_counters_that_show_none_of_it(self) -> None:
-        """Protects what the driver has counted where no network's counters help; a share of nothing has no name."""
+        """Protects what the driver has counted where no network's counters help."""
         silent = [wire("network", 0, name="eth0")]
         assert told(replace(FAR, on_device=True), silent, driver(down=1000, up=1000)) == (
             "staged",
