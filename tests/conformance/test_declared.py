@@ -125,6 +125,19 @@ def test_several_plans_are_one_document(tmp_path: Path) -> None:
     assert len(done.entries) == 3
 
 
+def test_a_failure_costs_no_other_plan(tmp_path: Path) -> None:
+    """Protects the second of two plans: the first one's path fails, and everything else is measured."""
+    done = wirespeed(
+        *("groups", "--ranks", "2,4", "--group", "1", "--paths", "host", "--sizes", "1K", "--loops", "2"),
+        *("--test", "fault=drop-byte"),
+        out=tmp_path / "r.jsonl",
+    )
+    assert done.code == 1
+    runs = [record["run"] for record in done.records if record["kind"] == "run"]
+    failed = [record["run"] for record in done.records if record["kind"] == "failure"]
+    assert len(runs) == 2 and failed == runs
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [

@@ -114,8 +114,15 @@ def _earlier(plan: Plan) -> list[Event]:
     return []
 
 
+GO_ON = (ExitCode.OK, ExitCode.UNAVAILABLE, ExitCode.FAILED_ENTRY)
+"""After which the next plan is measured all the same; of several, the last one here is the command's."""
+
+
 def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] = ()) -> ExitCode:
-    """The whole of a simple measuring command; `further` plans go into the same file, if all went well."""
+    """The whole of a simple measuring command; `further` plans go into the same file.
+
+    A path that fails costs its own figures, no others; what was interrupted or could not be written ends all.
+    """
     from wirespeed.frontend.rank_limit import refuse_too_many
 
     refuse_too_many([plan, *further])
@@ -131,13 +138,12 @@ def measure_and_print(plan: Plan, reporting: Reporting, further: Sequence[Plan] 
     if measured.records and at_once:
         measured.print(reporting)
     for one in further:
-        if measured.code not in (ExitCode.OK, ExitCode.UNAVAILABLE):
+        if measured.code not in GO_ON:
             break
-        code, measured = (
-            measured.code,
-            measure_plan(replace(one, out=measured.file, resume=True), traced=traced),
-        )
-        measured.code = measured.code if code == ExitCode.OK else code
+        code = measured.code
+        measured = measure_plan(replace(one, out=measured.file, resume=True), traced=traced)
+        if measured.code in GO_ON:
+            measured.code = max(code, measured.code, key=GO_ON.index)
         if measured.records and at_once:
             print()
             measured.print(reporting)
