@@ -5,12 +5,30 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator, Sequence
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from wirespeed.host.core import NativeError, core, declarations
+from wirespeed.host.core import NativeError, core
+
+ROOT = Path(__file__).parents[2]
+
+
+def script() -> Any:
+    """scripts/interface.py."""
+    spec = spec_from_file_location("written", ROOT / "scripts" / "interface.py")
+    assert spec and spec.loader
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_what_python_knows_of_the_headers_is_up_to_date() -> None:
+    """Protects ranks, which do not parse the headers when they start, from a stale interface."""
+    written = (ROOT / "wirespeed" / "host" / "interface.py").read_text()
+    assert written == script().emitted(), "run: python scripts/interface.py"
 
 
 @pytest.mark.parametrize("header", ["wirespeed.h", "wirespeed_test.h"])
@@ -28,7 +46,7 @@ def test_a_header_compiles_alone(language: str, standard: str, header: str, cxx:
 @pytest.mark.parametrize("header", ["wirespeed.h", "wirespeed_test.h"])
 def test_a_header_declares_what_the_library_has(header: str, native: Path) -> None:
     """Protects callers from a function that was renamed on one side: cffi looks only when it is called."""
-    declared = set(re.findall(r"\b(ws_\w+)\(", declarations((native / header).read_text())))
+    declared = set(re.findall(r"\b(ws_\w+)\(", script().declarations((native / header).read_text())))
     assert len(declared) > 5
     assert [name for name in sorted(declared) if not hasattr(core().test_lib, name)] == []
 

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,43 +24,25 @@ class NativeError(Exception):
         """Whether the machine lacks something, rather than that something went wrong."""
 
 
-def _locate(name: str) -> Path:
-    """A file of the built core: the library, or a header, which a source tree has in native/."""
-    folder = Path(__file__).parents[1]
-    places = [folder / name, folder.parent / "native" / name]
-    if name == LIBRARY_NAME and (given := os.environ.get("WIRESPEED_LIBRARY")):
-        places = [Path(given)]
-    for place in places:
-        if place.exists():
-            return place
-    raise WirespeedError(
-        f"the measuring core is not built: {places[0]} is missing; run 'pip install .' in the source tree",
-        ExitCode.UNAVAILABLE,
-    )
-
-
-def declarations(header: str) -> str:
-    """A C header as cffi takes it: without preprocessor lines and what stands there for C++ alone."""
-    kept: list[str] = []
-    for_cplusplus = False
-    for line in header.splitlines():
-        if line.startswith("#"):
-            for_cplusplus = line.startswith("#ifdef __cplusplus")
-        elif not for_cplusplus:
-            kept.append(line)
-    return "\n".join(kept)
+def _library() -> Path:
+    place = Path(os.environ.get("WIRESPEED_LIBRARY") or Path(__file__).parents[1] / LIBRARY_NAME)
+    if not place.exists():
+        raise WirespeedError(
+            f"the measuring core is not built: {place} is missing; run 'pip install .' in the source tree",
+            ExitCode.UNAVAILABLE,
+        )
+    return place
 
 
 class Core:
     """The C interface of native/wirespeed.h with failures turned into NativeError."""
 
     def __init__(self) -> None:
-        from cffi import FFI
+        from wirespeed.host.interface import ffi
 
-        self.ffi: Any = FFI()
-        self.ffi.cdef(declarations(_locate("wirespeed.h").read_text()))
+        self.ffi: Any = ffi
         # Never unloaded: the watchdog's thread runs in it to the process's very end.
-        self.lib: Any = self.ffi.dlopen(str(_locate(LIBRARY_NAME)), os.RTLD_NOW | os.RTLD_NODELETE)
+        self.lib: Any = self.ffi.dlopen(str(_library()), os.RTLD_NOW | os.RTLD_NODELETE)
         self._raised: BaseException | None = None
 
     def find_libraries(self) -> None:
@@ -76,10 +58,9 @@ class Core:
         given = [self.ffi.new("char[]", word.encode()) for word in words]
         self.lib.ws_kernel_compiler(self.ffi.new("char *[]", [*given, self.ffi.NULL]))
 
-    @cached_property
+    @property
     def test_lib(self) -> Any:
-        """The library with native/wirespeed_test.h's functions too: fault injection, and what tests call."""
-        self.ffi.cdef(declarations(_locate("wirespeed_test.h").read_text()))
+        """The library's functions of native/wirespeed_test.h: fault injection, and what tests call."""
         return self.lib
 
     def text(self, pointer: Any) -> str:
