@@ -2,49 +2,47 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
+import pytest
+
+from wirespeed.report.facts.programs import parts
 from wirespeed.report.page import read_sources, render
 from wirespeed.report.page.bars import bars
 from wirespeed.report.page.curves import charts
 from wirespeed.report.page.sources import measured
+from wirespeed.results.reading import read
+from wirespeed.results.runs import collect
 
-REAL = Path(__file__).parents[2] / "results" / "h200-x2-jacobi.jsonl"
+RESULTS = Path(__file__).parents[2] / "results"
+REAL = RESULTS / "h200-x2-jacobi.jsonl"
 
 
 def test_a_step_and_its_parts() -> None:
     """Protects what a reader compares: the shortest step first, its computation below it, and a copy."""
     sets = measured(read_sources([str(REAL)])[0])
-    (steps,) = bars(sets)
-    assert steps.title == "Time of a step, 2 ranks" and "copy" in steps.explained
-    assert [bar.label for bar in steps.bars] == ["gpu", "", "aware", "", "nccl-stream", ""]
-    first, alone = steps.bars[:2]
-    assert first.note == "47.9 us, of which 1.22 us is communication"
-    assert alone.note == "46.7 us computation alone" and alone.paler and alone.value < first.value
+    hidden, exposed, *_, efficiency = bars(sets)
+    assert hidden.title == "Time of a step, 2 ranks" and "copy" in hidden.explained
+    assert exposed.title == "Time of a step, 2 ranks, overlap no", "two charts have two titles"
+    assert [bar.label for bar in hidden.bars[:6]] == ["gpu", "", "ipc-write", "", "aware", ""]
+    assert hidden.bars[0].note == "35.4 us, its communication is hidden"
+    first, alone = hidden.bars[2:4]
+    assert first.note == "48.5 us, of which 12.1 us is communication"
+    assert alone.note == "36.3 us computation alone" and alone.paler and alone.value < first.value
     assert first.limit and 34e-6 < first.limit < 36e-6
+    assert {"gpu, 2 ranks", "gpu, 2 ranks, overlap no"} <= {bar.label for bar in efficiency.bars}
     assert charts(sets, "jacobi") == []
 
 
-def test_efficiency_and_a_page_of_programs_alone(tmp_path: Path) -> None:
+def test_a_page_of_programs_alone() -> None:
     """Protects the first screen where nothing but programs was measured."""
-    records: list[dict[str, Any]] = [json.loads(line) for line in REAL.read_text().splitlines()]
-    single: list[dict[str, Any]] = []
-    for record in records:
-        copy = json.loads(json.dumps(record)) | {"run": "single"}
-        if copy["kind"] == "run":
-            copy["plan"]["ranks"] = 1
-        if copy["kind"] in ("run", "end") or copy.get("path") == "gpu":
-            single.append(copy)
-    entry = next(one for one in single if one["kind"] == "entry")
-    entry["path"], entry["seconds"]["median"] = "gpu", 0.9 * entry["seconds"]["median"]
-    file = tmp_path / "both.jsonl"
-    file.write_text("".join(json.dumps(one) + "\n" for one in [*single, *records]))
-    sources = read_sources([str(file)])
-    *_, efficiency = bars(measured(sources[0]))
-    assert efficiency.title == "Efficiency against one rank"
-    assert (efficiency.bars[0].label, efficiency.bars[0].note) == ("aware, 2 ranks", "71 %")
-    assert "gpu, 2 ranks" in [bar.label for bar in efficiency.bars]
-    page = render(*sources)
+    page = render(*read_sources([str(REAL)]))
     assert "Shortest step" in page and "Efficiency against one rank" in page and "Lowest latency" not in page
+
+
+@pytest.mark.parametrize("name", ["jacobi", "lbm"])
+def test_no_step_is_faster_than_a_copy_of_its_points(name: str) -> None:
+    """Protects the share of a copy from the halo, which the driver copies along."""
+    runs = collect(read(RESULTS / f"h200-x2-{name}.jsonl").records)
+    shares = [parts(run, entry).of_copy for run in runs for entry in run.entries.values()]
+    assert shares and all(share and 0.2 < share < 1.005 for share in shares)

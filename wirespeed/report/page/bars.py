@@ -56,8 +56,8 @@ def bars(sets: Sequence[Measured]) -> list[Bars]:
         for title, on_device in (("Copies", False), ("Copies on the GPU", True)):
             paths = [path for path in one.run.paths if _on_device(one.run, path) is on_device]
             found.append(Bars(f"{title}, slowest rank{named}", [*_copies(one.run, paths)]))
-    found += [_steps(one, len(programs) > 1) for one in programs]
-    efficiencies = [bar for one in programs for bar in _efficiencies(one)]
+    found += [_steps(one, programs) for one in programs]
+    efficiencies = [bar for one in programs for bar in _efficiencies(one, programs)]
     found.append(Bars("Efficiency against one rank", efficiencies, "The dashed line is one rank's."))
     return [one for one in found if one.bars]
 
@@ -79,7 +79,15 @@ def _groups(one: Measured, several: bool) -> Iterator[Bar]:
         yield Bar(label, text(entry.path), entry.rate, note, limit.rate if limit else None)
 
 
-def _steps(one: Measured, several: bool) -> Bars:
+def _asked(one: Measured, programs: Sequence[Measured]) -> str:
+    """'2 ranks, overlap no': what a program was asked for, where not all were asked for the same."""
+    ranks = one.run.head.plan.ranks
+    common = set.intersection(*(set(each.run.pattern_words) for each in programs))
+    own = (word for word in one.run.pattern_words if word not in common)
+    return ", ".join((f"{ranks} rank{'s' if ranks > 1 else ''}", *own))
+
+
+def _steps(one: Measured, programs: Sequence[Measured]) -> Bars:
     """Each path's step in seconds, and the computation alone below it."""
     out = []
     for path in one.run.paths:
@@ -94,10 +102,12 @@ def _steps(one: Measured, several: bool) -> Bars:
         if parts.compute and one.run.head.plan.ranks > 1:
             note = f"{format_seconds(parts.compute)} computation alone"
             out.append(Bar("", word, parts.compute, note, copied, paler=True))
-    ranks = one.run.head.plan.ranks
-    title = f"Time of a step, {ranks} rank{'s' if ranks > 1 else ''}"
+    title = f"Time of a step, {_asked(one, programs)}"
+    # The labels of several files name them.
+    if len(programs) > 1 and not one.label.startswith(f"{one.run.head.plan.ranks} rank"):
+        title += f": {one.label}"
     return Bars(
-        title if not several or one.label.startswith(f"{ranks} ranks") else f"{title}: {one.label}",
+        title,
         _by_step(out),
         "The dashed line is the time of a copy of the same array.",
     )
@@ -114,13 +124,12 @@ def _by_step(found: list[Bar]) -> list[Bar]:
     return [bar for pair in sorted(pairs, key=lambda pair: pair[0].value) for bar in pair]
 
 
-def _efficiencies(one: Measured) -> Iterator[Bar]:
-    ranks = one.run.head.plan.ranks
-    for path in one.run.paths if ranks > 1 else ():
+def _efficiencies(one: Measured, programs: Sequence[Measured]) -> Iterator[Bar]:
+    for path in one.run.paths if one.run.head.plan.ranks > 1 else ():
         entry = one.run.of_path(path)[-1]
         if (part := program_parts(one.run, entry).efficiency) is not None:
             word = text(entry.path)
-            yield Bar(f"{word}, {ranks} ranks", word, part, percent(part), 1.0)
+            yield Bar(f"{word}, {_asked(one, programs)}", word, part, percent(part), 1.0)
 
 
 def _on_device(run: Run, path: str) -> bool:
