@@ -44,7 +44,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sdist")
     name = built("sdist", ROOT, folder)
     with tarfile.open(folder / name) as packed:
-        packed.extractall(folder, filter="data")
+        packed.extractall(folder)
     (unpacked,) = (each for each in folder.iterdir() if each.is_dir())
     return unpacked
 

@@ -24,7 +24,7 @@ from wirespeed.report.facts.pointers import memory_lines
 from wirespeed.results.reading import read
 from wirespeed.results.runs import Run, collect
 
-RESULTS = Path(__file__).parents[2] / "results"
+RESULTS = Path(__file__).parents[2] / "results" / "allocators"
 
 OPENMP = {"memory": "device", "context": "primary", "ipc": True, "rdma": True, "library": "libgomp.so.1"}
 POOL = {"memory": "device", "context": "none", "ipc": False, "rdma": False, "library": None}

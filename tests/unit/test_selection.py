@@ -115,9 +115,10 @@ def test_one_sided_operations_by_paths_that_have_them() -> None:
     """Protects the latency of a put from a path whose messages need the other rank's answer."""
     rma = find_pattern("rma")
     assert [path.name for path in suited(select(["all"]), ["all"], rma, {})] == [
-        *("ucx-host-put", "rma-host", "ucx-put", "rma"),
+        *("ucx-host-put", "rma-host", "ucx-put", "shmem", "rma"),
     ]
-    why = "rma takes paths with one-sided operations alone; name one of ucx-host-put, rma-host, ucx-put, rma"
+    named = "ucx-host-put, rma-host, ucx-put, shmem, rma"
+    why = f"rma takes paths with one-sided operations alone; name one of {named}"
     assert unsuited(find_path("rma-host-get"), rma) == unsuited(find_path("host"), rma) == why
     assert unsuited(find_path("rma-host"), rma) is None
 
