@@ -43,12 +43,16 @@ def is_well(done: Done) -> Record:
 )
 def test_a_stopped_rank(mpi: InstalledMpi, way: str, tmp_path: Path) -> None:
     """Protects from waiting for ever for a peer's words in shared memory: who, and in which of our calls."""
-    failure = is_well(struck(mpi, way, tmp_path / "r.jsonl", 1, signal.SIGSTOP))
-    assert failure["what"] == "hang" and failure["rank"] == 1, failure["text"]
-    assert "is stopped (SIGSTOP)" in failure["text"]
-    stacks = {stack["rank"]: stack for stack in failure["stacks"]}
+    for attempt in range(3):
+        failure = is_well(struck(mpi, way, tmp_path / f"{attempt}.jsonl", 1, signal.SIGSTOP))
+        assert failure["what"] == "hang" and failure["rank"] == 1, failure["text"]
+        assert "is stopped (SIGSTOP)" in failure["text"]
+        stacks = {stack["rank"]: stack for stack in failure["stacks"]}
+        # Struck between two transfers, its peer waits for it in Python.
+        if stacks[0]["call"]:
+            break
     calls = ("send chunks", "receive chunks") if way == "shared=no" else ("send through", "receive through")
-    assert stacks[0]["call"].startswith(calls), stacks[0]
+    assert (stacks[0]["call"] or "").startswith(calls), stacks[0]
     assert stacks[0]["peer"] == 1
     assert any("path_run.py" in line for line in stacks[0]["python"])
 
