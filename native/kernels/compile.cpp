@@ -35,7 +35,7 @@ std::string name_of(const RuntimeCompiler& compiler, const std::string& product)
 /// older one, whose code runs within the same major version; else PTX for the driver to compile.
 Target nvidia_target(const std::string& architecture) {
     static const RuntimeCompiler compiler = nvrtc::open();
-    // Versions up to 13.0 at least take a generic lambda for a function of the host otherwise.
+    // Without the second one, 12.9 and 13.0 take a generic lambda for a function of the host.
     Target target{compiler,
                   name_of(compiler, "NVRTC"),
                   architecture,

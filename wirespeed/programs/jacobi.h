@@ -42,9 +42,8 @@ template <class T, u32 V> struct alignas(V * sizeof(T)) WsVector {
     T at[V];
 };
 
-/// V columns of R rows: all that they need is in flight before anything is computed, in so few
-/// registers that most of a multiprocessor's threads have room. inner: none is the block's first or
-/// last column. Returns the sum of the squared changes.
+/// V columns of R rows: all that they need is in flight before anything is computed. inner: none is
+/// the block's first or last column, which saves registers. Returns the sum of the squared changes.
 template <class T, u32 V, u32 R, bool norm, bool inner>
 WS_INLINE double ws_jacobi_piece(const WsJacobi<T>& b, u32 x, u32 y) {
     using Vector = WsVector<T, V>;

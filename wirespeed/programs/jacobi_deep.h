@@ -17,10 +17,11 @@
 #define WS_JACOBI_WRAPS 64u
 /// Columns by which a strip overlaps each of its neighbours: k at least, and whole vectors.
 #define WS_JACOBI_OVERLAP 4
-/// Rows of a chunk: the warps of 4096 x 4096 numbers, or few more, run all at once on 132
-/// multiprocessors. And lanes of a strip.
-WS_INLINE constexpr i32 ws_jacobi_chunk_rows(u32 steps) { return steps > 2 ? 70 : 56; }
+/// Lanes of a strip.
 #define WS_JACOBI_LANES 32
+/// Rows of a chunk: so many that all warps of 4096 x 4096 numbers of 4 bytes run at once on the 132
+/// multiprocessors of an H200.
+WS_INLINE constexpr i32 ws_jacobi_chunk_rows(u32 steps) { return steps > 2 ? 70 : 56; }
 
 template <class T> struct WsJacobiDeep {
     const T* from;
