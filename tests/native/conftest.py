@@ -59,7 +59,7 @@ def cpu_kernels(cxx: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 def units(cpu_kernels: dict[str, int]) -> dict[str, str]:
     """The text of each unit that is compiled for GPUs, by the first of its kernels."""
     core = Core()
-    texts = {core.text(core.test_lib.ws_kernel_source(name.encode())): name for name in cpu_kernels}
+    texts = {core.text(core.lib.ws_kernel_source(name.encode())): name for name in cpu_kernels}
     return {name: text for text, name in texts.items()}
 
 

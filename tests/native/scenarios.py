@@ -28,7 +28,7 @@ class Gpu:
 
     def __init__(self, kind: str, index: int = 0) -> None:
         self.core = core()
-        self.lib, self.ffi = self.core.test_lib, self.core.ffi
+        self.lib, self.ffi = self.core.lib, self.core.ffi
         for name, path in os.environ.items():
             if name.startswith("LIBRARY_"):
                 self.lib.ws_library_path(name[len("LIBRARY_") :].lower().encode(), path.encode())

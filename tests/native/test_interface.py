@@ -48,7 +48,7 @@ def test_a_header_declares_what_the_library_has(header: str, native: Path) -> No
     """Protects callers from a function that was renamed on one side: cffi looks only when it is called."""
     declared = set(re.findall(r"\b(ws_\w+)\(", script().declarations((native / header).read_text())))
     assert len(declared) > 5
-    assert [name for name in sorted(declared) if not hasattr(core().test_lib, name)] == []
+    assert [name for name in sorted(declared) if not hasattr(core().lib, name)] == []
 
 
 class Alone:

@@ -21,7 +21,7 @@ def core() -> Core:
 
 
 def compile_for(core: Core, architecture: str) -> int:
-    return int(core.check(core.test_lib.ws_kernel_compile(architecture.encode())))
+    return int(core.check(core.lib.ws_kernel_compile(architecture.encode())))
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +60,9 @@ from wirespeed.host.core import Core, NativeError
 
 core = Core()
 core.lib.ws_library_path(b"nvrtc", sys.argv[1].encode())
-print(core.check(core.test_lib.ws_kernel_compile(b"sm_90")))
+print(core.check(core.lib.ws_kernel_compile(b"sm_90")))
 try:
-    core.check(core.test_lib.ws_kernel_compile(b"sm_30"))
+    core.check(core.lib.ws_kernel_compile(b"sm_30"))
 except NativeError as error:
     print(error)
 """

@@ -14,7 +14,7 @@ from wirespeed.programs import lbm_math
 
 @pytest.fixture(scope="module")
 def step(nvrtc: Path) -> Compiled:
-    source = core().text(core().test_lib.ws_kernel_source(b"ws_lbm_step"))
+    source = core().text(core().lib.ws_kernel_source(b"ws_lbm_step"))
     return compiled(nvrtc, source, "--gpu-architecture=sm_90", "--fmad=false", "--ptxas-options=-v")
 
 

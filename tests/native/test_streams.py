@@ -33,7 +33,7 @@ SOURCES = {
 def program(cxx: str, native: Path, builds: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("streams")
     built, text = folder / "stream", folder / "kernels.txt"
-    text.write_text(core().text(core().test_lib.ws_kernel_source(b"ws_payload_fill")))
+    text.write_text(core().text(core().lib.ws_kernel_source(b"ws_payload_fill")))
     sources = [str(native / room / name) for room, names in SOURCES.items() for name in names]
     sanitize = ["-fsanitize=address,undefined", "-fno-sanitize-recover"]
     own = str(Path(__file__).parent / "stream.cpp")

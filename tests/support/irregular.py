@@ -141,7 +141,7 @@ class Rank:
         )
 
     def copy(self, to: Any, origin: Any) -> None:
-        self.core.check(self.core.test_lib.ws_device_copy(self.device, to, origin, ROOM))
+        self.core.check(self.core.lib.ws_device_copy(self.device, to, origin, ROOM))
 
     def run(self, case: Case) -> bytes:
         """This rank's receive buffer afterwards."""

@@ -37,14 +37,12 @@ class Device:
 
     def close(self) -> None:
         for address in self.addresses:
-            self.core.test_lib.ws_device_release(self.handle, self.memory, self._pointer(address))
+            self.core.lib.ws_device_release(self.handle, self.memory, self._pointer(address))
         self.core.lib.ws_device_close(self.handle)
 
     def put(self, values: Array) -> int:
         """The address of a copy."""
-        found = self.core.check(
-            self.core.test_lib.ws_device_allocate(self.handle, self.memory, values.nbytes)
-        )
+        found = self.core.check(self.core.lib.ws_device_allocate(self.handle, self.memory, values.nbytes))
         address = int(self.core.ffi.cast("uintptr_t", found))
         self.addresses.append(address)
         self._copy(found, self.core.ffi.from_buffer(values), values.nbytes)
@@ -71,7 +69,7 @@ class Device:
         return self.core.ffi.cast("void *", address)
 
     def _copy(self, to: object, from_: object, size: int) -> None:
-        self.core.check(self.core.test_lib.ws_device_copy(self.handle, to, from_, size))
+        self.core.check(self.core.lib.ws_device_copy(self.handle, to, from_, size))
 
 
 @dataclass

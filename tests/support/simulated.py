@@ -25,12 +25,12 @@ class Ranks:
         self.scratch = [self._allocated(room) for _ in self.steps]
 
     def _allocated(self, room: int) -> int:
-        address = self.core.check(self.core.test_lib.ws_device_allocate(self.device, self.memory, room))
+        address = self.core.check(self.core.lib.ws_device_allocate(self.device, self.memory, room))
         return int(self.core.ffi.cast("uintptr_t", address))
 
     def close(self) -> None:
         for address in (*self.own, *self.scratch):
-            self.core.test_lib.ws_device_release(self.device, self.memory, self._at(address))
+            self.core.lib.ws_device_release(self.device, self.memory, self._at(address))
 
     def _at(self, address: int) -> Any:
         return self.core.ffi.cast("void *", address)

@@ -35,7 +35,7 @@ def _library() -> Path:
 
 
 class Core:
-    """The C interface of native/wirespeed.h with failures turned into NativeError."""
+    """The C interface of native/wirespeed.h and wirespeed_test.h with failures turned into NativeError."""
 
     def __init__(self) -> None:
         from wirespeed.host.interface import ffi
@@ -57,11 +57,6 @@ class Core:
         words = [sys.executable, str(Path(__file__).with_name("kernel_compiler.py"))]
         given = [self.ffi.new("char[]", word.encode()) for word in words]
         self.lib.ws_kernel_compiler(self.ffi.new("char *[]", [*given, self.ffi.NULL]))
-
-    @property
-    def test_lib(self) -> Any:
-        """The library's functions of native/wirespeed_test.h: fault injection, and what tests call."""
-        return self.lib
 
     def text(self, pointer: Any) -> str:
         return str(self.ffi.string(pointer).decode(errors="replace"))

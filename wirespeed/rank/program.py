@@ -118,7 +118,7 @@ class Program:
 
     def _with_fault(self, handle: Any, fault: str | None) -> Any:
         if fault:
-            lib, arrived = self._core.test_lib, self._arrived
+            lib, arrived = self._core.lib, self._arrived
             if arrived is None:
                 self._core.check(lib.ws_program_inject_fault(handle, fault.encode()))
             else:
