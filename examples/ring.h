@@ -2,12 +2,19 @@
 //
 // A rank's buffer holds doubles, mine[i] = rank + i % 1024. In each step every rank sends its
 // buffer to the next rank, receives that of the one before, and adds rank + 1 to what came.
+#include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+// What MPI gets: the GPU's addresses, of memory allocated after the primary context was made
+// current (DEVICE) or before any was (TRAP), or those of copies on the host.
+enum way { DEVICE, STAGED, TRAP };
+static const char* const ways[] = {"device", "staged", "trap"};
+
 struct ring {
+    enum way way;
     double *mine, *other;  // what is sent next, and where the next one arrives
     int count, steps, rank, ranks;
     long copies;  // between host and GPU
@@ -37,6 +44,22 @@ static int own_device(int devices) {
     return devices > 0 ? number % devices : -1;
 }
 
+// Makes the GPU's primary context current, as cudaSetDevice() and cudaFree(0) do. MPI finds
+// memory that is allocated after it; without it GCC's runtime makes a context of its own. Here
+// without CUDA's headers; true if there is a driver and it did so.
+static int use_primary_context(int device) {
+    void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+    int handle;
+    void* context;
+    if (driver == NULL) return 0;
+    int (*init)(unsigned) = (int (*)(unsigned))dlsym(driver, "cuInit");
+    int (*get)(int*, int) = (int (*)(int*, int))dlsym(driver, "cuDeviceGet");
+    int (*retain)(void**, int) = (int (*)(void**, int))dlsym(driver, "cuDevicePrimaryCtxRetain");
+    int (*set_current)(void*) = (int (*)(void*))dlsym(driver, "cuCtxSetCurrent");
+    return init(0) == 0 && get(&handle, device) == 0 && retain(&context, handle) == 0 &&
+           set_current(context) == 0;
+}
+
 // What began `steps` ranks back has come by every rank in between.
 static long wrong_doubles(const struct ring* ring) {
     int origin = (ring->rank + ring->ranks - ring->steps % ring->ranks) % ring->ranks;
@@ -47,17 +70,18 @@ static long wrong_doubles(const struct ring* ring) {
     return wrong;
 }
 
-// ring_NAME [device|staged] [BYTES] [STEPS]; every rank has its buffers filled.
-static struct ring begin(int argc, char** argv, int* staged) {
+// ring_NAME [device|staged|trap] [BYTES] [STEPS]; every rank has its buffers filled.
+static struct ring begin(int argc, char** argv) {
     const long bytes = argc > 2 ? atol(argv[2]) : 1 << 20;
     struct ring ring = {.count = (int)(bytes / 8), .steps = argc > 3 ? atoi(argv[3]) : 500};
-    *staged = argc > 1 && strcmp(argv[1], "staged") == 0;
+    int way = 0;
+    while (argc > 1 && way < 3 && strcmp(argv[1], ways[way]) != 0) ++way;
+    ring.way = (enum way)way;
     MPI_Comm_rank(MPI_COMM_WORLD, &ring.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ring.ranks);
-    if ((argc > 1 && !*staged && strcmp(argv[1], "device") != 0) || bytes < 8 ||
-        bytes / 8 > 1 << 30 || ring.steps < 1) {
+    if (way == 3 || bytes < 8 || bytes / 8 > 1 << 30 || ring.steps < 1) {
         if (ring.rank == 0)
-            fprintf(stderr, "usage: %s [device|staged] [BYTES, 8 to 8G] [STEPS, 1 or more]\n",
+            fprintf(stderr, "usage: %s [device|staged|trap] [BYTES, 8 to 8G] [STEPS, 1 or more]\n",
                     argv[0]);
         MPI_Finalize();
         exit(3);
@@ -69,7 +93,9 @@ static struct ring begin(int argc, char** argv, int* staged) {
 }
 
 // Prints the slowest rank's time of a step; the number of ranks with wrong sums is the exit status.
-static int end(struct ring* ring, double seconds, int staged, int devices) {
+static int end(struct ring* ring, double seconds, int devices) {
+    static const char* const said[] = {"device pointers", "staged",
+                                       "device pointers, allocated before a context"};
     const int wrong = wrong_doubles(ring) != 0;
     double slowest;
     int all_wrong, most_devices;
@@ -80,8 +106,8 @@ static int end(struct ring* ring, double seconds, int staged, int devices) {
         printf(
             "%s: %d ranks, %d bytes, %d steps: %.2f us a step, %ld copies between host and GPU, "
             "sums %s%s\n",
-            staged ? "staged" : "device pointers", ring->ranks, 8 * ring->count, ring->steps,
-            1e6 * slowest / ring->steps, ring->copies, all_wrong ? "WRONG" : "right",
+            said[ring->way], ring->ranks, 8 * ring->count, ring->steps, 1e6 * slowest / ring->steps,
+            ring->copies, all_wrong ? "WRONG" : "right",
             most_devices > 0 ? "" : " (no GPU: the CPU's memory)");
     free(ring->mine);
     free(ring->other);

@@ -1,6 +1,5 @@
 // A ring by hand with MPI and OpenACC: the buffers stay on the GPU, and MPI gets their addresses
-// there
-// ("device"), or their copies on the host ("staged").
+// there, or those of copies on the host ("staged").
 #include <openacc.h>
 
 #include "ring.h"
@@ -21,10 +20,10 @@ static void leave(double* last, double* other, int count) {
 #pragma acc exit data delete(last[0 : count], other[0 : count])
 }
 
-static void step(struct ring* ring, int staged) {
+static void step(struct ring* ring) {
     double *from = ring->mine, *into = ring->other;
     const int count = ring->count;
-    if (staged) {
+    if (ring->way == STAGED) {
 #pragma acc update self(from[0 : count])
         exchange(ring, from, into);
 #pragma acc update device(into[0 : count])
@@ -38,20 +37,23 @@ static void step(struct ring* ring, int staged) {
 }
 
 int main(int argc, char** argv) {
-    int staged;
     MPI_Init(&argc, &argv);
-    struct ring ring = begin(argc, argv, &staged);
+    struct ring ring = begin(argc, argv);
     const acc_device_t gpu = acc_device_not_host;
     const int devices = acc_get_num_devices(gpu);
-    if (devices > 0) acc_set_device_num(own_device(devices), gpu);
+    const int device = own_device(devices);
+    if (devices > 0) {
+        if (ring.way != TRAP) use_primary_context(device);  // before the runtime makes its own
+        acc_set_device_num(device, gpu);
+    }
 
     enter(ring.mine, ring.other, ring.count);
     add(ring.mine, ring.count, 0);  // loads the kernel
     MPI_Barrier(MPI_COMM_WORLD);
     const double begun = MPI_Wtime();
-    for (int i = 0; i < ring.steps; ++i) step(&ring, staged);
+    for (int i = 0; i < ring.steps; ++i) step(&ring);
     const double seconds = MPI_Wtime() - begun;
     leave(ring.mine, ring.other, ring.count);
     ring.copies += 2;
-    return end(&ring, seconds, staged, devices);
+    return end(&ring, seconds, devices);
 }

@@ -1,6 +1,5 @@
 // A ring by hand with MPI and OpenMP: the buffers stay on the GPU, and MPI gets their addresses
-// there
-// ("device"), or their copies on the host ("staged").
+// there, or those of copies on the host ("staged").
 #include <omp.h>
 
 #include "ring.h"
@@ -21,10 +20,10 @@ static void leave(double* last, double* other, int count) {
 #pragma omp target exit data map(delete : last[0 : count], other[0 : count])
 }
 
-static void step(struct ring* ring, int staged) {
+static void step(struct ring* ring) {
     double *from = ring->mine, *into = ring->other;
     const int count = ring->count;
-    if (staged) {
+    if (ring->way == STAGED) {
 #pragma omp target update from(from[0 : count])
         exchange(ring, from, into);
 #pragma omp target update to(into[0 : count])
@@ -39,19 +38,22 @@ static void step(struct ring* ring, int staged) {
 }
 
 int main(int argc, char** argv) {
-    int staged;
     MPI_Init(&argc, &argv);
-    struct ring ring = begin(argc, argv, &staged);
+    struct ring ring = begin(argc, argv);
     const int devices = omp_get_num_devices();
-    if (devices > 0) omp_set_default_device(own_device(devices));
+    const int device = own_device(devices);
+    if (devices > 0) {
+        if (ring.way != TRAP) use_primary_context(device);  // before the runtime makes its own
+        omp_set_default_device(device);
+    }
 
     enter(ring.mine, ring.other, ring.count);
     add(ring.mine, ring.count, 0);  // loads the kernel
     MPI_Barrier(MPI_COMM_WORLD);
     const double begun = MPI_Wtime();
-    for (int i = 0; i < ring.steps; ++i) step(&ring, staged);
+    for (int i = 0; i < ring.steps; ++i) step(&ring);
     const double seconds = MPI_Wtime() - begun;
     leave(ring.mine, ring.other, ring.count);
     ring.copies += 2;
-    return end(&ring, seconds, staged, devices);
+    return end(&ring, seconds, devices);
 }

@@ -76,7 +76,7 @@ def run(program: tuple[mpis.InstalledMpi, Path], ranks: int, *words: str) -> sub
     )
 
 
-@pytest.mark.parametrize(("way", "copies"), [("staged", 1002), ("device", 2)])
+@pytest.mark.parametrize(("way", "copies"), [("staged", 1002), ("device", 2), ("trap", 2)])
 def test_the_ring_by_hand(program: tuple[mpis.InstalledMpi, Path], way: str, copies: int) -> None:
     """Protects plain code that a user holds our ring against: right sums, and the guide's copies."""
     done = run(program, 3, way, "4096", "500")
@@ -87,4 +87,4 @@ def test_the_ring_by_hand(program: tuple[mpis.InstalledMpi, Path], way: str, cop
 
 def test_words_that_it_does_not_know(program: tuple[mpis.InstalledMpi, Path]) -> None:
     done = run(program, 2, "pinned")
-    assert done.returncode == 3 and "usage: " in done.stderr and "[device|staged]" in done.stderr
+    assert done.returncode == 3 and "usage: " in done.stderr and "[device|staged|trap]" in done.stderr
