@@ -111,7 +111,7 @@ def copies(**shares_of: float) -> list[dict[str, Any]]:
             [interface("roce", "mlx5_0 port 1", 1)],
             copies(on_device=0.0),
             "network",
-            "directly from and to GPU memory",
+            "without a copy through host memory that the driver counted",
         ),
         (
             replace(AWARE, hosts=2),

@@ -113,14 +113,21 @@ class TestOverNetwork:
     )
     def test_staged_on_either_side(self, copies: list[dict[str, object]], verdict: str) -> None:
         """Protects a network that one side's GPU reaches by itself: the other side's copies say staged."""
-        way = {"staged": "staged through host memory", "network": "directly from and to GPU memory"}
-        sent = [wire("roce", 1000, name="mlx5_0")]
-        assert told(FAR_AWARE, sent, copies) == (
-            verdict,
-            f"over RoCE mlx5_0 (100 % of the bytes), {way[verdict]}",
-        )
+        sent, over = [wire("roce", 1000, name="mlx5_0")], "over RoCE mlx5_0 (100 % of the bytes)"
+        said = {
+            "staged": f"staged through host memory, {over}",
+            "network": f"{over}, without a copy through host memory that the driver counted",
+        }
+        assert told(FAR_AWARE, sent, copies) == (verdict, said[verdict])
         assert told(FAR, sent, copies) == ("network", "over RoCE mlx5_0 (100 % of the bytes)")
         assert told(FAR_AWARE, sent) == ("network", "over RoCE mlx5_0 (100 % of the bytes)")
+
+    @pytest.mark.parametrize("copies", [[], driver(on_device=1), driver(down=1000, up=1000)])
+    def test_a_socket_takes_host_memory(self, copies: list[dict[str, object]]) -> None:
+        """Protects GPU data over TCP: a library's kernels copy it to the host, and no driver counts that."""
+        eth = [wire("network", 1000, name="eth0")]
+        staged = "staged through host memory, over eth0 (100 % of the bytes)"
+        assert told(FAR_AWARE, eth, copies) == ("staged", staged)
 
     def test_loopback(self) -> None:
         """Protects host buffers beside a GPU's copies, and GPU buffers that one side alone copied."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 
 from wirespeed.report.facts import shares
@@ -45,7 +46,7 @@ def wires_words(run: Run, path: str) -> str:
     if not spans:
         return ""
     text = spans[-1][-1].text.split(":")[0].split(" (")[0]
-    text = text.replace("staged through host memory over", "staged over")
+    text = re.sub("^staged through host memory,? over", "staged over", text)
     return f"{text} from {format_size(spans[-1][0].bytes)}" if len(spans) > 1 else text
 
 
