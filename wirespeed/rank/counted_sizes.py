@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from itertools import pairwise
 
-STRIDE = 16
+STRIDE = 64
 """How many times as large the next counted size is, at most, where verdict and protocol stay the same."""
 
 

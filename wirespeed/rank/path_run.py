@@ -27,7 +27,7 @@ from wirespeed.rank.host_health import HostHealth
 from wirespeed.rank.memory_bandwidth import MOVED
 from wirespeed.rank.payload_check import PayloadMismatch
 from wirespeed.rank.ranges import LEAST_RANGES, MOST_RANGES, Ranges
-from wirespeed.rank.size_run import SizeRun
+from wirespeed.rank.size_run import Measured, SizeRun
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.wire_counting import WireCounting
 from wirespeed.rank.world import World
@@ -187,8 +187,8 @@ class _OpenPath:
     _buffers: Buffers
     _algorithms: dict[int, str] = field(default_factory=dict)
     """The fastest one for a size, once it is known."""
-    _protocols: dict[int, str] = field(default_factory=dict)
-    """What the transport chose, by size."""
+    _measured: dict[int, Measured] = field(default_factory=dict)
+    """By size, those with a figure."""
     drawn: bool = False
     """Has rank 0 told a picture of a program's field? By every path it is the same."""
 
@@ -259,7 +259,7 @@ class _OpenPath:
                 self._context.tell(self._position(sizes, index))
                 with self._context.ranges("size", format_size(size), bytes=size):
                     one = self._size_run(sizes, needs, index)
-                    self._protocols[size] = one.measure()
+                    self._measured[size] = one.measure()
                     if draws and not self.drawn:
                         one.draw()
                         self.drawn = True
@@ -286,13 +286,14 @@ class _OpenPath:
     def _count_some(self, sizes: Sequence[int], counting: WireCounting) -> None:
         needs, comm = self._needs(sizes), self._context.comm
         # Rank 0 alone knows the verdicts, and says which size is next.
-        plan = sizes_to_count(sizes, [self._protocols.get(size, "") for size in sizes])
+        known = [self._measured.get(size, Measured()) for size in sizes]
+        plan = sizes_to_count(sizes, [one.protocol for one in known])
         index = comm.share(next(plan, -1))
         while index >= 0:
             size, verdict = sizes[index], None
             try:
                 with self._context.ranges("counted size", format_size(size), bytes=size):
-                    verdict = self._size_run(sizes, needs, index).count(counting)
+                    verdict = self._size_run(sizes, needs, index).count(counting, known[index].seconds)
             except Unusable:
                 pass
             except PayloadMismatch as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from wirespeed.job.messages import Message
@@ -23,6 +23,16 @@ from wirespeed.rank.program_limits import limits
 from wirespeed.rank.sampler import LONG_ITERATION_SECONDS, PhaseSamples, Sampler
 from wirespeed.rank.teams import TeamSamples
 from wirespeed.rank.wire_counting import WireCounting
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What counting bytes must know of a size that has a figure."""
+
+    protocol: str = ""
+    """The transport's words for what it chose."""
+    seconds: float = 0.0
+    """Of an iteration, median; 0: no figure."""
 
 
 class SizeRun:
@@ -62,23 +72,24 @@ class SizeRun:
             for _ in range(2):
                 self._payload.checked_iteration(program)
 
-    def count(self, counting: WireCounting) -> str | None:
+    def count(self, counting: WireCounting, seconds: float) -> str | None:
         """Tells which wires the bytes of the reported phase, or of the first one, travelled over.
 
-        Returns the verdict, with what is suspicious about it; None on other ranks than 0.
+        `seconds`: of an iteration, as measured; 0 where it has no figure. Returns the verdict, with what is
+        suspicious about it; None on other ranks than 0.
         """
         with self._program(self._reported or 0) as program:
-            seconds = counting.foreseen(self._size)
             if seconds < LONG_ITERATION_SECONDS:
                 # A program is new to a library at first; what it sets up then crosses wires, too.
-                seconds = self._context.comm.maximum(min(program.run(1)[0] for _ in range(2)))
+                first = self._context.comm.maximum(program.run(1)[0])
+                seconds = seconds or first
             if found := counting.evidence(program, seconds):
                 self._context.tell(found)
                 return f"{found['verdict']}, {'suspicious' if found['suspicious'] else 'as declared'}"
         return None
 
-    def measure(self) -> str:
-        """Measures every phase; rank 0 tells the entry. Returns the transport's words for what it chose."""
+    def measure(self) -> Measured:
+        """Measures every phase; rank 0 tells the entry."""
         context = self._context
         phases = range(self._phases)
         if context.plan.reported_phase_only and self._reported is not None:
@@ -100,8 +111,11 @@ class SizeRun:
             self._program_facts = found
         if context.comm.rank == 0:
             context.tell(self._entry())
-        details = self._slowest[0].details if self._slowest else {}
-        return " ".join(f"{name}: {word}" for name, word in details.items() if isinstance(word, str))
+        assert self._slowest
+        sampled, summary = self._slowest
+        words = (f"{name}: {word}" for name, word in sampled.details.items() if isinstance(word, str))
+        divisor = context.pattern.figure(context.shape, self._size).divisor
+        return Measured(" ".join(words), divisor * _median(summary))
 
     def draw(self) -> None:
         """Rank 0 tells a picture of the program's field."""

@@ -26,28 +26,30 @@ MOST_RANKS = 1024
 ATTEMPTS = (0.02, 0.2)
 """Seconds of iterations; the second where the first leaves too much uncertainty for a verdict."""
 MOST_ITERATIONS = 200_000
-IDLE = (0.005, 0.05)
-"""Least and most seconds without traffic of ours: what passes then is background."""
+IDLE, LEAST_IDLE = 0.05, 0.005
+"""Seconds without traffic of ours before the first counted size and, at least, before each other one."""
 
 
-def counted_bytes(wire: Wire, before: Reading, start: Reading, end: Reading, share: float) -> Counted:
-    """What a wire's counters rose by from `start` to `end`; what was expected is not known here.
-
-    From `before` to `start` only background moved; `share` = (end - start) / (start - before), in time.
-    """
+def risen(wire: Wire, first: Reading, last: Reading) -> tuple[int, int]:
+    """What a wire's counters rose by: bytes (sent, received)."""
 
     def rise(first: int, last: int) -> int:
         return (last - first) % wire.wraps if wire.wraps else max(0, last - first)
 
-    idle = rise(before.sent, start.sent) + rise(before.received, start.received)
+    return rise(first.sent, last.sent), rise(first.received, last.received)
+
+
+def counted_bytes(wire: Wire, start: Reading, end: Reading, background: float) -> Counted:
+    """What a wire's counters rose by, of which `background` bytes are not ours; nothing is expected yet."""
+    sent, received = risen(wire, start, end)
     links = zip(start.parts, end.parts, strict=False)
     return Counted(
         wire.kind,
         wire.name,
         os.uname().nodename,
-        rise(start.sent, end.sent),
-        rise(start.received, end.received),
-        round(share * idle),
+        sent,
+        received,
+        round(background),
         wire.granularity,
         wire.device,
         links=tuple((max(0, b[0] - a[0]), max(0, b[1] - a[1])) for a, b in links),
@@ -76,7 +78,7 @@ class WireCounting:
         self._unread: list[str] = []
         self._reads = False
         self._locations: list[Location] = []
-        self._last = (0, 0.0)
+        self._idled, self._idle_bytes = 0.0, list[int]()
         self.able = self._comm.size <= MOST_RANKS
         if self.able:
             self._find()
@@ -124,14 +126,8 @@ class WireCounting:
                     wire |= {"rate": rate, "stated": True}
         return [wire for each in self._comm.gather(mine) or () for wire in each]
 
-    def foreseen(self, size: int) -> float:
-        """Expected seconds per iteration, from the size before; 0 where that used another protocol."""
-        before, seconds = self._last
-        return seconds * size / before if 0 < before <= size <= 4 * before else 0.0
-
     def evidence(self, program: Program, seconds: float) -> Message | None:
         """Counts; the record on rank 0. `seconds`: what an iteration of the program takes."""
-        self._last = (program.size, seconds)
         sends = self._comm.gather(sent_by(program.traffic))
         expected = ExpectedTraffic.of(self._locations, sends) if sends is not None else None
         found: Message | None = None
@@ -141,7 +137,7 @@ class WireCounting:
                 # Fewer, where a counter would wrap; what one iteration alone fills is not counted.
                 iterations = max(1, min(iterations, (1 << 31) // most))
             iterations = self._comm.share(iterations)
-            counts = self._count(program, iterations, max(IDLE[0], min(iterations * seconds, IDLE[1])))
+            counts = self._count(program, iterations)
             # One iteration alone, by which the first attempt was planned, may be far slower than one of many.
             seconds = counts.seconds / iterations
             again = False
@@ -151,11 +147,10 @@ class WireCounting:
                 break
         return found
 
-    def _count(self, program: Program, iterations: int, idle: float) -> _Counts:
+    def _count(self, program: Program, iterations: int) -> _Counts:
         self._comm.barrier()
-        before, began = self._read(), time.monotonic()
-        time.sleep(idle)
-        start, idled = self._read(), time.monotonic()
+        start = self._idle()
+        idled = time.monotonic()
         watched = self._watch_copies(True)
         self._comm.barrier()
         with self._context.ranges("counted", iterations=iterations):
@@ -164,15 +159,26 @@ class WireCounting:
             self._comm.barrier()
             took = time.monotonic() - started
         copies = self._copies() if watched else None
-        end, ended = self._read(), time.monotonic()
-        share = (ended - idled) / max(idled - began, 1e-9)
+        end, lasted = self._read(), time.monotonic() - idled
         mine = [
-            counted_bytes(wire, first, second, last, share)
-            for wire, first, second, last in zip(self._all_wires(), before, start, end, strict=True)
-            if first and second and last
+            counted_bytes(wire, first, last, lasted * idle / self._idled)
+            for wire, first, last, idle in zip(self._all_wires(), start, end, self._idle_bytes, strict=True)
+            if first and last
         ]
         wires = [wire for each in self._comm.gather(mine) or () for wire in each]
         return _Counts(iterations, took, wires, list(filter(None, self._comm.gather(copies) or ())))
+
+    def _idle(self) -> list[Reading | None]:
+        """Waits while no rank moves anything, which adds to the known background; a reading at the end."""
+        before, began = self._read(), time.monotonic()
+        time.sleep(LEAST_IDLE if self._idled else IDLE)
+        after = self._read()
+        self._idled += time.monotonic() - began
+        pairs = zip(self._all_wires(), before, after, strict=True)
+        rises = (sum(risen(wire, first, last)) if first and last else 0 for wire, first, last in pairs)
+        known = self._idle_bytes or [0] * len(after)
+        self._idle_bytes = [old + new for old, new in zip(known, rises, strict=True)]
+        return after
 
     def _all_wires(self) -> list[Wire]:
         return [wire for source in self._sources for wire in source.wires]

@@ -14,6 +14,9 @@ constexpr std::uint32_t warp = 32;
 /// Seconds of an iteration: above the one messages fill the link, above the other a brief trial is
 /// enough.
 constexpr double fills_link = 20e-6, brief_is_enough = 10e-3;
+/// Bytes that one block moves at most where others could help it: few blocks fill no link, and a
+/// trial of them takes as long as all other trials together.
+constexpr std::size_t most_of_a_block = 16 << 20;
 
 }  // namespace
 
@@ -68,6 +71,7 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
     for (const std::uint32_t blocks : {1, 4, 8, 16, 32, 64, 132, 256}) {
         const bool alone = tunings.empty() && blocks == 1;
         if (blocks > blocks_ || (bytes / blocks < 1024 && !alone)) continue;
+        if (bytes / blocks > most_of_a_block && 2 * blocks <= blocks_) continue;
         for (const std::uint32_t threads : {128u, 256u, 512u})
             if (const Tuning tuning{ws_stores, blocks, whole_warps(threads)};
                 (bytes / blocks / threads <= 256 || threads == 512) &&
@@ -101,12 +105,12 @@ std::vector<Tuning> Protocols::asked_for(std::vector<Tuning> tunings, const OpLi
 }
 
 Tuning Protocols::fastest(PersistentProgram& program, const std::vector<Tuning>& tunings) {
-    if (tunings.size() == 1) return tunings.front();
+    if (tunings.size() == 1 && !context_.option("protocol", "").empty()) return tunings.front();
     Tuning best = tunings.front();
-    double least = try_one(program, best);
+    double least = try_one(program, best, std::numeric_limits<double>::infinity());
     std::vector<Tried> tried{{least, best}};
     const auto try_too = [&](const Tuning& tuning) {
-        const double seconds = try_one(program, tuning);
+        const double seconds = try_one(program, tuning, least);
         tried.emplace_back(seconds, tuning);
         if (seconds >= least) return;
         best = tuning;
@@ -144,9 +148,9 @@ Tuning Protocols::settled(PersistentProgram& program, std::vector<Tried> tried) 
     return best;
 }
 
-double Protocols::try_one(PersistentProgram& program, const Tuning& tuning) {
+double Protocols::try_one(PersistentProgram& program, const Tuning& tuning, double least) {
     program.use(tuning);
-    return trial_seconds(context_.control, program);
+    return trial_seconds(context_.control, program, least);
 }
 
 }  // namespace wirespeed

@@ -46,7 +46,7 @@ class Protocols {
     int chosen_before(const std::vector<u64>& numbers) const;
     Tuning fastest(PersistentProgram& program, const std::vector<Tuning>& tunings);
     Tuning settled(PersistentProgram& program, std::vector<Tried> tried);
-    double try_one(PersistentProgram& program, const Tuning& tuning);
+    double try_one(PersistentProgram& program, const Tuning& tuning, double least);
 
     Context& context_;
     const Facts& facts_;

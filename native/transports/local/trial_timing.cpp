@@ -7,8 +7,11 @@
 namespace wirespeed {
 namespace {
 
-constexpr int samples = 5;
+constexpr int samples = 5, few_samples = 3;
 constexpr double short_sample = 0.3e-3, long_iteration = 10e-3;
+/// From this many seconds on, an iteration is steady, and one of them shows who is far behind.
+constexpr double steady_iteration = 0.5e-3;
+constexpr double far_behind = 1.25;
 constexpr double most_iterations = 300;
 constexpr int long_samples = 9;
 constexpr double long_sample = 1.5e-3;
@@ -30,15 +33,18 @@ double run(Control& control, Program& program, const Schedule& schedule) {
 
 }  // namespace
 
-double trial_seconds(Control& control, Program& program) {
+double trial_seconds(Control& control, Program& program, double least) {
     const double iteration = run(control, program, {1, 1, 1});
     if (iteration > long_iteration) return iteration;
-    return run(control, program, {2, iterations_in(short_sample, iteration), samples});
+    if (iteration < steady_iteration)
+        return run(control, program, {2, iterations_in(short_sample, iteration), samples});
+    return iteration > far_behind * least ? iteration : run(control, program, {0, 1, few_samples});
 }
 
 double settled_seconds(Control& control, Program& program) {
     const double iteration = run(control, program, {1, 1, 1});
-    return run(control, program, {2, iterations_in(long_sample, iteration), long_samples});
+    const int taken = iteration < steady_iteration ? long_samples : samples;
+    return run(control, program, {2, iterations_in(long_sample, iteration), taken});
 }
 
 }  // namespace wirespeed
