@@ -45,8 +45,8 @@ def start(chosen: mpi.Mpi, ranks: int, number: int) -> tuple[float, float]:
     plan = Plan(ranks=ranks)
     variables = chosen.environment()
     orders = StepSpec(
-        plan, "host", f"startup-{os.getpid()}-{ranks}-{number}", 0,
-        ExpectedJob(chosen.vendor, chosen.version, ranks, str(chosen.library)), "host", (), variables,
+        plan, (("host", ()),), f"startup-{os.getpid()}-{ranks}-{number}",
+        ExpectedJob(chosen.vendor, chosen.version, ranks, str(chosen.library)), "host", variables,
     )  # fmt: skip
     job = launch.Job((sys.executable, str(ENTRY), encode(orders)), ranks, (), variables)
     began = time.monotonic()

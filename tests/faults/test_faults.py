@@ -17,11 +17,16 @@ from support.strikes import LONG, PATIENCE, SLOW, after, strike
 
 # Each MPI, and each rank twice; tests/hosts has MPICH's rank 0.
 @pytest.mark.parametrize(
-    ("mpi", "rank"), [("openmpi", 0), ("mpich", 1), ("impi", 1), ("debian", 0)], indirect=["mpi"]
+    ("mpi", "rank", "entries"),
+    [("openmpi", 0, 1), ("mpich", 1, 3), ("impi", 1, 1), ("debian", 0, 3)],
+    indirect=["mpi"],
 )
-def test_a_killed_rank(mpi: InstalledMpi, rank: int, tmp_path: Path) -> None:
-    """Protects every entry already written, and the name of the rank that died."""
-    out = tmp_path / "r.jsonl"
+def test_a_killed_rank(mpi: InstalledMpi, rank: int, entries: int, tmp_path: Path) -> None:
+    """Protects every entry already written, the name of the rank that died, and the other paths.
+
+    All three share their processes: those before keep their figures, those after begin in new processes.
+    """
+    out, paths = tmp_path / "r.jsonl", ("host", "staged", "staged-pipelined")
     done = disturbed(
         "pingpong",
         "--mpi",
@@ -29,20 +34,22 @@ def test_a_killed_rank(mpi: InstalledMpi, rank: int, tmp_path: Path) -> None:
         "--device",
         "emulated",
         "--paths",
-        "host,staged",
+        ",".join(paths),
         *("--sizes", "8,4M", *LONG),
         out=out,
-        when=after(1),
+        when=after(entries),
         act=strike(out, rank, signal.SIGKILL),
     )
     done.no_stack_trace()
     assert done.code == 1
+    struck = paths[entries // 2]
     (failure,) = done.failures
-    assert (failure["what"], failure["path"]) == ("death", "host"), failure["text"]
+    assert (failure["what"], failure["path"]) == ("death", struck), failure["text"]
     assert failure["rank"] == rank, failure["text"]
     assert f"rank {rank} on " in failure["text"]
-    assert [entry["bytes"] for entry in done.entries if entry["path"] == "host"][:1] == [8]
-    assert [entry["bytes"] for entry in done.entries if entry["path"] == "staged"] == [8, 1 << 22]
+    for path in paths:
+        measured = [entry["bytes"] for entry in done.entries if entry["path"] == path]
+        assert measured[:1] == [8] and (path == struck or measured == [8, 1 << 22])
     assert done.records[-1]["kind"] == "end"
 
 

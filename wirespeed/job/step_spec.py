@@ -10,16 +10,15 @@ from wirespeed.job.plan import Plan
 
 @dataclass(frozen=True)
 class StepSpec:
-    """One path, in one job step."""
+    """One job step: the paths that its processes measure, one after the other."""
 
     plan: Plan
-    path: str
+    paths: tuple[tuple[str, tuple[int, ...]], ...]
+    """(name, sizes) of each."""
     run: str
-    step: int
     expected: ExpectedJob
     device: str
     """Kind of device: host, cuda, hip, openmp or emulated."""
-    sizes: tuple[int, ...]
     variables: dict[str, str]
     """Environment that the ranks must have; a launcher may have failed to carry it."""
     profiler: tuple[str, ...] = ()

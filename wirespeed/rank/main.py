@@ -1,4 +1,4 @@
-"""What each rank executes: choose a device, join the job, measure one path, say what was found."""
+"""What each rank executes: choose a device, join the job, measure paths, say what was found."""
 
 from __future__ import annotations
 
@@ -90,7 +90,11 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         messages.send({"kind": "hello", "ranks": ranks, "mpi": comm.described(), "startup_s": took})
     tell = messages.send if comm.rank == 0 else ignore
     runner = PathRunner(opened, comm, device, watchdog, spec.plan, tell, ranges)
-    runner.run(spec.path, spec.sizes)
+    for index, (path, sizes) in enumerate(spec.paths):
+        tell({"kind": "turn", "index": index})
+        # What becomes of a rank from here on is this path's, and nobody else's.
+        comm.barrier()
+        runner.run(path, sizes)
     watchdog.stage("end", 0, 30.0)
     if comm.rank == 0:
         messages.send({"kind": "done"})

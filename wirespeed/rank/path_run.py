@@ -39,7 +39,7 @@ TRIAL_SIZES = (1, 32 << 10, 4 << 20)
 LEAST_COUNTED = 64 << 10
 """Bytes of a collective operation: of smaller ones, what starts their kernels hides what they move."""
 
-OWN_TEST_KEYS = ("clock", "fault", "offset", "instead")
+OWN_TEST_KEYS = ("apart", "clock", "fault", "offset", "instead")
 """Of `--test`; all others are options of the transport, for tests and sweeps."""
 
 

@@ -1,0 +1,274 @@
+"""One run: its job steps in order, and what becomes of each path. Read it from top to bottom."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+
+from wirespeed import launch
+from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.frontend.job_step import SLOW_LAUNCHER, JobStep
+from wirespeed.frontend.machine import Machine
+from wirespeed.frontend.profiles import PROFILER_SECONDS, Profiles
+from wirespeed.frontend.run_steps import StepRecorder, begin, step_end, step_start
+from wirespeed.host import gpu_aware_mpi, mpi
+from wirespeed.host.devices import GPU_KINDS
+from wirespeed.job.messages import Message
+from wirespeed.job.outcome import Outcome
+from wirespeed.job.path_selection import unsuited
+from wirespeed.job.plan import Plan, encode
+from wirespeed.job.status_page import own_folder
+from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
+from wirespeed.paths import TransferPath, all_paths
+from wirespeed.patterns import find_pattern
+from wirespeed.results.recorder import Observer, Recorder
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A path in one launch, and the sizes that are to be measured."""
+
+    path: TransferPath
+    number: int
+    sizes: tuple[int, ...]
+
+
+class Run:
+    """One run: its result file, and its job steps in order."""
+
+    def __init__(self, plan: Plan, found: Machine, observe: Observer) -> None:
+        self._plan, self._found, self._observe = plan, found, observe
+        self._mpi = found.mpis[0]
+        # A launcher that is not there is said before anything starts.
+        launch.check_installed(launch.choose(plan.launcher, self._mpi))
+        self._recorder = Recorder(plan, observe)
+        self._steps = self._done = 0
+        self._turns: list[Turn] = []
+        """Those that have not begun."""
+        self._profiles = Profiles(plan.profile, self._recorder.file) if plan.profile else None
+        self._works: dict[str, mpi.Mpi] = {}
+        """The MPI under which each path has moved bytes."""
+        if self._recorder.resumed:
+            self._same_as_before()
+
+    def all_steps(self, paths: list[TransferPath]) -> ExitCode:
+        """Measures path after path, launch after launch; whatever breaks costs its own path and launch only.
+
+        All paths take their turn before any is launched again, so that a drift of the machine hits all alike.
+        """
+        begin(self._recorder, self._found.devices)
+        if self._found.hidden:
+            self._observe({"kind": "note", "text": self._found.hidden})
+        status, launches = "interrupted", self._plan.launches
+        try:
+            found = self._available(paths)
+            every = [(number, path) for number in range(1, launches + 1) for path in found]
+            missing = self._recorder.missing_sizes
+            self._turns = [Turn(path, n, sizes) for n, path in every if (sizes := missing(path, n))]
+            while self._turns:
+                self._measure(self._together())
+            status = "complete"
+        except KeyboardInterrupt:
+            pass
+        finally:
+            code = self._recorder.end(status)
+        if self._profiles:
+            self._observe({"kind": "note", "text": self._profiles.said()})
+        return code
+
+    def _same_as_before(self) -> None:
+        """Figures of another MPI or another machine do not belong into one table. Raises WirespeedError."""
+        here = (self._mpi.vendor, self._mpi.version, os.uname().nodename)
+        # Another MPI may have taken over a path that hands it device pointers.
+        aware = {path.name for path in all_paths() if path.gpu_aware_mpi}
+        own = [step for step in self._recorder.before.steps if step.path not in aware]
+        for run, step in zip(self._recorder.before.runs[-1:], own[-1:], strict=False):
+            there = (step.mpi.vendor, step.mpi.version, run.environment.host) if step.mpi else here
+            other = mpi.NAMES.get(there[0], there[0])
+            if there != here:
+                self._recorder.close()
+                raise WirespeedError(
+                    f"--resume: the file was measured on {there[2]} with {other} {there[1]}, this is "
+                    f"{here[2]} with {self._mpi.title}; use the same (--mpi) or name another file (--out)"
+                )
+
+    def _available(self, paths: list[TransferPath]) -> list[TransferPath]:
+        """The paths that can be tried here; why the others cannot goes into the file."""
+        plan, pattern = self._plan, find_pattern(self._plan.pattern)
+        reasons = [
+            (
+                path,
+                self._found.availability(path)
+                or unsuited(path, pattern, plan.allocator, plan.device, dict(plan.options)),
+            )
+            for path in paths
+        ]
+        for path, why in reasons:
+            if why:
+                self._recorder.fail(path, Outcome("unavailable", why), None)
+        return [path for path, why in reasons if not why]
+
+    def _together(self) -> list[Turn]:
+        """The turns that come next and can share their processes, whose start takes a second.
+
+        A process that dies costs the path that it measured; those that follow begin in new ones.
+        """
+        first, *others = self._turns
+        mpis, plan = self._candidates(first.path), self._plan
+        # A profiler has a file for each path; only the first path can allocate before there is a context.
+        if len(mpis) > 1 or self._profiles or plan.context == "own" or "apart" in dict(plan.test):
+            return [first]
+
+        def alike(turn: Turn) -> bool:
+            same = turn.number == first.number and self._candidates(turn.path) == mpis
+            return same and self._variables(turn.path, mpis[0]) == self._variables(first.path, mpis[0])
+
+        return [first, *takewhile(alike, others)]
+
+    def _measure(self, turns: Sequence[Turn]) -> None:
+        """One job step; more where the first path's MPIs are tried one after the other."""
+        candidates = self._candidates(turns[0].path)
+        self._begin_turn(turns[0])
+        try:
+            for library, following in zip(candidates, [*candidates[1:], None], strict=True):
+                step, outcome = self._job_step(turns, library)
+                if outcome.passing and step.path == turns[0].path:
+                    text = f"{step.path.name}: {outcome.text}; starting them once more"
+                    self._observe({"kind": "note", "text": text})
+                    step, outcome = self._job_step(turns, library)
+                if self._settled(step, outcome, library, following):
+                    break
+        finally:
+            self._end_turn()
+
+    def _begin_turn(self, turn: Turn) -> None:
+        self._turns.remove(turn)
+        total = self._done + 1 + len(self._turns)
+        self._observe(step_start(turn.path, self._done, total, turn.number, self._plan.launches))
+
+    def _end_turn(self) -> None:
+        self._observe(step_end())
+        self._done += 1
+
+    def _settled(
+        self, step: StepRecorder, outcome: Outcome, library: mpi.Mpi, following: mpi.Mpi | None
+    ) -> bool:
+        """Records what became of a path; False: the `following` MPI may do better, if there is one."""
+        path = step.path
+        if step.accepted:
+            self._works[path.name] = library
+        if outcome.what == "ok":
+            return True
+        if step.counting:
+            outcome.text = f"after all figures, while bytes were counted: {outcome.text}"
+            outcome.bytes = None
+        if step.accepted or path.name in self._works or not path.gpu_aware_mpi:
+            step.fail(outcome)
+            if outcome.what == "unavailable" and path.name not in self._works:
+                self._give_up(path)
+            return True
+        remedy = None
+        if outcome.what == "unavailable":
+            # A rank found something lacking before any device pointer was tried.
+            outcome.text = f"{library.title}: {outcome.text}"
+        else:
+            remedy = gpu_aware_mpi.aware_remedy(library)
+            if self._plan.context == "own":
+                first = gpu_aware_mpi.OWN_CONTEXT_REMEDY
+                remedy = f"call {first} before the first allocation, as without --context own"
+            outcome = _no_device_pointers(library, outcome)
+        if following:
+            remedy = f"measured with {following.title} instead (--mpi {following.prefix})"
+        else:
+            self._give_up(path)
+        step.fail(outcome, remedy)
+        return False
+
+    def _give_up(self, path: TransferPath) -> None:
+        """Another launch would give no figure either."""
+        self._turns = [turn for turn in self._turns if turn.path != path]
+
+    def _candidates(self, path: TransferPath) -> list[mpi.Mpi]:
+        """The MPI measured with; for device pointers also the wheels that are known to take them."""
+        if path.name in self._works:
+            return [self._works[path.name]]
+        if not path.gpu_aware_mpi or self._plan.mpi or self._found.kind not in GPU_KINDS:
+            return [self._mpi]
+        aware = [one for one in self._found.mpis if gpu_aware_mpi.aware_environment(one)]
+        return list(dict.fromkeys([self._mpi, *aware]))
+
+    def _variables(self, path: TransferPath, library: mpi.Mpi) -> dict[str, str]:
+        """The environment in which ranks measure the path."""
+        hosts = mpi.several_hosts_environment if self._plan.hosts else mpi.one_host_environment
+        variables = hosts(library) | library.environment() | path.variables
+        return variables | gpu_aware_mpi.aware_environment(library) if path.gpu_aware_ucx else variables
+
+    def _job_step(self, turns: Sequence[Turn], library: mpi.Mpi) -> tuple[StepRecorder, Outcome]:
+        """Processes that measure the turns: the last one that they came to, and what became of it."""
+        launcher = launch.choose(self._plan.launcher, library)
+        variables = self._variables(turns[0].path, library)
+        job_said = {
+            "mpi": {"source": library.source},
+            "launcher": launcher.name,
+            "variables": variables,
+            "allocator": self._plan.allocator,
+        }
+        spec = StepSpec(
+            plan=self._plan,
+            paths=tuple((turn.path.name, turn.sizes) for turn in turns),
+            run=f"{self._recorder.run}-{self._steps}",
+            expected=ExpectedJob(library.vendor, library.version, self._plan.ranks, str(library.library)),
+            device=self._found.kind,
+            variables=variables,
+            profiler=self._profiles.command(turns[0].path.name) if self._profiles else (),
+            profiles=str(self._profiles.folder) if self._profiles else "",
+        )
+        entry = Path(__file__).parents[1] / "rank"
+        job = launch.Job(
+            command=(sys.executable, str(entry), encode(spec)),
+            ranks=self._plan.ranks,
+            hosts=self._plan.hosts,
+            variables=variables,
+        )
+        largest = max(max(turn.sizes) for turn in turns)
+        watched = JobStep(
+            launcher.command(library, job),
+            {**os.environ, **variables},
+            own_folder(spec.run),
+            self._plan.ranks,
+            max(startup_limit(self._plan), stuck_after(self._plan, largest)),
+            PROFILER_SECONDS if self._profiles else SLOW_LAUNCHER,
+        )
+        step, wrong = self._recorded(turns[0], job_said), Outcome()
+        for message in watched.messages():
+            if message["kind"] == "turn" and message["index"]:
+                self._settled(step, wrong, library, None)
+                self._end_turn()
+                turn = turns[message["index"]]
+                self._begin_turn(turn)
+                step, wrong = self._recorded(turn, step.job), Outcome()
+            wrong = step.take(message) or wrong
+            if message["kind"] == "picture" and message["row"] + 1 == message["of"]:
+                # By every path the field is the same.
+                self._plan = dataclasses.replace(self._plan, picture=None)
+        return step, watched.outcome if watched.outcome.what != "ok" else wrong
+
+    def _recorded(self, turn: Turn, job_said: Message) -> StepRecorder:
+        self._steps += 1
+        return StepRecorder(self._steps - 1, turn.path, self._recorder, self._observe, job_said, turn.number)
+
+
+def _no_device_pointers(library: mpi.Mpi, outcome: Outcome) -> Outcome:
+    """What became of an MPI that was handed device pointers, as a line of the table."""
+    did = {
+        "crash": f"crashed on a device pointer{f' in {outcome.fault}' if outcome.fault else ''}",
+        "hang": f"hung on a device pointer ({outcome.text})",
+        "death": f"ended the program on a device pointer ({outcome.text})",
+    }.get(outcome.what, f"failed on a device pointer ({outcome.text})")
+    outcome.what, outcome.text, outcome.bytes = "unavailable", f"{library.title} {did}", None
+    return outcome
