@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -27,7 +27,9 @@ from wirespeed.rank.host_health import HostHealth
 from wirespeed.rank.memory_bandwidth import MOVED
 from wirespeed.rank.payload_check import PayloadMismatch
 from wirespeed.rank.ranges import LEAST_RANGES, MOST_RANGES, Ranges
+from wirespeed.rank.sampler import Turns
 from wirespeed.rank.size_run import Measured, SizeRun
+from wirespeed.rank.turns import taking_turns
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.wire_counting import WireCounting
 from wirespeed.rank.world import World
@@ -254,17 +256,46 @@ class _OpenPath:
     def _measure(self, sizes: Sequence[int]) -> None:
         needs = self._needs(sizes)
         draws = self._context.comm.share(self._context.plan.picture is not None)
-        for index, size in enumerate(sizes):
+        for group in self._groups(sizes, needs):
+            running = {index: self._figure(sizes, needs, index, draws) for index in group}
+            at_once: int | None = None
+            while running:
+                for index in list(running):
+                    patience = stuck_after(self._context.plan, max(sizes[index], needs[index]))
+                    self._watchdog.turn(self._path.name, sizes[index], patience)
+                    if not self._go_on(running[index], sizes[index], at_once):
+                        del running[index]
+                at_once = len(running)
+
+    def _groups(self, sizes: Sequence[int], needs: Sequence[int]) -> Iterator[list[int]]:
+        """Indices of sizes that take turns, once there are buffers for all of them."""
+        for group in taking_turns(self._context, needs):
+            largest = max(group, key=needs.__getitem__)
             try:
-                self._context.tell(self._position(sizes, index))
-                with self._context.ranges("size", format_size(size), bytes=size):
-                    one = self._size_run(sizes, needs, index)
-                    self._measured[size] = one.measure()
-                    if draws and not self.drawn:
-                        one.draw()
-                        self.drawn = True
-            except (Unusable, PayloadMismatch) as error:
-                self._failure(error, size)
+                self._hold(sizes, needs, largest)
+                yield group
+            except Unusable:
+                yield from ([index] for index in group)
+
+    def _go_on(self, running: Turns[None], size: int, at_once: int | None) -> bool:
+        """A batch of one size, at first what comes before; False: the size is at its end."""
+        try:
+            with self._context.ranges("size", format_size(size), bytes=size):
+                next(running) if at_once is None else running.send(at_once)
+        except StopIteration:
+            return False
+        except (Unusable, PayloadMismatch) as error:
+            self._failure(error, size)
+            return False
+        return True
+
+    def _figure(self, sizes: Sequence[int], needs: Sequence[int], index: int, draws: bool) -> Turns[None]:
+        self._context.tell(self._position(sizes, index))
+        one = self._size_run(sizes, needs, index)
+        self._measured[sizes[index]] = yield from one.measure()
+        if draws and not self.drawn:
+            one.draw()
+            self.drawn = True
 
     def _count(self, sizes: Sequence[int]) -> None:
         """Which wires the bytes travel over. What is unusable now has no figure to spoil."""
@@ -310,20 +341,24 @@ class _OpenPath:
 
     def _size_run(self, sizes: Sequence[int], needs: Sequence[int], index: int) -> SizeRun:
         """One size with its buffers. Raises Unusable."""
-        size = sizes[index]
-        patience = stuck_after(self._context.plan, max(size, needs[index]))
-        self._watchdog.stage(self._path.name, size, patience)
-        with self._context.ranges("set-up", "buffers"):
-            held = self._buffers.hold(needs[index], needs, partial(self._patient, size))
-        self._watchdog.stage(self._path.name, size, patience)
+        held = self._hold(sizes, needs, index)
         position = self._position(sizes, index)
-        context = self._context
+        context, size = self._context, sizes[index]
         if context.shape.options.get("by") == BEST:
             if size not in self._algorithms:
                 self._algorithms[size] = fastest(context, self._transport, held, size)
             options = {**context.shape.options, "by": self._algorithms[size]}
             context = replace(context, shape=replace(context.shape, options=options))
         return SizeRun(context, self._path, self._transport, held, size, position)
+
+    def _hold(self, sizes: Sequence[int], needs: Sequence[int], index: int) -> Any:
+        """The native buffers of a size. Raises Unusable."""
+        size = sizes[index]
+        self._patient(size, max(size, needs[index]))
+        with self._context.ranges("set-up", "buffers"):
+            held = self._buffers.hold(needs[index], needs, partial(self._patient, size))
+        self._patient(size, max(size, needs[index]))
+        return held
 
     def _position(self, sizes: Sequence[int], index: int) -> Message:
         """How far the path is, as a progress message."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from wirespeed.programs import ProgramPattern
 from wirespeed.rank.context import RankContext
@@ -28,6 +28,10 @@ WARM_UP_ITERATIONS, WARM_UP_SECONDS = 5, 0.2
 LONG_ITERATION_SECONDS = 0.05
 """Longer iterations are checked before the samples only, shorter ones after them too."""
 PROGRESS_SECONDS = 0.5
+
+Result = TypeVar("Result")
+Turns = Generator[None, int, Result]
+"""A measurement that pauses after each batch, and is sent how many sizes take turns then."""
 
 Progress = Callable[[int, float | None, float], None]
 """Is told samples, precision and elapsed seconds."""
@@ -80,7 +84,7 @@ class Sampler:
         self._samples, self._wait = Samples(), CpuWait()
         self._checking = 0.0
 
-    def measure(self, timed: Program) -> PhaseSamples:
+    def measure(self, timed: Program) -> Turns[PhaseSamples]:
         """`timed`: the program whose time counts, which with --loops may use one buffer only.
 
         Raises PayloadMismatch on every rank.
@@ -89,7 +93,7 @@ class Sampler:
         if self._stopping.loops is not None:
             per_sample, stopped = self._fixed(timed, self._stopping.loops), "fixed"
         else:
-            per_sample, stopped = self._sample(first)
+            per_sample, stopped = yield from self._sample(first)
         # The median decides, because a first iteration may be long on a busy machine.
         if self._team.slowest_latest(self._samples) * self._divisor < LONG_ITERATION_SECONDS:
             self._check()
@@ -122,18 +126,21 @@ class Sampler:
             rest = self._stopping.warmup
         return self._comm.maximum(min(self._program.run(1, samples=rest))) if rest > 0 else first
 
-    def _sample(self, first: float) -> tuple[int, str]:
+    def _sample(self, first: float) -> Turns[tuple[int, str]]:
         """Batch after batch, until rank 0 decides to stop: iterations per sample, and the reason."""
         with self._ranges("warm-up"):
             estimate = self._warm_up(first)
         rule = StoppingRule(self._stopping, *self._program.clock(), divisor=self._divisor)
         if more := self._comm.share(rule.calibration_iterations(estimate)):
             estimate = self._comm.maximum(self._program.run(more)[0])
-        began = last_progress = time.monotonic()
+        taking_turns = yield
+        elapsed, resumed = 0.0, time.monotonic()
+        last_progress = resumed
         teams = _AllTeams()
         reason: str | None = None
         while True:
-            elapsed = time.monotonic() - began
+            now = time.monotonic()
+            elapsed, resumed = elapsed + now - resumed, now
             if self._comm.share(rule.due(teams, elapsed)):
                 teams.widest = self._team.widest(self._samples)
             batch = (0, 0, 0, False)
@@ -142,7 +149,7 @@ class Sampler:
                 if reason and teams.count * rule.iterations_per_sample < self._least:
                     reason = None
                 if reason is None:
-                    per_sample, count = rule.next_batch(estimate, teams, elapsed)
+                    per_sample, count = rule.next_batch(estimate, teams, elapsed, taking_turns)
                     untimed = per_sample if estimate * per_sample < 1e-3 else 0
                     batch = (untimed, per_sample, count, teams.count > 0 and self._may_check(elapsed))
             untimed, per_sample, count, check = self._comm.share(batch)
@@ -160,7 +167,11 @@ class Sampler:
             if self._comm.rank == 0 and time.monotonic() - last_progress > PROGRESS_SECONDS:
                 last_progress = time.monotonic()
                 precision = self._samples.precision() if self._samples.count else None
-                self._progress(teams.count, precision, last_progress - began)
+                self._progress(teams.count, precision, elapsed)
+            if taking_turns > 1:
+                elapsed += time.monotonic() - resumed
+                taking_turns = yield
+                resumed = time.monotonic()
 
     def _batch(self, samples: int, iterations: int) -> AbstractContextManager[None]:
         """The range of a batch; a program's is a block of its steps."""

@@ -20,7 +20,7 @@ from wirespeed.rank.field_views import FieldViews
 from wirespeed.rank.payload_check import Check, PayloadCheck
 from wirespeed.rank.program import Program, work_alone
 from wirespeed.rank.program_limits import limits
-from wirespeed.rank.sampler import LONG_ITERATION_SECONDS, PhaseSamples, Sampler
+from wirespeed.rank.sampler import LONG_ITERATION_SECONDS, PhaseSamples, Sampler, Turns
 from wirespeed.rank.teams import TeamSamples
 from wirespeed.rank.wire_counting import WireCounting
 
@@ -88,7 +88,7 @@ class SizeRun:
                 return f"{found['verdict']}, {'suspicious' if found['suspicious'] else 'as declared'}"
         return None
 
-    def measure(self) -> Measured:
+    def measure(self) -> Turns[Measured]:
         """Measures every phase; rank 0 tells the entry."""
         context = self._context
         phases = range(self._phases)
@@ -99,7 +99,7 @@ class SizeRun:
                 self._progress(0, None, 0.0)
             team = TeamSamples(context.comm, context.pattern, context.shape, self._phase)
             try:
-                self._take(team, self._sampled(team))
+                self._take(team, (yield from self._sampled(team)))
             finally:
                 team.close()
         if isinstance(pattern := context.pattern, ProgramPattern):
@@ -141,15 +141,15 @@ class SizeRun:
             Program(self._context, self._transport, self._buffers, self._size, phase, in_place, steps)
         )
 
-    def _sampled(self, team: TeamSamples) -> PhaseSamples:
+    def _sampled(self, team: TeamSamples) -> Turns[PhaseSamples]:
         one_buffer = self._context.plan.stopping.loops is not None and self._context.pattern.one_buffer
         one_buffer = one_buffer and not self._path.into
         with self._program(self._phase) as program:
             sampler = Sampler(self._context, program, self._payload, team, self._progress)
             if not one_buffer:
-                return sampler.measure(program)
+                return (yield from sampler.measure(program))
             with self._program(self._phase, in_place=True) as timed:
-                return sampler.measure(timed)
+                return (yield from sampler.measure(timed))
 
     def _take(self, team: TeamSamples, sampled: PhaseSamples) -> None:
         """Adds the phase's teams; keeps the summary of the slowest one so far. Collective."""

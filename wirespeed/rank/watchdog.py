@@ -64,8 +64,12 @@ class Watchdog:
         opened.check(opened.lib.ws_page_catch_crashes(self.page, self._reports, int(self._give_up)))
 
     def stage(self, path: str, size: int, timeout: float) -> None:
-        self._core.lib.ws_page_stage(self.page, path.encode(), size, timeout)
+        self.turn(path, size, timeout)
         self.list_uses()
+
+    def turn(self, path: str, size: int, timeout: float) -> None:
+        """As stage(), where nothing has come to be used since the last one."""
+        self._core.lib.ws_page_stage(self.page, path.encode(), size, timeout)
 
     def list_uses(self) -> None:
         """Lists what a cleanup has to look for once this rank has been killed."""

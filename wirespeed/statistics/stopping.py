@@ -11,6 +11,7 @@ from wirespeed.statistics.histogram import SHORTEST_S
 from wirespeed.statistics.samples import FEWEST_BATCHES
 
 BATCH_S = 0.005
+"""Seconds from one batch to the next of the same size: several sizes that take turns share them."""
 BATCH_SHARE = 1e-3
 """After 5 s, a batch lasts this share of the time spent: there are never too many."""
 MOST_SAMPLES_A_BATCH = 100_000
@@ -114,8 +115,13 @@ class StoppingRule:
             return "precision"
         return "max-time" if over else None
 
-    def next_batch(self, iteration_s: float, samples: Sampled, elapsed_s: float) -> tuple[int, int]:
-        """(iterations per sample, samples) of the next batch; `iteration_s` is used while there are none."""
+    def next_batch(
+        self, iteration_s: float, samples: Sampled, elapsed_s: float, taking_turns: int = 1
+    ) -> tuple[int, int]:
+        """(iterations per sample, samples) of the next batch; `iteration_s` is used while there are none.
+
+        `taking_turns`: how many sizes are being measured, this one among them.
+        """
         if self._stopping.loops is not None:
             self.iterations_per_sample = self._stopping.loops
             return self._stopping.loops, 1
@@ -127,6 +133,6 @@ class StoppingRule:
             self.iterations_per_sample = max(1, wanted)
         sample_s = iteration_s * self.iterations_per_sample
         limit = self._stopping.max_time
-        batch_s = max(min(BATCH_S, limit / FEWEST_FOR_PRECISION), BATCH_SHARE * elapsed_s)
+        batch_s = max(min(BATCH_S / taking_turns, limit / FEWEST_FOR_PRECISION), BATCH_SHARE * elapsed_s)
         count = min(batch_s, max(limit - elapsed_s, 0.0)) / sample_s
         return self.iterations_per_sample, max(1, min(int(count), MOST_SAMPLES_A_BATCH))

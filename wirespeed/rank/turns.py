@@ -1,0 +1,36 @@
+"""Which sizes take turns, a batch of each: noise has time to change between two batches of one size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from wirespeed.programs import ProgramPattern
+from wirespeed.rank.buffers import SMALL
+from wirespeed.rank.context import RankContext
+
+AT_ONCE = 5
+"""Sizes that take turns: a batch lasts a fifth of the time until the next one of the same size."""
+
+
+def taking_turns(context: RankContext, needs: Sequence[int]) -> Iterator[list[int]]:
+    """Indices of the sizes, those together that take turns; `needs`: bytes of each size's buffers.
+
+    They share buffers. A size with several phases, or with a fixed number of iterations, is measured alone.
+    """
+    one_by_one = (
+        context.plan.stopping.loops is not None
+        or context.pattern.phases(context.shape) > 1
+        or isinstance(context.pattern, ProgramPattern)
+    )
+
+    def room(index: int) -> int:
+        return next((step for step in SMALL if needs[index] <= step), 0)
+
+    for step, found in groupby(range(len(needs)), room):
+        indices = list(found)
+        at_once = AT_ONCE if step and not one_by_one else 1
+        # As even as can be: nobody is left to be measured alone, and for longer.
+        groups = -(-len(indices) // at_once)
+        for group in range(groups):
+            yield indices[group * len(indices) // groups : (group + 1) * len(indices) // groups]
