@@ -198,9 +198,14 @@ class Run:
     @property
     def entries(self) -> dict[tuple[str, int], Entry]:
         """The figures by path and bytes; several launches are combined (wirespeed/results/launches.py)."""
-        for key in self._changed:
-            self._figures[key] = combined(list(self._launches[key].values()))
-        self._changed.clear()
+        if self._changed:
+            for key in self._changed:
+                self._figures[key] = combined(list(self._launches[key].values()))
+            self._changed.clear()
+            # Sizes that took turns are recorded in the order in which they came to their ends.
+            turn = {path: at for at, path in enumerate(dict.fromkeys(path for path, _ in self._figures))}
+            in_order = sorted(self._figures, key=lambda key: (turn[key[0]], key[1]))
+            self._figures = {key: self._figures[key] for key in in_order}
         return self._figures
 
     @property
@@ -290,7 +295,7 @@ def collect(records: Iterable[Record | Message]) -> list[Run]:
 
 
 def figures(records: Iterable[Record]) -> list[Entry]:
-    """Every figure of a file once, in the order measured, several launches of it combined."""
+    """Every figure of a file once, path after path and by size, several launches of it combined."""
     return [entry for run in resumed(collect(records)) for entry in run.entries.values()]
 
 
