@@ -66,7 +66,7 @@ struct OpenMpi {
     using Info = void*;
     using Errhandler = void*;
     using Op = void*;
-    static constexpr int mode_nocheck = 1;
+    static constexpr int mode_nocheck = 1, err_win = 53;
     static Comm comm(std::uint64_t handle) { return reinterpret_cast<Comm>(handle); }
     static Datatype byte(const Library& library) { return library.symbol("ompi_mpi_byte"); }
     static Info info_null(const Library& library) { return library.symbol("ompi_mpi_info_null"); }
@@ -101,7 +101,7 @@ struct Mpich {
     static constexpr Datatype fp32_handle = 0x4c00040a, fp64_handle = 0x4c00080b;
     static constexpr Datatype int32_handle = 0x4c000405, int64_handle = 0x4c00083a;
     static constexpr Op max_handle = 0x58000001, min_handle = 0x58000002, sum_handle = 0x58000003;
-    static constexpr int mode_nocheck = 1024;
+    static constexpr int mode_nocheck = 1024, err_win = 45;
     static Comm comm(std::uint64_t handle) { return static_cast<Comm>(handle); }
     static Datatype byte(const Library&) { return byte_handle; }
     static Info info_null(const Library&) { return info_null_handle; }

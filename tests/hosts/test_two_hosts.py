@@ -190,6 +190,34 @@ def test_paths_within_a_host(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> 
         assert "\n" not in failure["text"]
 
 
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_each_host_measures_its_own_gpus(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the links between a node's GPUs in a fleet: paths of one host, on many hosts in one launch."""
+    paths = ["ipc-write", "gpu"]
+    common = ("--hosts", pair.names, "--ranks", "4", "--mpi", mpi.mpiexec, "--device", "emulated:0,1")
+    words = ("pairing", *common, "--within-hosts", "--paths", ",".join(paths), *FAST)
+
+    def measured(pairs: str) -> Done:
+        return wirespeed(
+            *(*words, "--rank-pairs", pairs),
+            out=tmp_path / f"{pairs}.jsonl",
+            before=pair["n1"].enter(),
+            environment=pair.environment,
+        )
+
+    done = measured("0-1,2-3")
+    assert done.code == 0, done.err + done.out
+    assert [(one["path"], one["bytes"]) for one in done.entries] == [
+        (p, b) for p in paths for b in (8, 65536)
+    ]
+    assert all([team["name"] for team in one["teams"]] == ["0-1", "2-3"] for one in done.entries)
+    assert [rank["host"] for rank in done.of("step")[0]["ranks"]] == ["n1", "n1", "n2", "n2"]
+    crossing = measured("0-2,1-3")
+    crossing.no_stack_trace()
+    assert [failure["path"] for failure in crossing.failures] == paths and not crossing.entries
+    assert all("works within one host; rank 2 is on another" in one["text"] for one in crossing.failures)
+
+
 def struck(
     pair: Hosts,
     mpi: InstalledMpi,

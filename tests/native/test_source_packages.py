@@ -67,7 +67,9 @@ def test_a_wheel_builds_from_it(sources: Path, tmp_path: Path) -> None:
         packed.extractall(tmp_path / "site")
     (library,) = (tmp_path / "site").rglob("libwirespeed.so")
     assert (library.parent / "wirespeed.h").exists()
-    code = "from wirespeed.host import core; print(core.__file__, core.core().lib.ws_clock_cost())"
+    asked = "from wirespeed.host import core; print(core.__file__, core.core().lib.ws_clock_cost())"
+    # Python looks into the current folder first, which may be the source tree.
+    code = f"import os; os.chdir({str(tmp_path)!r}); {asked}"
     said = run(sys.executable, "-c", code, PYTHONPATH=str(tmp_path / "site"))
     assert said.startswith(str(tmp_path))
 

@@ -185,3 +185,23 @@ def test_all_pairs_of_many_ranks(browser: Any, tmp_path: Path) -> None:
     # Ranks 1 and 3, the slow ones.
     assert painted == "230,85,13,255"
     page.check()
+
+
+@pytest.mark.parametrize(("width", "scheme", "ranks"), [(1400, "light", 4), (390, "dark", 64)])
+def test_one_rank_and_all_others(browser: Any, tmp_path: Path, width: int, scheme: str, ranks: int) -> None:
+    """Protects pairs --fan from a page without its answer: which rank is slow, and in which direction."""
+    file = made.write(tmp_path / "fans.jsonl", *made.fans(ranks))
+    page = Opened(browser, written(tmp_path, file), width, scheme)
+    place = page.tab.locator("#fans")
+    assert page.count("#fans td") == 2 * ranks and not page.count("#matrix")
+    answer, other = place.locator("p:not(.note)").all_inner_texts()
+    assert answer.startswith("gpu to all: slowest rank 2 to all: 1.40 ms")
+    assert answer.endswith(f"40 % more than the median of {ranks}")
+    assert other == f"gpu from all: all {ranks} within 2 % of the median"
+    colours = page.tab.evaluate("[...document.querySelectorAll('#fans td')].map((td) => td.style.background)")
+    assert [place for place, colour in enumerate(colours) if colour == "rgb(230, 85, 13)"] == [4]
+    place.locator("select").select_option(label="8 B")
+    assert place.locator("td").nth(4).inner_text() == "2.80 us"
+    box = place.locator(".heat").bounding_box()
+    assert box["x"] >= 0 and box["x"] + box["width"] <= width and box["height"] <= 0.8 * 900 + 1
+    page.check()

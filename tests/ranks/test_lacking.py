@@ -47,6 +47,25 @@ def test_nothing_but_lacking_paths(mpi: InstalledMpi, tmp_path: Path) -> None:
     assert [failure["what"] for failure in done.failures] == ["unavailable"]
 
 
+# As in a container that forbids CMA: no component is left that takes the ranks' windows.
+NO_WINDOWS = {"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_osc": "^ucx,pt2pt"}
+
+
+@pytest.mark.parametrize("mpi", ["debian"], indirect=True)
+def test_an_mpi_without_windows(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects one-sided paths on Open MPI 4, which may have no component that opens a window."""
+    words = ("pingpong", "--paths", "host,rma-host", "--device", "cpu", "--mpi", mpi.mpiexec)
+    done = wirespeed(
+        *(*words, "--sizes", "8", "--max-time", "0.02"), out=tmp_path / "r.jsonl", environment=NO_WINDOWS
+    )
+    assert done.code == 0, done.err
+    assert [entry["path"] for entry in done.entries] == ["host"]
+    (failure,) = done.failures
+    assert (failure["path"], failure["what"]) == ("rma-host", "unavailable")
+    assert "MPI_ERR_WIN" in failure["text"] and failure["text"].endswith("or another MPI with --mpi")
+    assert " ".join(done.out.split()).count("rma-host: not available: ") == 1
+
+
 LACK, OTHER = ["no such library", True], ["no room", False]
 CASES: dict[str, tuple[list[Any], list[Any]]] = {
     "nobody": ([None, None], []),

@@ -23,6 +23,10 @@ class FakeFleet:
 
     slow: dict[str, float] = field(default_factory=dict)
     """By how much longer pairs of this node take."""
+    slow_gpus: dict[tuple[str, int], float] = field(default_factory=dict)
+    """By how much longer that takes which this GPU of a node does within the node."""
+    unavailable: dict[str, str] = field(default_factory=dict)
+    """Paths that give no figure, and why."""
     silent: dict[str, str] = field(default_factory=dict)
     """Nodes that do not answer, and how a launch with them ends: hang, start, named or crash."""
     moody: str = ""
@@ -70,13 +74,18 @@ class FakeFleet:
         at = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         one = {"pattern": plan.pattern, "paths": ["host"], "hosts": list(plan.hosts), "options": plan.options}
         yield {"kind": "run", "schema": 2, "run": run, "started": at, "plan": one, "environment": {}}
-        ranks = [{"rank": rank, "host": hosts[rank // each]} for rank in range(plan.ranks)]
+        ranks: list[dict[str, Any]] = [{"rank": n, "host": hosts[n // each]} for n in range(plan.ranks)]
+        if plan.device != "cpu":
+            ranks = [{**one, "device": {"index": one["rank"] % each, "name": "GPU"}} for one in ranks]
         step = {"run": run, "step": 0, "path": "host"}
         how = set(dead.values())
         if not how & {"start", "named"}:
             yield {**step, "kind": "step", "ranks": ranks}
         if dead:
             yield {**step, "kind": "failure", **self._failure(hosts, each, dead), "at": at}
+        for path, why in self.unavailable.items():
+            if path in plan.paths:
+                yield {**step, "path": path, "kind": "failure", "what": "unavailable", "text": why, "at": at}
         for size in () if dead else plan.sizes:
             teams = [self._team(name, hosts, each) for name in self._teams(plan)]
             slowest = max((team["seconds"] for team in teams), key=lambda times: times["median"])
@@ -107,8 +116,10 @@ class FakeFleet:
         return [(one, other) for phase in phases for one, other in phase.items() if one < other]
 
     def _team(self, ranks: tuple[int, ...], hosts: list[str], each: int) -> dict[str, Any]:
-        nodes = {hosts[rank // each] for rank in ranks}
+        nodes = sorted({hosts[rank // each] for rank in ranks})
         factor = max(self.slow.get(node, 1.0) for node in nodes) if len(nodes) > 1 else 1.0
+        if len(nodes) == 1:
+            factor = max(self.slow_gpus.get((nodes[0], rank % each), 1.0) for rank in ranks)
         seconds = 1e-5 * factor * self.chance.lognormvariate(0, 0.01)
         times = {"median": seconds, "low": seconds * 0.99, "high": seconds * 1.01}
         return {"name": "-".join(map(str, ranks)), "first": ranks[0], "ranks": len(ranks), "seconds": times}

@@ -204,6 +204,21 @@ def pairs(ranks: int, run: str = "p", slow: tuple[int, int] = (1, 3)) -> list[Re
     return [*records, end(run)]
 
 
+def fans(ranks: int, slow: int = 2, run: str = "f") -> list[Record]:
+    """One rank to all others, and all to one; one rank is slower to all."""
+    records = [head(run, "pairs", ranks=ranks, fan="both"), step("gpu", run, ranks=ranks, transport="gpu")]
+    for size, seconds in ((8, 2e-6), (1 << 28, 1e-3)):
+        members = []
+        for name, factor in (("rank {} to all", 1.4), ("all to rank {}", 1.0)):
+            for rank in range(ranks):
+                times = {"median": seconds * (factor if rank == slow else 1), "low": seconds, "min": seconds}
+                member = {"name": name.format(rank), "first": rank, "ranks": ranks, "seconds": times}
+                members.append(member)
+        more = {"pattern": "pairs", "teams": members, "definition": "slowest fan: one"}
+        records.append(entry("gpu", size, 1.4 * seconds, run, **more))
+    return [*records, end(run)]
+
+
 def groups(shapes: Iterable[tuple[int, int]]) -> list[Record]:
     """Groups of ranks, a run for each (ranks, ranks in a group)."""
     records = []

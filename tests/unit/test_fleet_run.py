@@ -185,6 +185,24 @@ def test_a_sound_fleet(fleet: FakeFleet, tmp_path: Path, capsys: Captured) -> No
     assert "No node" in (tmp_path / "p.html").read_text()
 
 
+def test_every_gpu_is_judged_alone_and_with_the_others_of_its_node(
+    fleet: FakeFleet, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Protects nodes with GPUs: their copies, their links, and paths of one host that run on all of them."""
+    monkeypatch.setenv("WIRESPEED_EMULATED", "count=4")
+    fleet.slow_gpus = {("n05", 2): 1.3}
+    fleet.unavailable = {"aware": "this MPI takes no device pointers"}
+    assert ran(tmp_path / "f", "--device", "emulated", "--rounds", "2") == ExitCode.WORSE
+    said = capsys.readouterr()
+    assert "GPU n05 GPU 2" in " ".join(said.out.split()) and "--exclude=n05" in said.out
+    copies, links, *rounds = fleet.launches
+    assert copies.ranks == links.ranks == 48 and copies.pattern == "copy"
+    assert links.paths == ("host", "aware", "gpu") and dict(links.options)["within_hosts"] is True
+    assert [(plan.ranks, plan.paths) for plan in rounds] == [(12, ("host", "aware"))] * 2
+    lacking = [line for line in said.err.splitlines() if "aware is not measured" in line]
+    assert [line.partition(":")[0] for line in lacking] == ["every node by itself, messages", "round 1 of 2"]
+
+
 def test_the_load_is_the_stated_one(fleet: FakeFleet, tmp_path: Path, capsys: Captured) -> None:
     assert ran(tmp_path / "f", "--at-once", "2") == ExitCode.OK
     assert "at most 2 pairs at the same time" in capsys.readouterr().err

@@ -136,6 +136,7 @@ def test_options() -> None:
         "lbm --case": ("shear-wave", 1, MILLIONS),
         "pairing --at-once": (None, 1, MILLIONS),
         "pairing --rank-pairs": (None, 1, MILLIONS),
+        "pairing --within-hosts": (False, 1, MILLIONS),
         "pairs --alone": (False, 1, MILLIONS),
         "pairs --fan": (None, 1, MILLIONS),
         "pairs --sample": (None, 1, MILLIONS),
@@ -150,7 +151,7 @@ def test_options() -> None:
     assert reduces == ["algorithm", "type", "op", "root", "in-place"]
     every = [one for name, each in all_patterns().items() for one in each.options if name not in COLLECTIVES]
     assert [one.name for one in every if one.many] == ["group", "overlap", "overlap", "operation"]
-    assert [one.name for one in every if one.for_transport] == ["node", "operation"]
+    assert [one.name for one in every if one.for_transport] == ["node", "within-hosts", "operation"]
     assert [one.name for one in every if one.each_node] == ["node"]
     assert Option("both-ways", "", default=False).key == "both_ways"
 

@@ -46,6 +46,8 @@ class Campaign:
     """Bytes per second of the fastest pair of nodes."""
     _order: list[str] = field(default_factory=list)
     """Hosts by their ranks."""
+    _lacking: set[tuple[bool, str]] = field(default_factory=set)
+    """Whether between nodes, and the paths that were said to be unavailable there."""
 
     @property
     def answering(self) -> list[str]:
@@ -87,6 +89,7 @@ class Campaign:
             records: list[Event] = []
             code = self._launch(replace(plan, out=str(self._next_file(part))), records)
             self._take(records, hosts, part)
+            self._say_unavailable(records, part)
             dead = deaths(records)
             if code == ExitCode.INTERRUPTED:
                 return code
@@ -153,6 +156,15 @@ class Campaign:
             entries = (one for one in records if isinstance(one, Entry))
             rates = [one.amount / team.seconds for one in entries for team in one.teams if team.seconds > 0]
             self.fastest = max([self.fastest, *rates])
+
+    def _say_unavailable(self, records: Sequence[Event], part: Part) -> None:
+        """Once for all rounds."""
+        for one in records:
+            if isinstance(one, Failure) and one.what == "unavailable":
+                key = part.round is not None, one.path
+                if key not in self._lacking:
+                    self.say(f"{part.title}: {one.path} is not measured: {one.text}")
+                self._lacking.add(key)
 
     def _complete(self, part: Part) -> bool:
         """Has one of its files all figures? Then it is not measured again."""

@@ -13,7 +13,7 @@ from wirespeed.results.parts import Rank
 from wirespeed.results.runs import Run
 from wirespeed.units import format_size
 
-NOT_OF_A_FIGURE = ("sample", "seed", "rank_pairs")
+NOT_OF_A_FIGURE = ("sample", "seed", "rank_pairs", "within_hosts")
 """Options that choose which pairs are measured, and change no figure of a pair."""
 BETWEEN = ", between nodes"
 _PAIR = re.compile(r"(\d+)-(\d+)")

@@ -65,7 +65,8 @@ class FleetPlan:
             return self._pairing(hosts, [ranks], common.paths, common.sizes, at_once=self.at_once)
         if part.name == LINKS:
             phases = _within(len(hosts), self.ranks_alone)
-            return self._pairing(hosts, phases, self.node_paths, self.node_sizes, self.ranks_alone)
+            plan = self._pairing(hosts, phases, self.node_paths, self.node_sizes, self.ranks_alone)
+            return plan and replace(plan, options=(*plan.options, ("within_hosts", True)))
         return replace(
             self._on(hosts, self.ranks_alone),
             pattern="copy",

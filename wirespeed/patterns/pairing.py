@@ -23,7 +23,8 @@ class Pairing(Pairs):
     help = """
     Each pair does a ping-pong, all at the same time, and has a figure of its own. A rank is in one pair at
     most; after a / follow the pairs of another phase, which is measured after the one before. With
-    --at-once N at most N pairs are measured at the same time. The times are one-way times.
+    --at-once N at most N pairs are measured at the same time. The times are one-way times. If both ranks of
+    every pair are on the same host, --within-hosts lets gpu and ipc-write measure the pairs of all hosts.
 
     \b
     Examples:
@@ -34,6 +35,9 @@ class Pairing(Pairs):
     options = (  # type: ignore[assignment]  # as many as it has, not as many as those of Pairs
         Option("rank-pairs", "Pairs of ranks. Default: neighbours, 0-1,2-3,...", None, metavar="I-J,..."),
         Option("at-once", "At most N pairs at the same time.", None),
+        Option(
+            "within-hosts", "Paths of one host measure the pairs of each host.", False, for_transport=True
+        ),
     )
     sizes = "8,16M"
 

@@ -1,5 +1,7 @@
 #include "transports/local/peer_buffers.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <cstring>
 
@@ -9,21 +11,26 @@
 
 namespace wirespeed {
 
-PeerBuffers::PeerBuffers(Context& context, const std::string& path) : context_(context) {
+PeerBuffers::PeerBuffers(Context& context, const std::string& path)
+    : context_(context), path_(path) {
     const std::string kind = context.device.identity().kind;
     exchange(context.control, [&] {
         if (kind == "host")
             throw Unavailable(path + " moves data between GPUs, and this rank has none");
         return true;
     });
-    const std::vector<bool> here = same_host(context.control);
+    here_ = same_host(context.control);
+    if (context.option("within_hosts", "") == "True") return;
     exchange(context.control, [&] {
-        for (std::size_t rank = 0; rank < here.size(); ++rank)
-            if (!here[rank])
-                throw Unavailable(path + " works within one host; rank " + std::to_string(rank) +
-                                  " is on another (or sees another /dev/shm)");
+        for (std::size_t rank = 0; rank < here_.size(); ++rank) check_here(rank);
         return true;
     });
+}
+
+void PeerBuffers::check_here(std::size_t rank) const {
+    if (!here_[rank])
+        throw Unavailable(path_ + " works within one host; rank " + std::to_string(rank) +
+                          " is on another (or sees another /dev/shm)");
 }
 
 PeerBuffers::~PeerBuffers() {
@@ -79,6 +86,7 @@ std::byte* PeerBuffers::receive_of(const Buffers& buffers, int peer) {
 std::byte* PeerBuffers::reach(const Buffers& buffers, int peer, bool send) {
     // A process cannot open what is its own.
     if (peer == context_.control.rank()) return send ? buffers.send : buffers.receive;
+    check_here(static_cast<std::size_t>(peer));
     Opened& opened = all_.at(buffers.send);
     auto& known = send ? opened.send : opened.receive;
     if (const auto found = known.find(peer); found != known.end()) return found->second;
@@ -101,17 +109,22 @@ void PeerBuffers::close(Opened& opened) noexcept {
 }
 
 void refuse_shared_devices(Context& context, const std::string& path) {
-    using Name = std::array<char, 64>;
+    struct Name {
+        std::array<char, 64> id{};
+        std::array<char, 65> host{};
+        bool operator==(const Name&) const = default;
+    };
     const auto names = exchange(context.control, [&] {
-        Name name{};
-        context.device.identity().id.copy(name.data(), name.size() - 1);
+        Name name;
+        context.device.identity().id.copy(name.id.data(), name.id.size() - 1);
+        gethostname(name.host.data(), name.host.size() - 1);
         return name;
     });
     for (std::size_t one = 0; one < names.size(); ++one)
         for (std::size_t other = one + 1; other < names.size(); ++other)
             if (names[one] == names[other])
                 throw Unavailable("ranks " + std::to_string(one) + " and " + std::to_string(other) +
-                                  " share the GPU " + names[one].data() +
+                                  " share the GPU " + names[one].id.data() +
                                   " and take turns on it: " + path +
                                   "'s kernels wait for each other and must run together");
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <string>
 #include <vector>
 
 #include "transports/transport.hpp"
@@ -11,7 +12,8 @@ namespace wirespeed {
 class PeerBuffers {
   public:
     /// Every rank calls it. Throws Unavailable on every rank when they are not on one host, or when
-    /// this kind of device has no memory to open; `path` is how the user calls it.
+    /// this kind of device has no memory to open; `path` is how the user calls it. With the option
+    /// "within_hosts" there may be several hosts, and the transfers of each stay in it.
     PeerBuffers(Context& context, const std::string& path);
     ~PeerBuffers();
     PeerBuffers(const PeerBuffers&) = delete;
@@ -24,7 +26,7 @@ class PeerBuffers {
     void abandon(Buffers& buffers) noexcept;
 
     /// The peer's buffers of the same allocation, as this device reaches them. Where this rank's
-    /// two buffers are one, the peer's are too.
+    /// two buffers are one, the peer's are too. Throws Unavailable for a peer on another host.
     std::byte* send_of(const Buffers& buffers, int peer);
     std::byte* receive_of(const Buffers& buffers, int peer);
 
@@ -36,10 +38,13 @@ class PeerBuffers {
         std::vector<Handles> handles;             ///< by rank
         std::map<int, std::byte*> send, receive;  ///< by rank, as far as opened
     };
+    void check_here(std::size_t rank) const;
     std::byte* reach(const Buffers& buffers, int peer, bool send);
     void close(Opened& opened) noexcept;
 
     Context& context_;
+    std::string path_;
+    std::vector<bool> here_;  ///< by rank: on this rank's host?
     std::map<std::byte*, Opened> all_;
 };
 

@@ -28,7 +28,7 @@ static_assert(sizeof(mpi::Aint) == sizeof(MPI_Aint));
 
 static_assert(mpi::success == MPI_SUCCESS);
 static_assert(mpi::max_error_string >= MPI_MAX_ERROR_STRING);
-static_assert(ABI::mode_nocheck == MPI_MODE_NOCHECK);
+static_assert(ABI::mode_nocheck == MPI_MODE_NOCHECK && ABI::err_win == MPI_ERR_WIN);
 
 #define TEXT_OF(words) #words
 #define TEXT(words) TEXT_OF(words)

@@ -14,7 +14,7 @@
       const named = cell.classList.contains("named") ? " named" : "";
       const colour = ratio === null ? "none" : data.steps.filter(step => ratio - 1 >= step).length;
       cell.className = `cell c${colour}${named}`;
-      const said = ratio === null ? "not measured" : `time x ${ratio.toFixed(3)}`;
+      const said = ratio === null ? "not judged" : `time x ${ratio.toFixed(3)}`;
       cell.title = `${cell.dataset.name}: ${said}, ${data.figures[figure]}`;
     });
   });

@@ -27,6 +27,10 @@ COLOURS = (
 )
 MOST_OF_PAGE = 200
 """Findings in the table; the JSON has all."""
+MOST_LABELLED = 128
+"""Nodes whose names stand on the map; in larger fleets the pointer shows them."""
+NOT_JUDGED = "none"
+"""The colour of a node without a figure that counts."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,8 @@ class Cell:
     """A node on the map."""
 
     name: str
-    colour: int
-    """Its place in COLOURS."""
+    colour: int | str
+    """Its place in COLOURS, or NOT_JUDGED."""
     text: str
     named: bool
     """Does it stand out?"""
@@ -70,6 +74,7 @@ def render(shown: Shown) -> str:
         racks=racks,
         data=data,
         colours=COLOURS,
+        labelled=len(data["ratios"]) <= MOST_LABELLED,
         figures=data["figures"],
         excluded=compress(shown.excluded),
         legend=legend(shown),
@@ -87,14 +92,17 @@ def _map(shown: Shown) -> tuple[list[tuple[str, list[Cell]]], dict[str, list[obj
     distances = shown.verdict.distances
     figures = sorted({figure for found in distances.values() for figure in found})
     standing = {node for one in shown.verdict.findings if one.kind in ("node", "GPU") for node in one.nodes}
+    silent = {one.node: f"fell silent in {one.part}" for one in shown.silent}
     racks: dict[str, list[Cell]] = defaultdict(list)
     ratios: list[object] = []
-    for node in sorted(distances, key=natural):
-        found = distances[node]
-        worst = max(found, key=lambda figure: found[figure])
+    for node in sorted({*distances, *silent, *shown.unjudged, *shown.verdict.untold}, key=natural):
+        found = distances.get(node, {})
         ratios.append([round(found[figure], 3) if figure in found else None for figure in figures])
-        text = f"{node}: time x {factor(found[worst])}, {worst}"
-        rack = shown.topology.rack(node)
-        racks[rack].append(Cell(node, colour(found[worst]), text, node in standing, len(ratios) - 1))
+        worst = max(found, key=lambda figure: found[figure], default="")
+        text = f"time x {factor(found[worst])}, {worst}" if found else "not judged"
+        text = f"{node}: {'; '.join(filter(None, [silent.get(node), text]))}"
+        cell = colour(found[worst]) if found else NOT_JUDGED
+        stands = node in standing or node in silent
+        racks[shown.topology.rack(node)].append(Cell(node, cell, text, stands, len(ratios) - 1))
     ordered = sorted(racks.items(), key=lambda item: natural(item[0]))
     return ordered, {"figures": list(figures), "ratios": ratios, "steps": list(STEPS)}

@@ -15,6 +15,7 @@ from wirespeed.report.page import evidence
 from wirespeed.report.page.about import about
 from wirespeed.report.page.answers import Answers, answers
 from wirespeed.report.page.curves import charts, prices
+from wirespeed.report.page.fans import fans
 from wirespeed.report.page.findings import findings, nothing_found, refuted
 from wirespeed.report.page.matrix import matrices
 from wirespeed.report.page.sections import sections
@@ -23,7 +24,19 @@ from wirespeed.report.page.styles import DARK, LIGHT, styles
 from wirespeed.results.coerce import text
 from wirespeed.units import format_rate, format_seconds
 
-SCRIPTS = ("base", "scales", "lines", "legend", "curves", "prices", "matrix", "wires", "tables", "start")
+SCRIPTS = (
+    "base",
+    "scales",
+    "lines",
+    "legend",
+    "curves",
+    "prices",
+    "matrix",
+    "fans",
+    "wires",
+    "tables",
+    "start",
+)
 """In this order they are one script."""
 MOST_NAMED = 4
 """Machines in the title of a list of them."""
@@ -84,6 +97,7 @@ def page_data(sets: Sequence[Measured], looks: dict[str, Any], first: str) -> di
         "charts": charts(sets, first),
         "prices": prices(sets),
         "matrices": matrices(sets),
+        "fans": fans(sets),
         "wires": evidence.drawings(sets),
         "kinds": {kind: {"name": one.name, "gpu": not one.of_host} for kind, one in WIRE_KINDS.items()},
     }

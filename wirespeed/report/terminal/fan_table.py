@@ -11,11 +11,15 @@ from wirespeed.report.facts import figures
 from wirespeed.report.terminal.columns import Column, table
 from wirespeed.report.terminal.pair_matrix import MOST_RANKS, SMALL
 from wirespeed.report.terminal.wrapped_line import say
+from wirespeed.results.parts import TeamFigure
 from wirespeed.results.runs import Entry, Run
 from wirespeed.units import format_rate, format_size
 
-_WAYS = (("to all", "rank {} to all"), ("from all", "all to rank {}"))
-"""A column's head, and the name of its team of a rank."""
+_WAYS = {
+    "to all": ("rank {} to all", "one rank to all others"),
+    "from all": ("all to rank {}", "all others to one"),
+}
+"""By a column's head: the name of its team of a rank, and what it is."""
 
 
 def print_fans(console: Console, run: Run) -> None:
@@ -26,29 +30,36 @@ def print_fans(console: Console, run: Run) -> None:
         console.print(table(columns, ranks), crop=False)
 
 
+def by_rank(entry: Entry) -> dict[str, dict[int, TeamFigure]]:
+    """The teams by their rank, for each direction that was measured: 'to all', 'from all'."""
+    found: dict[str, dict[int, TeamFigure]] = {}
+    for head, (name, _) in _WAYS.items():
+        teams = [team for team in entry.teams if team.name == name.format(team.first)]
+        if teams:
+            found[head] = {team.first: team for team in teams}
+    return found
+
+
 def tables(run: Run) -> Iterator[tuple[str, list[int], list[Column[int]]]]:
     """(heading, ranks, columns) for each size, where they fit a terminal."""
     for size in run.sizes:
         entries = [entry for path in run.paths for entry in run.of_path(path) if entry.bytes == size]
         columns: list[Column[int]] = [Column("rank", str, style="dim")]
         ranks: set[int] = set()
+        heads: dict[str, None] = {}
         for entry in entries:
-            for head, name in _WAYS:
-                seconds = {
-                    team.first: team.seconds for team in entry.teams if team.name == name.format(team.first)
-                }
-                if seconds:
-                    columns.append(Column(f"{entry.path}\n{head}", partial(_cell, entry, seconds), gap=3))
-                    ranks |= seconds.keys()
+            for head, teams in by_rank(entry).items():
+                columns.append(Column(f"{entry.path}\n{head}", partial(_cell, entry, teams), gap=3))
+                ranks |= teams.keys()
+                heads[head] = None
         if 0 < len(ranks) <= MOST_RANKS:
             unit = "time in us" if size <= SMALL else "GB/s of all messages"
-            heading = f"{format_size(size)}: {unit}, one rank to all others and all others to one"
-            yield heading, sorted(ranks), columns
+            what = " and ".join(_WAYS[head][1] for head in heads)
+            yield f"{format_size(size)}: {unit}, {what}", sorted(ranks), columns
 
 
-def _cell(entry: Entry, seconds: dict[int, float], rank: int) -> str | None:
-    if rank not in seconds:
+def _cell(entry: Entry, teams: dict[int, TeamFigure], rank: int) -> str | None:
+    if rank not in teams:
         return None
-    if entry.bytes <= SMALL:
-        return figures.microseconds(seconds[rank])
-    return format_rate(entry.amount / seconds[rank])
+    seconds = teams[rank].seconds
+    return figures.microseconds(seconds) if entry.bytes <= SMALL else format_rate(entry.amount / seconds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from rich.console import Console
 
@@ -32,24 +32,29 @@ def print_slowest(console: Console, run: Run) -> None:
     say_all(console, lines, "dim")
 
 
-def describe(entry: Entry) -> str:
-    """'slowest 0-3: 22.1 us (12.1 GB/s), 38 % more than the median of 28; then ...', or that all agree."""
-    median, far = _median(entry), behind(entry)
+def describe(entry: Entry, teams: Collection[TeamFigure] = ()) -> str:
+    """'slowest 0-3: 22.1 us (12.1 GB/s), 38 % more than the median of 28; then ...', or that all agree.
+
+    `teams`: those of the entry that are compared. Default: all.
+    """
+    teams = teams or entry.teams
+    slowest, *others = sorted(teams, key=lambda team: -team.seconds)[:NAMED]
+    median = _median(teams)
+    far = slowest.seconds / median - 1
     if far < NEAR:
-        return f"all {len(entry.teams)} within {figures.percent(NEAR)} of the median"
-    slowest, *others = sorted(entry.teams, key=lambda team: -team.seconds)[:NAMED]
+        return f"all {len(teams)} within {figures.percent(NEAR)} of the median"
     more = f"{far + 1:.3g} times" if far >= 1 else f"{100 * far:.0f} % more than"
-    text = f"slowest {_figure(entry, slowest)}, {more} the median of {len(entry.teams)}"
+    text = f"slowest {_figure(entry, slowest)}, {more} the median of {len(teams)}"
     return "; then ".join([text, *(_figure(entry, one) for one in others if one.seconds / median - 1 >= FAR)])
 
 
 def behind(entry: Entry) -> float:
     """How much longer the slowest team takes than the median team, as a share of the median."""
-    return max(team.seconds for team in entry.teams) / _median(entry) - 1
+    return max(team.seconds for team in entry.teams) / _median(entry.teams) - 1
 
 
-def _median(entry: Entry) -> float:
-    return middle(sorted(team.seconds for team in entry.teams))
+def _median(teams: Collection[TeamFigure]) -> float:
+    return middle(sorted(team.seconds for team in teams))
 
 
 def _figure(entry: Entry, team: TeamFigure) -> str:

@@ -1,0 +1,48 @@
+"""One rank and all others: a column of ranks for each path and direction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wirespeed.report.page.sources import Measured
+from wirespeed.report.terminal.fan_table import by_rank
+from wirespeed.report.terminal.pair_matrix import SMALL
+from wirespeed.report.terminal.slowest_teams import describe
+from wirespeed.results.coerce import number, text
+from wirespeed.results.runs import Entry
+from wirespeed.statistics.samples import middle
+
+
+def fans(sets: Sequence[Measured]) -> list[dict[str, Any]]:
+    """One for each run and size whose figures are those of one rank and all others."""
+    shown = [one for one in sets if one.run.view == "matrix"]
+    found = [_fan(one, size) for one in shown for size in one.run.sizes]
+    return [one for one in found if one["columns"]]
+
+
+def _fan(one: Measured, size: int) -> dict[str, Any]:
+    paths = [entry for path in one.run.paths for entry in one.run.of_path(path)]
+    entries = [entry for entry in paths if entry.bytes == size]
+    columns = [column for entry in entries for column in _columns(entry)]
+    return {
+        "set": one.number,
+        "bytes": size,
+        "small": size <= SMALL,
+        "ranks": sorted({rank for column in columns for rank, _ in column["cells"]}),
+        "columns": columns,
+    }
+
+
+def _columns(entry: Entry) -> list[dict[str, Any]]:
+    return [
+        {
+            "path": text(entry.path),
+            "head": head,
+            "moved": entry.amount,
+            "usual": number(middle(sorted(team.seconds for team in teams.values()))),
+            "answer": text(f"{entry.path} {head}: {describe(entry, teams.values())}"),
+            "cells": [[rank, number(team.seconds)] for rank, team in sorted(teams.items())],
+        }
+        for head, teams in by_rank(entry).items()
+    ]
