@@ -27,6 +27,8 @@ CHECK_SHARE = 0.2
 WARM_UP_ITERATIONS, WARM_UP_SECONDS = 5, 0.2
 LONG_ITERATION_SECONDS = 0.05
 """Longer iterations are checked before the samples only, shorter ones after them too."""
+LEAD_SECONDS = 1e-4
+"""Untimed iterations before a batch of short ones, where another size has just run."""
 PROGRESS_SECONDS = 0.5
 
 Result = TypeVar("Result")
@@ -151,6 +153,8 @@ class Sampler:
                 if reason is None:
                     per_sample, count = rule.next_batch(estimate, teams, elapsed, taking_turns)
                     untimed = per_sample if estimate * per_sample < 1e-3 else 0
+                    if untimed and taking_turns > 1:
+                        untimed = max(untimed, math.ceil(LEAD_SECONDS / max(estimate, 1e-9)))
                     batch = (untimed, per_sample, count, teams.count > 0 and self._may_check(elapsed))
             untimed, per_sample, count, check = self._comm.share(batch)
             if count == 0:

@@ -68,6 +68,8 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
         if (const Tuning tuning{ws_ll, 1, whole_warps(packets / each)};
             tunings.empty() || tunings.back().threads != tuning.threads)
             add(tuning);
+    // Short messages leave a second warp idle, and its kernel may still be the faster one.
+    if (packets > 1 && packets <= warp) add({ws_ll, 1, whole_warps(2 * warp)});
     for (const std::uint32_t blocks : {1, 4, 8, 16, 32, 64, 132, 256}) {
         const bool alone = tunings.empty() && blocks == 1;
         if (blocks > blocks_ || (bytes / blocks < 1024 && !alone)) continue;
