@@ -135,7 +135,18 @@ def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:
         (ranks, own) for ranks, own in found if not ranks or not pattern.refuse(Shape(ranks, dict(own)))
     ]
     # If none is possible, what is wrong with the first one is said.
-    return [plan_of(common, ranks, pattern=pattern.name, options=own) for ranks, own in possible or found[:1]]
+    chosen = [
+        plan_of(common, ranks, pattern=pattern.name, options=own) for ranks, own in possible or found[:1]
+    ]
+    return [_with_own_sizes(pattern, plan) for plan in chosen]
+
+
+def _with_own_sizes(pattern: Pattern, plan: Plan) -> Plan:
+    """The plan with the default sizes of its options, unless other sizes are asked for."""
+    sizes = pattern.default_sizes(dict(plan.options))
+    if sizes is None or plan.sizes != parse_sizes(pattern.sizes or DEFAULT_SIZES):
+        return plan
+    return replace(plan, sizes=parse_sizes(sizes))
 
 
 def _each_node(pattern: Pattern, plan: Plan) -> list[Plan]:

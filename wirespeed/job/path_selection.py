@@ -70,9 +70,16 @@ def _lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> 
     def names(able: Callable[[TransferPath], bool]) -> str:
         return ", ".join(one.name for one in all_paths() if able(one))
 
-    if pattern.one_sided and not path.one_sided:
-        able = names(lambda one: one.one_sided)
+    if pattern.one_sided:
+        operation = str(options.get("operation") or "put")
+        if operation in path.operations:
+            return None
+        able = names(lambda one: operation in one.operations)
+        if path.operations:
+            return f"it has no one-sided {operation}; name one of {able}"
         return f"{pattern.name} takes paths with one-sided operations alone; name one of {able}"
+    if path.loads:
+        return "it loads single words; 'wirespeed rma --operation load' measures that"
     if path.intra_rank and options.get("both_ways") and not copies_both_ways(path):
         able = names(copies_both_ways)
         return f"--both-ways copies to the device and from it at once; name one of {able}"
