@@ -214,7 +214,7 @@ def _pairs(word: str) -> str:
 TEST_KEYS = (
     *("addend", "blocks", "by", "call", "chunk", "clock", "conduit", "copy", "enqueue", "fault", "instead"),
     *("iterations", "largest-count", "offset", "protocol", "shared", "signal", "slots", "streams"),
-    *("threads", "transfers-before"),
+    *("threads", "transfers-before", "wrong-link"),
 )
 
 
