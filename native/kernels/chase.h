@@ -2,15 +2,8 @@
 // load is what the load before brought, so no two are in flight at once.
 #pragma once
 
+#include "kernels/chase_types.h"
 #include "kernels/platform_wire.h"
-
-/// One link has a whole line, so that no load brings the next one along.
-#define WS_CHAIN_LINE 128
-
-struct WsLink {
-    u64 next;    ///< address of the next link, as the GPU reaches it that follows the chain
-    u64 number;  ///< of this link in the chain, from 0
-};
 
 /// The line in which the link with this number lies: a random permutation of 0 ... count - 1, by a
 /// Feistel network over the smallest square that holds them, until it hits one of them.

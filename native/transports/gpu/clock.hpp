@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "kernels/integers.h"
+#include "kernels/persistent_types.h"
 #include "transports/transport.hpp"
 
 namespace wirespeed {

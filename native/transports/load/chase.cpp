@@ -1,8 +1,9 @@
 #include "transports/load/chase.hpp"
 
 #include <algorithm>
+#include <numeric>
 
-#include "kernels/chase.h"
+#include "kernels/chase_types.h"
 #include "measure/clock.hpp"
 
 namespace wirespeed {
@@ -14,6 +15,13 @@ constexpr u64 seed = 0x5DEECE66Du;
 /// What the kernel writes before its stamps.
 constexpr std::size_t words_before = 2;
 
+/// From block to block, so that all of them have their turn, neighbours not one after the other.
+u64 step_through(u64 blocks) {
+    u64 step = std::max<u64>(3 * blocks / 8, 1);
+    while (std::gcd(step, blocks) > 1) ++step;
+    return step;
+}
+
 u64 elapsed(std::span<const u64> stamps, u64 sample) { return stamps[sample + 1] - stamps[sample]; }
 
 }  // namespace
@@ -21,7 +29,8 @@ u64 elapsed(std::span<const u64> stamps, u64 sample) { return stamps[sample + 1]
 Chase::Chase(Context& context, GpuClock clock, std::byte* chain, std::size_t bytes, u64 wrong)
     : context_(context), clock_(clock), running_(context.page.name("chase through a chain")),
       stream_(context.device.stream()), links_(std::max<u64>(bytes / WS_CHAIN_LINE, 2)),
-      at_(reinterpret_cast<u64>(chain)), blocks_(std::max(context.device.resident_blocks(), 1u)) {
+      at_(reinterpret_cast<u64>(chain)), blocks_(std::max(context.device.resident_blocks(), 1u)),
+      apart_(step_through(blocks_)) {
     u64 values[] = {at_, links_, seed, wrong};
     void* arguments[] = {&values[0], &values[1], &values[2], &values[3]};
     constexpr unsigned threads = 256;
@@ -79,7 +88,7 @@ std::span<const u64> Chase::launch(u64 untimed, u64 each, u64 samples) {
     clock_.counted(stamps, now() - began);
     number_ = here[0];
     at_ = here[1];
-    block_ = (block_ + std::max(blocks_ * 3 / 8, 1u)) % blocks_;
+    block_ = (block_ + apart_) % blocks_;
     return stamps;
 }
 

@@ -32,7 +32,7 @@ class Chase {
     std::unique_ptr<Stream> stream_;
     u64 links_, at_, number_ = 0, expected_ = 0;
     unsigned blocks_;
-    u64 block_ = 0;
+    u64 apart_, block_ = 0;  ///< a launch's loads are those of one block, each time another one
     Allocation found_, found_here_;  ///< on the device, and its copy in pinned memory
 };
 

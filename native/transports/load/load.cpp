@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "kernels/chase.h"
+#include "kernels/chase_types.h"
 #include "transports/align.hpp"
 #include "transports/load/chase.hpp"
 #include "transports/local/exchange.hpp"
