@@ -157,6 +157,21 @@ class TestCommand:
         assert main(["pingpong", "--paths", "all,host*,host,all", "--sizes", "8", "--out", "f"]) == 0
         assert fake.plan.paths == ("all", "host*", "host")
 
+    @pytest.mark.parametrize(
+        ("word", "why"),
+        [
+            ("rma:gpu-load", "it has no one-sided put; name one of ucx-host-put, "),
+            ("stream:gpu-load", "it loads single words; 'wirespeed rma --operation load' measures that"),
+            ("rma:host", "rma takes paths with one-sided operations alone; name one of ucx-host-put, "),
+        ],
+    )
+    def test_a_background_that_a_path_cannot_carry(
+        self, word: str, why: str, fake: FakeRun, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Protects the reason, which the job in the background could tell nobody."""
+        assert main(["pingpong", "--with", word, "--out", "f"]) == ExitCode.USAGE
+        assert one_line(capsys.readouterr().err).startswith(f"wirespeed: --with: {word}: {why}")
+
     def test_misspelt(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
         """Protects the one line and the code of a usage error."""
         assert main(["pingpong", "--paths", "host,stagd"]) == ExitCode.USAGE

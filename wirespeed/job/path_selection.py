@@ -61,10 +61,10 @@ def suited(
     paths: Iterable[TransferPath], words: Sequence[str], pattern: Pattern, options: Mapping[str, Any]
 ) -> list[TransferPath]:
     """Without paths that are not named and cannot carry the pattern."""
-    return [path for path in paths if path.name in words or not _lacks(path, pattern, options)]
+    return [path for path in paths if path.name in words or not lacks(path, pattern, options)]
 
 
-def _lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> str | None:
+def lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> str | None:
     """What the pattern does and this path cannot, in one line."""
 
     def names(able: Callable[[TransferPath], bool]) -> str:
@@ -132,7 +132,7 @@ def unsuited(
     options: Mapping[str, Any] = MappingProxyType({}),
 ) -> str | None:
     """Why this path cannot carry this pattern in such memory, in one line; None if it can."""
-    if why := _lacks(path, pattern, options):
+    if why := lacks(path, pattern, options):
         return why
     if device.startswith("openmp") and (why := _computes(path, pattern) or beyond_openmp(path)):
         return why
