@@ -26,13 +26,14 @@ WS_INLINE u64 ws_chain_place(u64 number, u64 count, u64 seed) {
     return place;
 }
 
-/// Writes a chain of `count` links, the last of which leads to the first. `wrong`, for tests: a
-/// link that leaves the next one out.
-WS_KERNEL ws_chain_fill(u64 chain, u64 count, u64 seed, u64 wrong) {
+/// Writes a chain of `count` links, the last of which leads to the first. `reader`: the chain's
+/// address as the GPU reaches it that follows it. `wrong`, for tests: a link that leaves the next
+/// one out.
+WS_KERNEL ws_chain_fill(u64 chain, u64 reader, u64 count, u64 seed, u64 wrong) {
     ws_for_each(count, [&](u64 number) {
         const u64 next = (number + (number == wrong ? 2 : 1)) % count;
         WsLink* link = ws_at<WsLink>(chain + WS_CHAIN_LINE * ws_chain_place(number, count, seed));
-        link->next = chain + WS_CHAIN_LINE * ws_chain_place(next, count, seed);
+        link->next = reader + WS_CHAIN_LINE * ws_chain_place(next, count, seed);
         link->number = number;
     });
 }

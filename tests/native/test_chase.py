@@ -27,7 +27,7 @@ def launch(core: Core, kernel: bytes, *words: int) -> None:
 def chain(core: Core, links: int, wrong: int = NONE, seed: int = 1) -> Any:
     """The chain's words, 16 to a line: the address of the next link and the number of this one come first."""
     words = np.zeros((links, LINE // 8), dtype=np.uint64)
-    launch(core, b"ws_chain_fill", words.ctypes.data, links, seed, wrong)
+    launch(core, b"ws_chain_fill", *[words.ctypes.data] * 2, links, seed, wrong)
     return words
 
 

@@ -22,21 +22,25 @@ u64 step_through(u64 blocks) {
     return step;
 }
 
+u64 links_in(std::size_t bytes) { return std::max<u64>(bytes / WS_CHAIN_LINE, 2); }
+
 u64 elapsed(std::span<const u64> stamps, u64 sample) { return stamps[sample + 1] - stamps[sample]; }
 
 }  // namespace
 
-Chase::Chase(Context& context, GpuClock clock, std::byte* chain, std::size_t bytes, u64 wrong)
-    : context_(context), clock_(clock), running_(context.page.name("chase through a chain")),
-      stream_(context.device.stream()), links_(std::max<u64>(bytes / WS_CHAIN_LINE, 2)),
-      at_(reinterpret_cast<u64>(chain)), blocks_(std::max(context.device.resident_blocks(), 1u)),
-      apart_(step_through(blocks_)) {
-    u64 values[] = {at_, links_, seed, wrong};
-    void* arguments[] = {&values[0], &values[1], &values[2], &values[3]};
+void write_chain(Device& device, const std::byte* chain, u64 reader, std::size_t bytes, u64 wrong) {
     constexpr unsigned threads = 256;
-    const unsigned blocks = static_cast<unsigned>(std::clamp<u64>(links_ / threads, 1, blocks_));
-    stream_->launch("ws_chain_fill", blocks, threads, arguments);
-    stream_->wait();
+    const u64 links = links_in(bytes), most = std::max(device.resident_blocks(), 1u);
+    u64 values[] = {reinterpret_cast<u64>(chain), reader, links, seed, wrong};
+    void* arguments[] = {&values[0], &values[1], &values[2], &values[3], &values[4]};
+    const auto blocks = static_cast<unsigned>(std::clamp<u64>(links / threads, 1, most));
+    device.launch("ws_chain_fill", blocks, threads, arguments);
+}
+
+Chase::Chase(Context& context, GpuClock clock, u64 chain, std::size_t bytes)
+    : context_(context), clock_(clock), running_(context.page.name("chase through a chain")),
+      stream_(context.device.stream()), links_(links_in(bytes)), at_(chain),
+      blocks_(std::max(context.device.resident_blocks(), 1u)), apart_(step_through(blocks_)) {
     // Which link lies in the first line? No load at all says it.
     launch(0, 0, 0);
     expected_ = number_;

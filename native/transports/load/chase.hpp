@@ -10,11 +10,16 @@
 
 namespace wirespeed {
 
+/// Writes a chain into this rank's memory: over whole lines of `bytes` bytes, two at least.
+/// `reader`: its address as the GPU reaches it that follows it. `wrong`, for tests: the number of a
+/// link that leaves the next one out. Done by the GPU that owns the memory, so that its cache holds
+/// as much of the chain as after any pass over it.
+void write_chain(Device& device, const std::byte* chain, u64 reader, std::size_t bytes, u64 wrong);
+
 class Chase {
   public:
-    /// Writes a chain over `bytes` bytes at `chain`: whole lines, at least two. `wrong`, for tests:
-    /// the number of a link that leaves the next one out.
-    Chase(Context& context, GpuClock clock, std::byte* chain, std::size_t bytes, u64 wrong);
+    /// `chain`: where write_chain() has written one, as this rank's GPU reaches it.
+    Chase(Context& context, GpuClock clock, u64 chain, std::size_t bytes);
 
     /// The schedule's iterations, each of which is one load, from where the last call ended.
     /// seconds[i] as Program::run has them, by the GPU's clock. Back comes what is wrong: empty if

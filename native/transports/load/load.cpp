@@ -52,17 +52,26 @@ class LoadTransport final : public Transport {
 
     /// A step's one transfer names the chain: the rank that receives it follows it.
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
-        std::unique_ptr<Program> program;
-        // All go on when the chain is there.
-        exchange(context_.control, [&] {
+        const auto readers = exchange(context_.control, [&] {
             if (steps.size() != 1 || steps[0].sends.size() + steps[0].receives.size() != 1)
                 throw Error(path_ + " does loads: wirespeed rma --operation load");
-            std::unique_ptr<Chase> chase;
-            if (!steps[0].receives.empty()) {
-                const Transfer& chain = steps[0].receives[0];
-                std::byte* const at = own_ ? buffers.send : buffers_.send_of(buffers, chain.peer);
-                chase = std::make_unique<Chase>(context_, clock_, at, chain.bytes, wrong_);
-            }
+            if (steps[0].receives.empty()) return u64{0};
+            return reinterpret_cast<u64>(
+                own_ ? buffers.send : buffers_.send_of(buffers, steps[0].receives[0].peer));
+        });
+        const bool follows = !steps[0].receives.empty();
+        const Transfer& chain = follows ? steps[0].receives[0] : steps[0].sends[0];
+        const int reader = follows ? context_.control.rank() : chain.peer;
+        const u64 address = readers[static_cast<std::size_t>(reader)];
+        exchange(context_.control, [&] {
+            if (follows == own_)
+                write_chain(context_.device, buffers.send, address, chain.bytes, wrong_);
+            return true;
+        });
+        std::unique_ptr<Program> program;
+        exchange(context_.control, [&] {
+            auto chase =
+                follows ? std::make_unique<Chase>(context_, clock_, address, chain.bytes) : nullptr;
             program = std::make_unique<LoadProgram>(context_, clock_, std::move(chase));
             return true;
         });
