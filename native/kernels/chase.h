@@ -44,11 +44,11 @@ WS_INLINE u64 ws_follow(u64 at, u64 loads) {
     return at;
 }
 
-/// One thread of one block follows the chain from the link at `at`: `untimed` loads, then `samples`
-/// times `each`. out[0]: the number of the link that it came to; out[1]: its address; out[2 ...]:
-/// the clock before the first sample and after each one.
+/// One thread of one block, counted round the grid, follows the chain from the link at `at`:
+/// `untimed` loads, then `samples` times `each`. out[0]: the number of the link that it came to;
+/// out[1]: its address; out[2 ...]: the clock before the first sample and after each one.
 WS_KERNEL ws_chase(u64 at, u64 untimed, u64 each, u64 samples, u64 block, u64* out) {
-    if (ws_block() != block || ws_lane() != 0) return;
+    if (ws_block() != block % ws_blocks() || ws_lane() != 0) return;
     u64* stamp = out + 2;
     at = ws_follow(at, untimed);
     for (;; --samples) {

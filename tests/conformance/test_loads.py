@@ -8,6 +8,7 @@ import pytest
 from support.command import Done, wirespeed
 from support.mpis import InstalledMpi
 from support.selection import thorough
+from support.stand_ins import fake_driver
 
 PATHS = ("gpu-load", "gpu-load-own")
 LINKS = {1: 2, 1000: 7, 64 << 10: 512, 1 << 20: 8192}
@@ -99,3 +100,21 @@ def test_what_cannot_be_combined_is_one_line(
     done.no_stack_trace()
     said = " ".join((done.out + done.err).split())
     assert text in said or any(text in f"{one['path']}: {one['text']}" for one in done.failures), said
+
+
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_loads_over_a_vendors_driver(mpi: InstalledMpi, builds: Path, tmp_path: Path) -> None:
+    """Protects AMD's GPUs, of which no test has one: memory opened and kernels launched by HIP's calls."""
+    done = wirespeed(
+        *("rma", "--operation", "load", "--device", "hip", "--mpi", mpi.mpiexec, "--sizes", "64K"),
+        *("--max-time", "0.02"),
+        out=tmp_path / "r.jsonl",
+        environment=fake_driver(builds, "hip"),
+    )
+    done.no_stack_trace()
+    if done.failures and "rtc not found" in done.failures[0]["text"]:
+        pytest.skip(done.failures[0]["text"])
+    assert done.code == 0, done.err + done.out
+    assert [(entry["path"], entry["details"]) for entry in done.entries] == [
+        (path, {"links": 512}) for path in PATHS
+    ]

@@ -42,7 +42,7 @@ def chased(core: Core, words: Any, line: int, untimed: int, each: int, samples: 
     """The number of the link reached, its line, and the clock's readings."""
     out = np.zeros(2 + samples + 1, dtype=np.uint64)
     start = words.ctypes.data + LINE * line
-    launch(core, b"ws_chase", start, untimed, each, samples, 0, out.ctypes.data)
+    launch(core, b"ws_chase", start, untimed, each, samples, 3, out.ctypes.data)
     return int(out[0]), (int(out[1]) - words.ctypes.data) // LINE, out[2:]
 
 
