@@ -1,4 +1,5 @@
 // Every kernel, compiled for the CPU. The same text, as a string, is in source.hpp.
+#include "kernels/chase.h"
 #include "kernels/elements.h"
 #include "kernels/field_checks.h"
 #include "kernels/payload.h"
@@ -23,6 +24,8 @@ ADD(ws_fields_damage);
 ADD(ws_fields_delay);
 ADD(ws_copy_bytes);
 ADD(ws_copy_and_signal);
+ADD(ws_chain_fill);
+ADD(ws_chase);
 ADD(ws_platform_facts);
 ADD(ws_wait_ticks);
 ADD(ws_any_ll);

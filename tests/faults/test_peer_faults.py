@@ -64,3 +64,27 @@ def test_a_killed_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
     failure = is_well(struck(mpi, path, tmp_path / "r.jsonl", 1, signal.SIGKILL), path)
     assert (failure["what"], failure["rank"]) == ("death", 1), failure
     assert "rank 1 on " in failure["text"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, thorough(signal.SIGSTOP)])
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_a_struck_target_of_loads(mpi: InstalledMpi, number: int, tmp_path: Path) -> None:
+    """Protects the name of the rank whose memory is read, which takes no part in the loads."""
+    out = tmp_path / "r.jsonl"
+    done = disturbed(
+        *("rma", "--operation", "load", "--mpi", str(mpi.mpiexec), "--device", "emulated"),
+        *("--sizes", "64K,8M", *LONG, *PATIENCE),
+        out=out,
+        when=after(1),
+        act=strike(out, 1, number),
+    )
+    done.no_stack_trace()
+    assert done.code == 1
+    assert [(entry["path"], entry["bytes"]) for entry in done.entries] == [
+        ("gpu-load", 64 << 10),
+        ("gpu-load-own", 64 << 10),
+        ("gpu-load-own", 8 << 20),
+    ]
+    (failure,) = done.failures
+    what = "death" if number == signal.SIGKILL else "hang"
+    assert (failure["path"], failure["what"], failure["rank"]) == ("gpu-load", what, 1), failure["text"]

@@ -40,6 +40,7 @@ INCLUDES = {
         "devices/work.hpp",
         "libraries",
         "transports",
+        "kernels/chase_types.h",
         "kernels/persistent_types.h",
     ),
 }

@@ -21,6 +21,7 @@ from wirespeed.patterns import (
     all_patterns,
     find_pattern,
 )
+from wirespeed.units import parse_sizes
 
 COLLECTIVES = ("allgather", "allreduce", "alltoall", "barrier", "broadcast", "reduce", "reducescatter")
 
@@ -88,6 +89,7 @@ def test_one_sided_operations() -> None:
         assert rma.figure(shape, 8).definition.split(":")[0] in (operation, "fetch-and-add")
         assert rma.fixed_sizes(shape) == ((8,) if operation == "fetch-add" else None)
         assert (rma.sums(0, shape, 8) is None) == (operation != "fetch-add")
+        assert rma.links(shape, 8) is None and rma.default_sizes(shape.options) is None
     assert active == {"put": True, "get": False, "fetch-add": True}
     fetched, word = (rma.sums(rank, Shape(2, {"operation": "fetch-add"}), 8) for rank in (0, 1))
     assert fetched and word and fetched.after == word.before and word.after == word.before + 1
@@ -95,6 +97,21 @@ def test_one_sided_operations() -> None:
     for start in (word.before, word.before + 100_000):
         (bits,) = struct.unpack("<q", struct.pack("<d", start))
         assert struct.unpack("<d", struct.pack("<q", bits + 1)) == (start + 1,)
+
+
+def test_loads() -> None:
+    """Protects the chain: whole lines within SIZE, buffers that hold it, no bandwidth, sizes of its own."""
+    rma, shape = find_pattern("rma"), Shape(2, {"operation": "load"})
+    (origin,), (target,) = rma.steps(0, shape, 1000), rma.steps(1, shape, 1000)
+    assert (origin.receives, target.sends) == ((Transfer(1, 1000),), (Transfer(0, 1000),))
+    assert not origin.sends and not target.receives
+    assert [rma.links(shape, size) for size in (1, 383, 384, 1 << 20)] == [2, 2, 3, 8192]
+    assert [rma.extent(1, shape, size) for size in (1, 1000)] == [256, 1000]
+    figure = rma.figure(shape, 1000)
+    assert (figure.divisor, figure.bytes, figure.definition.split(":")[0]) == (1, 0, "load")
+    assert rma.sums(0, shape, 8) is None and rma.fixed_sizes(shape) is None
+    sizes = parse_sizes(str(rma.default_sizes(shape.options)))
+    assert sizes == tuple(4**step << 16 for step in range(8))
 
 
 MILLIONS = 10_000_000

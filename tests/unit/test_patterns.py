@@ -57,7 +57,7 @@ def options_of(name: str, draw: Any, ranks: int, file: str) -> dict[str, Any]:
         "pairing": {"at_once": draw(st.sampled_from([None, 1, 3]))},
         "ring": {"steps": draw(st.sampled_from([None, 2, 6, 10]))},
         "custom": {"file": file},
-        "rma": {"operation": draw(st.sampled_from(["put", "get", "fetch-add"]))},
+        "rma": {"operation": draw(st.sampled_from(["put", "get", "fetch-add", "load"]))},
         "copy": {"both_ways": draw(st.booleans())},
         "jacobi": jacobi(draw, ranks, divisors),
         "lbm": {**plane(draw, ranks, divisors), "case": draw(st.sampled_from(["heat", "rayleigh-taylor"]))},

@@ -123,11 +123,54 @@ def test_one_sided_operations_by_paths_that_have_them() -> None:
     assert unsuited(find_path("rma-host"), rma) is None
 
 
+def test_loads_by_paths_that_do_nothing_else() -> None:
+    """Protects other patterns from a path that carries no message, and loads from paths that have none."""
+    rma, load = find_pattern("rma"), {"operation": "load"}
+    assert [path.name for path in suited(select(["all"]), ["all"], rma, load)] == ["gpu-load", "gpu-load-own"]
+    named = "name one of gpu-load, gpu-load-own"
+    assert unsuited(find_path("rma-host"), rma, options=load) == f"it has no one-sided load; {named}"
+    why = f"rma takes paths with one-sided operations alone; {named}"
+    assert unsuited(find_path("host"), rma, options=load) == why
+    put = "it has no one-sided put; name one of ucx-host-put, rma-host, ucx-put, shmem, rma"
+    assert unsuited(find_path("gpu-load"), rma) == put
+    assert unsuited(find_path("gpu-load"), rma, options=load) is None
+    for pattern in map(find_pattern, ("pingpong", "allreduce", "jacobi")):
+        every = suited(select(["all"]), ["all"], pattern, {})
+        assert every and not [path for path in every if path.loads]
+        assert "rma --operation load" in str(unsuited(find_path("gpu-load"), pattern))
+    assert not [path for path in select([]) if path.loads]
+
+
 class TestCommand:
+    def test_sizes_that_an_option_has(self, fake: FakeRun) -> None:
+        """Protects --sizes: a load's default sizes are its own, and none takes the place of given ones."""
+        words = ["rma", "--operation", "load", "--out", "f"]
+        assert main(words) == 0
+        assert (fake.plan.sizes[0], fake.plan.sizes[1], fake.plan.sizes[-1]) == (64 << 10, 256 << 10, 1 << 30)
+        assert main([*words, "--sizes", "1:1M"]) == 0
+        assert (fake.plan.sizes[0], fake.plan.sizes[-1]) == (1, 1 << 20)
+        assert main(["rma", "--out", "f"]) == 0
+        assert (fake.plan.sizes[0], fake.plan.sizes[-1]) == (1, 1 << 20)
+
     def test_patterns_go_into_the_plan_as_they_are(self, fake: FakeRun) -> None:
         """Protects the machine's say in what a pattern means: it is not known when words are read."""
         assert main(["pingpong", "--paths", "all,host*,host,all", "--sizes", "8", "--out", "f"]) == 0
         assert fake.plan.paths == ("all", "host*", "host")
+
+    @pytest.mark.parametrize(
+        ("word", "why"),
+        [
+            ("rma:gpu-load", "it has no one-sided put; name one of ucx-host-put, "),
+            ("stream:gpu-load", "it loads single words; 'wirespeed rma --operation load' measures that"),
+            ("rma:host", "rma takes paths with one-sided operations alone; name one of ucx-host-put, "),
+        ],
+    )
+    def test_a_background_that_a_path_cannot_carry(
+        self, word: str, why: str, fake: FakeRun, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Protects the reason, which the job in the background could tell nobody."""
+        assert main(["pingpong", "--with", word, "--out", "f"]) == ExitCode.USAGE
+        assert one_line(capsys.readouterr().err).startswith(f"wirespeed: --with: {word}: {why}")
 
     def test_misspelt(self, fake: FakeRun, capsys: pytest.CaptureFixture[str]) -> None:
         """Protects the one line and the code of a usage error."""

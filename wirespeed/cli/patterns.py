@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from wirespeed.cli.common import words
 from wirespeed.cli.common.options import (
@@ -97,7 +98,7 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
         raise WirespeedError(
             f"--format nccl-tests: that layout is of collective operations, not of {pattern.name}"
         )
-    plan, *further = plans(pattern, given)
+    plan, *further = plans(pattern, given, click.get_current_context())
     fixed = pattern.fixed_sizes(Shape(max(plan.ranks, 2), dict(plan.options)))
     if fixed is not None and plan.sizes != parse_sizes(pattern.sizes or DEFAULT_SIZES):
         raise WirespeedError("--sizes: another option fixes the sizes here; leave it out")
@@ -118,8 +119,11 @@ def _run(pattern: Pattern, given: dict[str, Any]) -> ExitCode:
     return measure_and_print(plan, how, further)
 
 
-def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:
-    """One plan; several where options have lists: one for each combination that is possible."""
+def plans(pattern: Pattern, given: dict[str, Any], context: click.Context) -> list[Plan]:
+    """One plan; several where options have lists: one for each combination that is possible.
+
+    `context`: in which the words were read; it knows which of them the user gave.
+    """
     own = {one.key: given[one.key] for one in pattern.options}
     common = {name: value for name, value in given.items() if name not in {*own, "ranks"}}
     worlds = given.get("ranks") or [pattern.exact_ranks(own) or 0]
@@ -135,7 +139,16 @@ def plans(pattern: Pattern, given: dict[str, Any]) -> list[Plan]:
         (ranks, own) for ranks, own in found if not ranks or not pattern.refuse(Shape(ranks, dict(own)))
     ]
     # If none is possible, what is wrong with the first one is said.
-    return [plan_of(common, ranks, pattern=pattern.name, options=own) for ranks, own in possible or found[:1]]
+    chosen = [
+        plan_of(common, ranks, pattern=pattern.name, options=own) for ranks, own in possible or found[:1]
+    ]
+    if context.get_parameter_source("sizes") is not ParameterSource.DEFAULT:
+        return chosen
+    return [
+        replace(plan, sizes=parse_sizes(sizes)) if sizes else plan
+        for plan in chosen
+        for sizes in [pattern.default_sizes(dict(plan.options))]
+    ]
 
 
 def _each_node(pattern: Pattern, plan: Plan) -> list[Plan]:

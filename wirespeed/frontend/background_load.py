@@ -13,7 +13,7 @@ from pathlib import Path
 from wirespeed.errors import WirespeedError
 from wirespeed.host.process import end, last_line
 from wirespeed.host.temporary import temporary_folder
-from wirespeed.job.path_selection import select
+from wirespeed.job.path_selection import lacks, select
 from wirespeed.job.plan import Plan, encode
 from wirespeed.paths import find_path
 from wirespeed.patterns import find_pattern
@@ -38,7 +38,7 @@ class Load:
 
 
 def parse(word: str) -> Load:
-    """Raises WirespeedError for a pattern, a path or a size that there is not."""
+    """Raises WirespeedError for a pattern, a path or a size that there is not, or a path that lacks it."""
     pattern, _, rest = word.partition(":")
     path, _, size = rest.partition(":")
     if not path:
@@ -48,8 +48,10 @@ def parse(word: str) -> Load:
     found = find_pattern(pattern)
     if any(option.metavar == "FILE" for option in found.options):
         raise WirespeedError(f"--with {pattern}: it takes a file, which cannot be given here")
-    find_path(path)
+    carrier = find_path(path)
     select([path], intra_rank=found.intra_rank)
+    if why := lacks(carrier, found, {option.key: option.default for option in found.options}):
+        raise WirespeedError(f"{pattern}:{path}: {why}")
     return Load(pattern, path, parse_size(size) if size else DEFAULT_SIZE)
 
 

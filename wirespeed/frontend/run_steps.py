@@ -64,7 +64,11 @@ def chosen_paths(plan: Plan, kind: str, mpi: bool = True) -> list[TransferPath]:
     chosen = chosen or select(words, intra_rank=pattern.intra_rank)
     if not (mpi or plan.paths or pattern.intra_rank or pattern.one_sided):
         chosen += [path for path in all_paths() if path.instead_of_mpi]
-    chosen = suited(chosen, plan.paths, pattern, dict(plan.options))
+    options = dict(plan.options)
+    # Where GPUs' paths alone have the operation, the reason why they cannot be measured is shown.
+    chosen = suited(chosen, plan.paths, pattern, options) or suited(
+        select(words, intra_rank=pattern.intra_rank), plan.paths, pattern, options
+    )
     if isinstance(pattern, CollectivePattern):
         return by_algorithms(chosen, pattern, Shape(plan.ranks, dict(plan.options)))
     return [_alone(chosen)] if pattern.view == "program" and plan.ranks == 1 else chosen

@@ -61,18 +61,25 @@ def suited(
     paths: Iterable[TransferPath], words: Sequence[str], pattern: Pattern, options: Mapping[str, Any]
 ) -> list[TransferPath]:
     """Without paths that are not named and cannot carry the pattern."""
-    return [path for path in paths if path.name in words or not _lacks(path, pattern, options)]
+    return [path for path in paths if path.name in words or not lacks(path, pattern, options)]
 
 
-def _lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> str | None:
+def lacks(path: TransferPath, pattern: Pattern, options: Mapping[str, Any]) -> str | None:
     """What the pattern does and this path cannot, in one line."""
 
     def names(able: Callable[[TransferPath], bool]) -> str:
         return ", ".join(one.name for one in all_paths() if able(one))
 
-    if pattern.one_sided and not path.one_sided:
-        able = names(lambda one: one.one_sided)
+    if pattern.one_sided:
+        operation = str(options.get("operation") or "put")
+        if operation in path.operations:
+            return None
+        able = names(lambda one: operation in one.operations)
+        if path.operations:
+            return f"it has no one-sided {operation}; name one of {able}"
         return f"{pattern.name} takes paths with one-sided operations alone; name one of {able}"
+    if path.loads:
+        return "it loads single words; 'wirespeed rma --operation load' measures that"
     if path.intra_rank and options.get("both_ways") and not copies_both_ways(path):
         able = names(copies_both_ways)
         return f"--both-ways copies to the device and from it at once; name one of {able}"
@@ -125,7 +132,7 @@ def unsuited(
     options: Mapping[str, Any] = MappingProxyType({}),
 ) -> str | None:
     """Why this path cannot carry this pattern in such memory, in one line; None if it can."""
-    if why := _lacks(path, pattern, options):
+    if why := lacks(path, pattern, options):
         return why
     if device.startswith("openmp") and (why := _computes(path, pattern) or beyond_openmp(path)):
         return why

@@ -83,9 +83,24 @@ class TransferPath:
         return self.transport in ("mpi", "rma", "staged", "oshmem")
 
     @property
-    def one_sided(self) -> bool:
-        """Has its transport puts, gets and fetch-and-adds that no message accompanies?"""
-        return self.transport == "shmem" or (self.transport in ("rma", "ucx") and "call=put" in self.options)
+    def loads(self) -> bool:
+        """Are loads from memory all that its transport does?"""
+        return self.transport == "load"
+
+    @property
+    def loads_own(self) -> bool:
+        """Do the loads cross no wire?"""
+        return self.loads and "of=own" in self.options
+
+    @property
+    def operations(self) -> tuple[str, ...]:
+        """One-sided operations of its transport, which no message accompanies."""
+        if self.loads:
+            return ("load",)
+        several = self.transport == "shmem" or (
+            self.transport in ("rma", "ucx") and "call=put" in self.options
+        )
+        return ("put", "get", "fetch-add") if several else ()
 
     @property
     def instead_of_mpi(self) -> bool:

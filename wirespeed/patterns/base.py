@@ -235,6 +235,17 @@ class Pattern(ABC):
         """The options with those defaults that depend on the machine."""
         return options
 
+    def default_sizes(self, options: Mapping[str, Any]) -> str | None:
+        """Sizes that these options have instead of `sizes`; None: the same."""
+        return None
+
+    def links(self, shape: Shape, size: int) -> int | None:
+        """Links of the chain that loads follow, where an iteration is one load; None: it moves bytes.
+
+        A transfer names the chain then, and the transport itself checks where the loads lead.
+        """
+        return None
+
     def least_iterations(self, shape: Shape) -> int:
         """Timed iterations that are done however precise the figure is before."""
         return 0

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from wirespeed.patterns.base import Figure, Option, Pattern, Shape, Step, Sums, Team, Transfer
 
-PUT, GET, FETCH_ADD = "put", "get", "fetch-add"
+PUT, GET, FETCH_ADD, LOAD = "put", "get", "fetch-add", "load"
 WORD = 8
-"""Bytes that a fetch-and-add reads and changes."""
+"""Bytes that a fetch-and-add reads and changes, and that a load reads."""
+LINE = 128
+"""Bytes of memory for each link of a chain (native/kernels/chase.h)."""
 START = 2.0**52
 """From here to its double, adding 1 to a double and to its bits as a whole number is the same."""
 ENDS = {
     PUT: "put: from the call until the flush has ended, the bytes are in the target's memory",
     GET: "get: from the call until the flush has ended, the bytes are in the origin's memory",
     FETCH_ADD: "fetch-and-add: from the call until the flush has ended, the word before is at the origin",
+    LOAD: "load: one load of 8 bytes whose address the load before brought, in a chain over SIZE bytes",
 }
 
 
@@ -28,17 +32,23 @@ class Rma(Pattern):
     what it was before (fetch-add). The time is that of one call and its flush: the operation is complete at
     the origin and at the target then. Rank 1 waits in a barrier meanwhile, and answers nothing.
 
+    A load is one instruction of a GPU's thread: it follows a chain of pointers that lies in random order in
+    SIZE bytes of the other GPU's memory (gpu-load), or of its own (gpu-load-own). The time is that of one
+    load. --sizes is 64K:1G in steps of 4 then.
+
     \b
     Examples:
       wirespeed rma
       wirespeed rma --operation put,get,fetch-add --sizes 8:64K
+      wirespeed rma --operation load
+      wirespeed rma --operation load --paths gpu-load --sizes 2M
     """
     options = (
         Option(
             "operation",
             "What rank 0 does, or several as in put,get,fetch-add.",
             PUT,
-            choices=(PUT, GET, FETCH_ADD),
+            choices=(PUT, GET, FETCH_ADD, LOAD),
             many=True,
             for_transport=True,
         ),
@@ -47,16 +57,25 @@ class Rma(Pattern):
     one_sided = True
 
     @staticmethod
-    def operation(options: Any) -> str:
+    def operation(options: Mapping[str, Any]) -> str:
         return str(options.get("operation", PUT))
 
     def fixed_sizes(self, shape: Shape) -> tuple[int, ...] | None:
         return (WORD,) if self.operation(shape.options) == FETCH_ADD else None
 
+    def default_sizes(self, options: Mapping[str, Any]) -> str | None:
+        return "64K,256K,1M,4M,16M,64M,256M,1G" if self.operation(options) == LOAD else None
+
+    def links(self, shape: Shape, size: int) -> int | None:
+        return max(size // LINE, 2) if self.operation(shape.options) == LOAD else None
+
+    def extent(self, rank: int, shape: Shape, size: int) -> int:
+        return max(super().extent(rank, shape, size), LINE * (self.links(shape, size) or 0))
+
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
-        """As the bytes go; of a fetch-and-add, those of the change."""
+        """As the bytes go; of a fetch-and-add, those of the change; of loads, the chain."""
         other = (Transfer(1 - rank, size),)
-        sends = (rank == 0) != (self.operation(shape.options) == GET)
+        sends = (rank == 0) != (self.operation(shape.options) in (GET, LOAD))
         return [Step(sends=other) if sends else Step(receives=other)]
 
     def sums(self, rank: int, shape: Shape, size: int) -> Sums | None:
@@ -69,7 +88,8 @@ class Rma(Pattern):
         return Team("", range(1)) if rank == 0 else None
 
     def figure(self, shape: Shape, size: int) -> Figure:
-        return Figure(1, size, ENDS[self.operation(shape.options)])
+        operation = self.operation(shape.options)
+        return Figure(1, 0 if operation == LOAD else size, ENDS[operation])
 
 
 PATTERN = Rma()

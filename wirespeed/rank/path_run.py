@@ -214,7 +214,8 @@ class _OpenPath:
                 context.tell(found)
         # Counting comes after all figures, so that none of them can suffer from it. What another pattern
         # moves at the same time would be counted as ours.
-        if evidence and not self._path.work_alone and not context.comm.share(bool(context.plan.background)):
+        counts = evidence and not (self._path.work_alone or self._path.loads_own)
+        if counts and not context.comm.share(bool(context.plan.background)):
             with context.ranges("counting"):
                 self._count(sizes)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from wirespeed.patterns import Place, Step, Sums, Transfer, Work
 from wirespeed.patterns.collectives.operation import CollectivePattern
+from wirespeed.patterns.rma import WORD
 from wirespeed.programs import ProgramPattern
 from wirespeed.rank.context import RankContext
 from wirespeed.rank.faulty_steps import with_fault
@@ -46,9 +47,14 @@ class Program:
                 steps = with_fault(steps, context.fault, pattern.aside(context.shape))
         self.steps = [_shifted(step, context.offset) for step in steps]
         self.traffic: Sequence[Step] = self.steps
-        """Steps that move the bytes; for a library's collective operation those that move the least."""
+        """Steps that move the bytes; for a library's collective operation those that move the least.
+
+        Of loads, the word that is loaded, not the chain.
+        """
         if isinstance(pattern, CollectivePattern) and any(step.collective for step in steps):
             self.traffic = pattern.least_traffic(rank, context.shape, size)
+        if pattern.links(context.shape, size) is not None:
+            self.traffic = [_of_a_load(step) for step in self.steps]
         sums = pattern.sums(rank, context.shape, size)
         self.sums: Sums | None = sums and replace(sums, offset=sums.offset + context.offset)
         """What an iteration must make of the buffer's doubles; None: it moves bytes unchanged."""
@@ -130,6 +136,15 @@ def work_alone(context: RankContext, size: int) -> list[Step]:
     """The pattern's steps without their transfers."""
     steps = context.pattern.steps(context.comm.rank, context.shape, size)
     return [replace(step, sends=(), receives=()) for step in steps]
+
+
+def _of_a_load(step: Step) -> Step:
+    """What one load moves, where the step names the whole chain."""
+
+    def word(transfers: tuple[Transfer, ...]) -> tuple[Transfer, ...]:
+        return tuple(replace(one, bytes=WORD) for one in transfers)
+
+    return Step(word(step.sends), word(step.receives))
 
 
 def _shifted(step: Step, shift: int) -> Step:

@@ -17,6 +17,7 @@ from wirespeed.rank.context import RankContext
 from wirespeed.rank.field_check import FieldCheck
 from wirespeed.rank.field_memory import FieldMemory
 from wirespeed.rank.field_views import FieldViews
+from wirespeed.rank.load_check import LoadCheck
 from wirespeed.rank.payload_check import Check, PayloadCheck
 from wirespeed.rank.program import Program, work_alone
 from wirespeed.rank.program_limits import limits
@@ -56,6 +57,8 @@ class SizeRun:
             self._payload = FieldCheck(context, pattern, FieldMemory(context, path.memory, buffers))
         elif isinstance(pattern, CollectivePattern):
             self._payload = CollectiveCheck(context, path.memory, buffers)
+        elif links := pattern.links(context.shape, size):
+            self._payload = LoadCheck(context.comm, links)
         else:
             self._payload = PayloadCheck(context.core, context.comm, context.device, path.memory, path.into)
         self._program_facts: dict[str, Any] | None = None

@@ -214,6 +214,11 @@ class Entry(RunRecord, Timed, frozen=True, kw_only=True, tag="entry"):
         """Bytes used for the bandwidth."""
         return self.bytes if self.bandwidth_bytes is None else self.bandwidth_bytes
 
+    @property
+    def moves(self) -> bool:
+        """Does a bandwidth follow from it? Not from a load's time: its bytes are those around the word."""
+        return not self.bytes or self.amount > 0
+
     def with_time(self, seconds: float, low: float, high: float, precision: float | None) -> Entry:
         """The same with another time, and without what followed from its own."""
         times = Times(median=seconds, low=low, high=high)

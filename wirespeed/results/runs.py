@@ -252,10 +252,11 @@ class Run:
 
     @property
     def competing(self) -> list[str]:
-        """Memory domains whose data several paths move; copies of different kinds do not compete."""
+        """Memory domains whose data several paths move; neither copies nor loads compete."""
         if self.pattern and self.pattern.intra_rank:
             return []
-        domains = list({entry.path: entry.memory_domain for entry in self.entries.values()}.values())
+        moving = (entry for entry in self.entries.values() if entry.moves)
+        domains = list({entry.path: entry.memory_domain for entry in moving}.values())
         return [domain for domain in ("CPU", "GPU") if domains.count(domain) > 1]
 
     def fastest(self, size: int, domain: str) -> list[Entry]:

@@ -25,56 +25,6 @@ namespace {
 constexpr std::size_t packet = 16;
 constexpr std::uint32_t most_slots = 64;
 
-/// A wait of so many ticks must take the host as long. The difference of a long and a short one
-/// leaves the launches out. Whatever else runs makes single waits longer, and a tool that watches
-/// the GPU makes launches uneven: the shortest ones count, and longer waits are tried before a
-/// clock is refused. Throws Error.
-void hold_against_host(Device& device, double rate) {
-    constexpr double brief = 0.3e-3, agreement = 0.03;
-    const auto seconds = [&](double wait) {
-        std::uint64_t ticks = static_cast<std::uint64_t>(wait * rate);
-        void* arguments[] = {&ticks};
-        const double began = now();
-        device.launch("ws_wait_ticks", 1, 1, arguments);
-        return now() - began;
-    };
-    double stated = 0, host = 0;
-    for (const double scale : {1, 1, 1, 4, 16, 64, 256}) {
-        double least_brief = 1e9, least_longer = 1e9;
-        stated = 3 * brief * scale;
-        for (int trials = scale > 1 ? 3 : 10; trials; --trials) {
-            least_brief = std::min(least_brief, seconds(brief * scale));
-            least_longer = std::min(least_longer, seconds(4 * brief * scale));
-            host = least_longer - least_brief;
-            if (std::abs(host / stated - 1) <= agreement) return;
-        }
-    }
-    throw Error("gpu: what the GPU's clock calls " + std::to_string(stated) + " s takes the host " +
-                std::to_string(host) +
-                " s: the clock's rate is not the one that the driver states");
-}
-
-/// Throws Unavailable where nobody says how fast the clock counts, Error where it counts otherwise.
-GpuClock clock_of(Device& device, const Facts& facts) {
-    const double rate = device.clock_rate();
-    if (rate <= 0)
-        throw Unavailable(
-            "gpu: the driver does not say how fast the GPU's clock counts (ROCm does "
-            "from version 5.4 on)");
-    hold_against_host(device, rate);
-    return {1 / rate, static_cast<double>(facts.clock_step) / rate};
-}
-
-Facts ask(Device& device) {
-    const Allocation facts(device, Memory::device, sizeof(Facts));
-    void* address = facts.address();
-    void* arguments[] = {&address};
-    device.launch("ws_platform_facts", 1, 1, arguments);
-    Facts answer{};
-    device.copy(&answer, facts.address(), sizeof answer);
-    return answer;
-}
-
 /// What all ranks must agree on before a program is made.
 struct Extent {
     std::size_t largest = 0;   ///< bytes of a transfer
@@ -86,8 +36,8 @@ class GpuTransport final : public Transport {
   public:
     explicit GpuTransport(Context& context)
         : Transport(context), buffers_(context, "gpu"), facts_(start(context)),
-          clock_(agreed_clock()), protocols_(context, facts_, agreed_blocks()),
-          mailbox_(context, protocols_.blocks()),
+          clock_(agreed_clock(context, facts_, "gpu")),
+          protocols_(context, facts_, agreed_blocks()), mailbox_(context, protocols_.blocks()),
           counts_(static_cast<std::size_t>(context.control.size())) {
         // For tests: as if every pair had done so many transfers before.
         const std::size_t before = context.number("transfers-before", 0, 0, SIZE_MAX);
@@ -175,7 +125,7 @@ class GpuTransport final : public Transport {
 
     static Facts start(Context& context) {
         refuse_shared_devices(context, "gpu");
-        const auto all = exchange(context.control, [&] { return ask(context.device); });
+        const auto all = exchange(context.control, [&] { return platform_facts(context.device); });
         Facts facts = all[static_cast<std::size_t>(context.control.rank())];
         for (const Facts& each : all) {
             facts.has_tma = facts.has_tma && each.has_tma;
@@ -183,15 +133,6 @@ class GpuTransport final : public Transport {
                 throw Unavailable("gpu: the ranks' GPUs have LL packets of different sizes");
         }
         return facts;
-    }
-
-    /// This rank's tick, and the coarsest step of all.
-    GpuClock agreed_clock() {
-        const auto all =
-            exchange(context_.control, [&] { return clock_of(context_.device, facts_); });
-        GpuClock mine = all[static_cast<std::size_t>(context_.control.rank())];
-        for (const GpuClock& each : all) mine.step = std::max(mine.step, each.step);
-        return mine;
     }
 
     std::uint32_t agreed_blocks() {

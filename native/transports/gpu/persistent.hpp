@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/persistent_types.h"
+#include "transports/gpu/clock.hpp"
 #include "transports/gpu/folds.hpp"
 #include "transports/gpu/gated_work.hpp"
 #include "transports/gpu/mailbox.hpp"
@@ -21,12 +22,6 @@ struct Tuning {
     std::uint32_t place = 0;  ///< LL: which of the blocks does it
 
     std::string text() const;
-};
-
-/// The clock that kernels read.
-struct GpuClock {
-    double tick;  ///< seconds that one count stands for
-    double step;  ///< the smallest difference of two readings, in seconds
 };
 
 /// Transfers and launches with a peer since the transport was opened: the words in the mailboxes
@@ -81,7 +76,6 @@ class PersistentProgram final : public Program {
     void raise_stale_words();
     void prepare(const Schedule& schedule);
     void wait_for(u64 iterations);
-    void check_clock(std::span<const u64> stamps, double took);
     void count(u64 iterations);
 
     Context& context_;

@@ -10,11 +10,6 @@
 
 namespace wirespeed {
 
-/// What the kernels say of the platform that they run on.
-struct Facts {
-    u64 has_tma, clock_step, packet_bytes, most_threads;
-};
-
 class Protocols {
   public:
     static constexpr std::uint32_t most_blocks = 256;

@@ -227,7 +227,7 @@ TEST_KEYS = (
         "instead",
     ),
     *("iterations", "largest-count", "offset", "protocol", "shared", "signal", "slots", "streams"),
-    *("threads", "transfers-before"),
+    *("threads", "transfers-before", "wrong-link"),
 )
 
 

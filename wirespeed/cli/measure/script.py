@@ -205,14 +205,15 @@ def _measurement(pattern: Pattern, words: Sequence[str]) -> Plan:
     """The plan that the pattern's own command would make of the words."""
     from wirespeed.cli.patterns import command_of, plans
 
-    given = command_of(pattern).make_context(f"wirespeed {pattern.name}", list(words)).params
+    context = command_of(pattern).make_context(f"wirespeed {pattern.name}", list(words))
+    given = context.params
     for reporting in ("style", "against", "explain"):
         del given[reporting]
     if given.pop("background"):
         raise WirespeedError("--with starts a job of its own: it does not go into a script")
     if given["launches"] > 1:
         raise WirespeedError("--launches: the ranks of a job cannot be started anew; submit the script again")
-    plan, *further = plans(pattern, given)
+    plan, *further = plans(pattern, given, context)
     if further:
         several = [one.name for one in pattern.options if one.many and len(given[one.key]) > 1]
         raise WirespeedError(f"--{[*several, 'ranks'][0]}: a job takes one number; write a job for each")

@@ -162,7 +162,7 @@ def _time(run: Run, path: str, size: int) -> str:
     if entry is None:
         failure = run.failure(path, size)
         return figures.SHORT.get(failure.what, failure.what) if failure else ""
-    return f"{sign(run, entry)} {format_seconds(entry.seconds)}".strip()
+    return f"{sign(run, entry)} {figures.time_of(entry, entry.seconds)}".strip()
 
 
 def _rate(run: Run, path: str, limit: Ceiling | None, size: int) -> str:

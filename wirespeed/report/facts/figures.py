@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from wirespeed.results.runs import Failure
+from wirespeed.results.runs import Entry, Failure
 from wirespeed.units import format_rate, format_seconds, format_size
 
 _FAILURES = {
@@ -34,6 +34,13 @@ def quantity(value: float, unit: str) -> str:
     scales = ((1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, ""))
     factor, sign = next((one for one in scales if value >= 0.9995 * one[0]), scales[-1])
     return f"{ratio(value / factor)}{sign}"
+
+
+def time_of(entry: Entry, seconds: float) -> str:
+    """Three significant figures: that of a load in nanoseconds below a microsecond, '702 ns'."""
+    if entry.moves or seconds >= 0.9995e-6:
+        return format_seconds(seconds)
+    return f"{ratio(seconds * 1e9)} ns"
 
 
 def microseconds(seconds: float) -> str:

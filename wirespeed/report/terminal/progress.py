@@ -21,7 +21,7 @@ from wirespeed.report.terminal.run_summary import make_console
 from wirespeed.report.terminal.time_left import Clock, TimeLeft
 from wirespeed.results.model import Event
 from wirespeed.results.runs import Entry, Failure
-from wirespeed.units import format_rate, format_seconds, format_size
+from wirespeed.units import format_rate, format_size
 
 BAR = 20
 """Letters of a whole bar."""
@@ -100,8 +100,8 @@ class Progress:
 
 
 def _figure(entry: Entry, width: int) -> str:
-    rate = f"{format_rate(entry.rate):>6} GB/s" if entry.bytes else " " * 11
-    return f"{format_size(entry.bytes):>{width}}  {format_seconds(entry.seconds):>8}  {rate}"
+    rate = f"{format_rate(entry.rate):>6} GB/s" if entry.amount else " " * 11
+    return f"{format_size(entry.bytes):>{width}}  {figures.time_of(entry, entry.seconds):>8}  {rate}"
 
 
 def make_progress(paths: tuple[str, ...], sizes: int, stream: IO[str] | None = None) -> Progress:

@@ -19,7 +19,7 @@ from wirespeed.report.facts.speedup import pairs
 from wirespeed.report.terminal import path_columns
 from wirespeed.report.terminal.columns import Cell, Column, Table, fold, table
 from wirespeed.results.runs import Entry, Run
-from wirespeed.units import format_rate, format_seconds, format_size
+from wirespeed.units import format_rate, format_size
 
 MOST_WIDE = 4
 """More paths get a column each instead of three."""
@@ -86,7 +86,9 @@ def _path_columns(
     def time(size: int) -> Cell:
         if size in entries:
             one = entries[size]
-            return Text.assemble((sign(run, one) or " ", "yellow"), (format_seconds(one.seconds), style(one)))
+            return Text.assemble(
+                (sign(run, one) or " ", "yellow"), (figures.time_of(one, one.seconds), style(one))
+            )
         failure = run.failure(path, size)
         return Text(f" {figures.WHAT.get(failure.what, failure.what)}", "red") if failure else None
 
@@ -116,7 +118,8 @@ def _path_columns(
     if (alone or several) and any(entry.stopped != "fixed" for entry in entries.values()):
         for name in ("min", "max" if several else "p99"):
             yield column(name, _seconds(name), style="dim", gap=3, drop=2)
-    yield column("GB/s", rate, gap=3)
+    if all(entry.moves for entry in entries.values()):
+        yield column("GB/s", rate, gap=3)
     if any(shares.share(entry, limit) is not None for entry in entries.values()):
         yield column("of\nlimit", share, gap=3)
     derived = (one for entry in entries.values() for one in entry.derived if one.median is not None)
@@ -125,7 +128,7 @@ def _path_columns(
 
 
 def _seconds(name: str) -> Callable[[Entry], Cell]:
-    return lambda entry: None if (time := getattr(entry.times, name)) is None else format_seconds(time)
+    return lambda one: None if (time := getattr(one.times, name)) is None else figures.time_of(one, time)
 
 
 def _derived(name: str, unit: str) -> Callable[[Entry], Cell]:

@@ -1,0 +1,51 @@
+"""The check of loads: where a chain leads, which the transport compares after each of its launches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wirespeed.host.core import NativeError
+from wirespeed.patterns.rma import WORD
+from wirespeed.rank.payload_check import PayloadMismatch
+from wirespeed.rank.program import Program
+from wirespeed.rank.world import World
+
+MOST = 4096
+"""Loads of a checked iteration at most: a longer chain is checked as far as they lead."""
+
+
+@dataclass(frozen=True)
+class WrongLink:
+    """Loads that led elsewhere than the chain does."""
+
+    rank: int
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class LoadCheck:
+    """Follows the chain once round, so that a wrong link of it leads elsewhere."""
+
+    def __init__(self, comm: World, links: int) -> None:
+        self._comm, self._loads = comm, min(links, MOST)
+        self.iterations = 0
+        self.bytes = 0
+
+    def checked_iteration(self, program: Program) -> float:
+        """Collective. Seconds of one load. Raises PayloadMismatch on every rank."""
+        self._comm.barrier()
+        seconds, wrong = 0.0, None
+        try:
+            seconds = program.run(self._loads)[0]
+        except NativeError as error:
+            # After any other one the target still waits for the origin.
+            if not str(error).startswith("wrong data"):
+                raise
+            wrong = WrongLink(self._comm.rank, str(error))
+        if found := self._comm.first(wrong):
+            raise PayloadMismatch(found[1])
+        self.iterations += self._loads
+        self.bytes += self._loads * WORD
+        return seconds
