@@ -188,17 +188,21 @@ WS_INLINE void ws_fold_share(const WsFoldTables& tables, const WsFold& fold, con
     const u64 whole = (places & 15) == 0 ? fold.bytes / 16 : 0, threads = ws_threads();
     for (u64 first = ws_thread(); first < whole; first += at_once * threads) {
         Ws16 sum[at_once] = {}, next[at_once] = {};
+        const auto load = [&](u32 s, Ws16* loaded) {
+            const Ws16* const from = ws_at<Ws16>(place_of(s)) + first;
+            WS_UNROLL
+            for (u32 k = 0; k < at_once; ++k)
+                if (first + k * threads < whole) loaded[k] = ws_load16(from + k * threads);
+        };
+        // Nothing waits for the first source before the second is on its way, too.
+        load(0, sum);
         WS_ROLLED
-        for (u32 s = 0; s < fold.sources; ++s) {
-            const Ws16* const from = ws_at<Ws16>(place_of(s));
+        for (u32 s = 1; s < fold.sources; ++s) {
+            load(s, next);
             WS_UNROLL
             for (u32 k = 0; k < at_once; ++k)
-                if (first + k * threads < whole) next[k] = ws_load16(from + first + k * threads);
-            WS_UNROLL
-            for (u32 k = 0; k < at_once; ++k)
-                sum[k] = s == 0 ? next[k]
-                                : Ws16{ws_folded(fold, sum[k].low, next[k].low),
-                                       ws_folded(fold, sum[k].high, next[k].high)};
+                sum[k] = {ws_folded(fold, sum[k].low, next[k].low),
+                          ws_folded(fold, sum[k].high, next[k].high)};
         }
         Ws16* const to = ws_at<Ws16>(fold.to);
         WS_UNROLL

@@ -32,7 +32,15 @@ class Done:
 
     @property
     def entries(self) -> list[Record]:
-        return self.of("entry")
+        """In the order of what was asked for: sizes that take turns come to their ends in any order."""
+        runs = {run["run"]: (at, run["plan"]["sizes"]) for at, run in enumerate(self.of("run"))}
+
+        def place(entry: Record) -> tuple[int, int, int]:
+            at, sizes = runs.get(entry["run"], (0, []))
+            size = entry["bytes"]
+            return at, entry["step"], sizes.index(size) if size in sizes else size
+
+        return sorted(self.of("entry"), key=place)
 
     @property
     def failures(self) -> list[Record]:
