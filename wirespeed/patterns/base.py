@@ -254,6 +254,10 @@ class Pattern(ABC):
         """Number of phases: different sets of transfers that are measured one after the other."""
         return 1
 
+    def takes_turns(self, shape: Shape) -> bool:
+        """Do iterations of one size leave what those of another need? Then both may run by turns."""
+        return self.phases(shape) == 1
+
     @abstractmethod
     def steps(self, rank: int, shape: Shape, size: int, phase: int = 0) -> list[Step]:
         """What `rank` does in one iteration of a phase, in order."""

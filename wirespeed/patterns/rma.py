@@ -56,6 +56,10 @@ class Rma(Pattern):
     sizes = "1:1M"
     one_sided = True
 
+    def takes_turns(self, shape: Shape) -> bool:
+        # A chain to follow, and a word that counts, lie in the buffer.
+        return self.operation(shape.options) not in (LOAD, FETCH_ADD)
+
     @staticmethod
     def operation(options: Mapping[str, Any]) -> str:
         return str(options.get("operation", PUT))

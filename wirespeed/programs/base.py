@@ -162,6 +162,9 @@ class ProgramPattern(Pattern):
     halo = 1
     """Points that a block needs of its neighbours' in each direction."""
 
+    def takes_turns(self, shape: Shape) -> bool:
+        return False
+
     def completed(self, options: dict[str, Any], gpus: bool) -> dict[str, Any]:
         """The options with defaults that depend on the machine."""
         size, steps = self.default_size[not gpus], self.default_steps[not gpus]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from wirespeed.programs import ProgramPattern
 from wirespeed.rank.buffers import SMALL
 from wirespeed.rank.context import RankContext
 
@@ -16,13 +15,9 @@ AT_ONCE = 5
 def taking_turns(context: RankContext, needs: Sequence[int]) -> Iterator[list[int]]:
     """Indices of the sizes, those together that take turns; `needs`: bytes of each size's buffers.
 
-    They share buffers. A size with several phases, or with a fixed number of iterations, is measured alone.
+    They share buffers. A fixed number of iterations is measured at once.
     """
-    one_by_one = (
-        context.plan.stopping.loops is not None
-        or context.pattern.phases(context.shape) > 1
-        or isinstance(context.pattern, ProgramPattern)
-    )
+    one_by_one = context.plan.stopping.loops is not None or not context.pattern.takes_turns(context.shape)
 
     def room(index: int) -> int:
         return next((step for step in SMALL if needs[index] <= step), 0)
