@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from wirespeed.rank.turns import AT_ONCE
 from wirespeed.statistics.samples import Samples, median_interval
 from wirespeed.statistics.stopping import Stopping, StoppingRule
 
@@ -80,11 +81,15 @@ MODELS: dict[str, Model] = {
 FEW = {f"{count} long iterations with exponential delays": count for count in (3, 4, 5, 6, 12)}
 
 
-def documented() -> dict[str, tuple[float, float | None]]:
-    """The table of docs/measuring.md: by noise, how often the interval holds, how often precision stops."""
+def documented() -> dict[str, tuple[float, float | None, float | None]]:
+    """The table of docs/measuring.md: by noise, how often the interval holds, how often precision stops, and
+    how often it holds where five sizes take turns."""
     text = (Path(__file__).parents[2] / "docs" / "measuring.md").read_text()
-    rows = re.findall(r"^\| (.+?) \| (\d+) % \| (?:(\d+) % )?\|$", text, re.MULTILINE)
-    return {name: (int(held) / 100, int(early) / 100 if early else None) for name, held, early in rows}
+    rows = re.findall(r"^\| (.+?) \| (\d+) % \| (?:(\d+) % )?\| (?:(\d+) % )?\|$", text, re.MULTILINE)
+    return {
+        name: (int(held) / 100, int(early) / 100 if early else None, int(turns) / 100 if turns else None)
+        for name, held, early, turns in rows
+    }
 
 
 def agrees(count: int, runs: int, share: float) -> bool:
@@ -97,17 +102,22 @@ def test_every_row_is_simulated() -> None:
     assert set(documented()) == {*MODELS, *FEW}
 
 
-def sampled(iterations: Floats, stopping: Stopping, iteration_s: float) -> tuple[Samples, str, float]:
-    """Runs the rule on one row of iterations, as a rank does; each value is an iteration over iteration_s."""
+def sampled(
+    iterations: Floats, stopping: Stopping, iteration_s: float, turns: int = 1
+) -> tuple[Samples, str, float]:
+    """Runs the rule on one row of iterations, as a rank does; each value is an iteration over iteration_s.
+
+    `turns`: how many sizes take turns, of whose batches one in so many is this one's.
+    """
     rule, samples = StoppingRule(stopping, 25e-9, 1e-9), Samples()
     at, elapsed = 0, 0.0
     while (reason := rule.decide(samples, elapsed)) is None:
-        per_sample, count = rule.next_batch(iteration_s, samples, elapsed)
+        per_sample, count = rule.next_batch(iteration_s, samples, elapsed, turns)
         assert per_sample == 1
         batch = iterations[at : at + count] * iteration_s
         assert len(batch) == count
         samples.add(batch.tolist())
-        at, elapsed = at + count, elapsed + float(batch.sum())
+        at, elapsed = at + turns * count, elapsed + float(batch.sum())
     return samples, reason, elapsed
 
 
@@ -129,9 +139,23 @@ def test_coverage(name: str) -> None:
         f"{name}: held {held / RUNS:.3f}; stopped for precision {early / RUNS:.2f}, "
         f"held {held_early / max(early, 1):.3f}; {spent / RUNS:.2f} s"
     )
-    holding, stopping = documented()[name]
+    holding, stopping, _ = documented()[name]
     assert stopping is not None
     assert agrees(held, RUNS, holding) and agrees(early, RUNS, stopping)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_coverage_of_sizes_that_take_turns(name: str) -> None:
+    """Protects short batches: the noise changes between two of one size, so their intervals hold as well."""
+    model = MODELS[name]
+    truth = float(np.median(model(np.random.default_rng(99), 2_000))) * ITERATION_S
+    stopping, held = Stopping(precision=0.01, max_time=0.4 / AT_ONCE), 0
+    for row in model(np.random.default_rng(5), RUNS):
+        interval = sampled(row, stopping, ITERATION_S, AT_ONCE)[0].interval()
+        assert interval is not None
+        held += interval[0] <= truth <= interval[1]
+    holding = documented()[name][2]
+    assert holding is not None and agrees(held, RUNS, holding)
 
 
 @pytest.mark.parametrize("name", FEW)

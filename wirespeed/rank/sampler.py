@@ -24,7 +24,7 @@ from wirespeed.statistics.stopping import StoppingRule
 
 CHECK_SHARE = 0.2
 """Limit of the time for checked iterations between batches, as a share of all time spent on the phase."""
-WARM_UP_ITERATIONS, WARM_UP_SECONDS = 5, 0.2
+WARM_UP_ITERATIONS, WARM_UP_SECONDS = 5, 0.05
 LONG_ITERATION_SECONDS = 0.05
 """Longer iterations are checked before the samples only, shorter ones after them too."""
 LEAD_SECONDS = 1e-4
@@ -119,7 +119,7 @@ class Sampler:
         return loops
 
     def _warm_up(self, first: float) -> float:
-        """Five iterations or 0.2 s, whichever comes first, or --warmup's; the seconds of one.
+        """Five iterations or 0.05 s, whichever comes first, or --warmup's; the seconds of one.
 
         The checked iteration is the first of the five.
         """
