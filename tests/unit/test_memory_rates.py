@@ -82,7 +82,7 @@ def test_ranks_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     buffers = SimpleNamespace(needed=lambda size: 0)
     opened: Any = (context, watchdog, SimpleNamespace(name="host"), None, buffers)
     monkeypatch.setattr(
-        path_run._OpenPath, "_size_run", lambda *_: SimpleNamespace(count=lambda counting: None)
+        path_run._OpenPath, "_size_run", lambda *_: SimpleNamespace(count=lambda counting, seconds: None)
     )
     path_run._OpenPath(*opened)._count([8])
     assert stages

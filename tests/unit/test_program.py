@@ -57,5 +57,5 @@ def test_the_first_program_is_closed_where_the_second_cannot_be_made() -> None:
     context = context_of(library, "pingpong", Plan(stopping=Stopping(loops=5)))
     run = SizeRun(context, find_path("host"), None, None, 4096, {})
     with pytest.raises(Unusable):
-        run._sampled(None)  # type: ignore[arg-type]
+        next(run._sampled(None))  # type: ignore[arg-type]
     assert library.closed == [1]
