@@ -13,6 +13,7 @@ from types import FrameType
 
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.evidence.nics import ucx_log
 from wirespeed.frontend import machine
 from wirespeed.frontend.job_step import SLOW_LAUNCHER, JobStep
 from wirespeed.frontend.machine import Machine
@@ -267,6 +268,8 @@ class Run:
         launcher = launch.choose(self._plan.launcher, library)
         hosts = mpi.several_hosts_environment if self._plan.hosts else mpi.one_host_environment
         variables = hosts(library) | library.environment() | path.variables
+        if self._plan.hosts or mpi.in_batch_job():
+            variables |= ucx_log.variables()
         if path.gpu_aware_ucx:
             variables |= gpu_aware_mpi.aware_environment(library)
         job_said = {
@@ -304,6 +307,7 @@ class Run:
             max(startup_limit(self._plan), stuck_after(self._plan, max(sizes))),
             PROFILER_SECONDS if self._profiles else SLOW_LAUNCHER,
         )
+        step.ucx_log = watched.ucx_log
         wrong: Outcome | None = None
         for message in watched.messages():
             wrong = step.take(message) or wrong

@@ -13,6 +13,7 @@ from wirespeed.evidence.verdict import Claim, Counted, identify_wire, more_would
 from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import NativeError
 from wirespeed.host.devices import by_board
+from wirespeed.host.pci_topology import distance
 from wirespeed.job.messages import Message
 from wirespeed.limits.wires import NETWORKS
 from wirespeed.paths import TransferPath
@@ -76,6 +77,8 @@ class WireCounting:
         self._unread: list[str] = []
         self._reads = False
         self._locations: list[Location] = []
+        self._gpus: tuple[str, ...] = ()
+        """PCI addresses of this host's GPUs that ranks use."""
         self._last = (0, 0.0)
         self.able = self._comm.size <= MOST_RANKS
         if self.able:
@@ -95,6 +98,8 @@ class WireCounting:
         ]
         first = next(rank for rank, one in enumerate(self._locations) if one.host == host)
         self._reads = first == self._comm.rank
+        here = (str(one.get("pci") or "").lower() for name, one in everyone if name == host and one)
+        self._gpus = tuple(dict.fromkeys(filter(None, here)))
         if self._reads:
             counted = {str(one["id"]): one for one in boards[host].values()}
             self._sources, self._unread = find_counter_sources(list(counted.values()))
@@ -109,7 +114,7 @@ class WireCounting:
         host = os.uname().nodename
         mine: list[dict[str, Any]] = [
             {"host": host, "kind": wire.kind, "name": wire.name, "device": wire.device}
-            | {"rate": wire.rate, **wire.facts}
+            | {"rate": wire.rate, **wire.facts, "distances": self._distances(wire)}
             for wire in self._all_wires()
         ]
         if self._reads and self._path.memory in ("pageable", "pinned") and (rates := memory_rates()):
@@ -123,6 +128,11 @@ class WireCounting:
                 if name in (wire["name"], wire["kind"], str(wire["name"]).split(" port ")[0]):
                     wire |= {"rate": rate, "stated": True}
         return [wire for each in self._comm.gather(mine) or () for wire in each]
+
+    def _distances(self, wire: Wire) -> dict[str, str]:
+        """From a NIC to the GPU of each rank of this host, by the GPU's PCI address."""
+        nic = str(wire.facts.get("pci") or "") if wire.kind in NETWORKS else ""
+        return {gpu: found for gpu in self._gpus if nic and (found := distance(gpu, nic))}
 
     def foreseen(self, size: int) -> float:
         """Expected seconds per iteration, from the size before; 0 where that used another protocol."""

@@ -7,6 +7,7 @@ import re
 from wirespeed.doctor.facts import pci
 from wirespeed.doctor.facts.model import Net, Nic, Port
 from wirespeed.doctor.facts.tree import Tree
+from wirespeed.host.pci_topology import address_of
 
 _NICS, _NETS = "/sys/class/infiniband", "/sys/class/net"
 
@@ -22,7 +23,7 @@ def nics(tree: Tree) -> tuple[Nic, ...]:
                 name=name,
                 model=tree.text(f"{folder}/hca_type") or "",
                 ports=tuple(_port(tree, f"{folder}/ports/{number}", number) for number in numbers),
-                **pci.location(tree, pci.address_of(tree, f"{folder}/device")),
+                **pci.location(tree, address_of(tree.at(f"{folder}/device"))),
             )
         )
     return tuple(found)
@@ -46,7 +47,7 @@ def nets(tree: Tree) -> tuple[Net, ...]:
         if not tree.at(f"{folder}/device").exists():
             continue
         speed = tree.number(f"{folder}/speed")
-        address = pci.address_of(tree, f"{folder}/device")
+        address = address_of(tree.at(f"{folder}/device"))
         found.append(
             Net(
                 name=name,
