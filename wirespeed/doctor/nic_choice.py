@@ -1,0 +1,96 @@
+"""Ranks whose NIC is a bad choice: one farther from the GPU than another, or one for all ranks of a host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from wirespeed.evidence.nics.used import nic_name
+from wirespeed.host.pci_topology import DISTANCES
+from wirespeed.limits.wires import PORTS
+from wirespeed.results.nics import RankNics
+from wirespeed.results.parts import Wire
+from wirespeed.results.runs import Run
+
+ORDER = [*DISTANCES]
+
+
+class Farther(Struct, frozen=True):
+    """A rank's NIC, and one of its host that is nearer to its GPU and as fast."""
+
+    rank: int
+    host: str
+    nic: str
+    distance: str
+    nearer: str
+    nearer_distance: str
+
+    @property
+    def words(self) -> str:
+        return (
+            f"rank {self.rank} on {self.host} uses {self.nic} ({DISTANCES[self.distance]} its GPU); "
+            f"{self.nearer} is nearer ({DISTANCES[self.nearer_distance]} it)"
+        )
+
+
+class OneForAll(Struct, frozen=True):
+    """The only NIC that several ranks of a host use, and others there that are as fast."""
+
+    host: str
+    ranks: tuple[int, ...]
+    nic: str
+    others: tuple[str, ...]
+
+
+def farther(run: Run, path: str) -> Iterator[Farther]:
+    """Of the path's largest messages, for ranks whose GPU is known."""
+    gpus = {one.rank: (one.device.pci or "").lower() for one in run.step(path).ranks if one.device}
+    for one in _nics(run, path):
+        ports = _ports(run, path, one.host)
+        gpu = gpus.get(one.rank, "")
+        for nic in one.nics:
+            if nic.distance not in ORDER or nic.name not in ports:
+                continue
+            near = [
+                (ORDER.index(port.distances[gpu]), name)
+                for name, port in ports.items()
+                if port.distances.get(gpu) in ORDER and _as_good(port, ports[nic.name])
+            ]
+            if near and (nearest := min(near))[0] < ORDER.index(nic.distance):
+                level, name = nearest
+                yield Farther(one.rank, one.host, nic.name, nic.distance, name, ORDER[level])
+
+
+def one_for_all(run: Run, path: str) -> Iterator[OneForAll]:
+    """Hosts all of whose ranks, two or more, use one NIC of several."""
+    hosts: dict[str, list[RankNics]] = {}
+    for one in _nics(run, path):
+        hosts.setdefault(one.host, []).append(one)
+    for host, there in hosts.items():
+        names = {nic.name for one in there for nic in one.nics}
+        ports = _ports(run, path, host)
+        if len(there) < 2 or len(names) != 1 or not names <= set(ports):
+            continue
+        (name,) = names
+        others = tuple(
+            other for other, port in ports.items() if other != name and _as_good(port, ports[name])
+        )
+        if others:
+            yield OneForAll(host, tuple(one.rank for one in there), name, others)
+
+
+def _nics(run: Run, path: str) -> list[RankNics]:
+    sizes = sorted(size for name, size in run.evidence if name == path)
+    return next((found for size in reversed(sizes) if (found := run.evidence[path, size].nics)), [])
+
+
+def _ports(run: Run, path: str, host: str) -> dict[str, Wire]:
+    """The NICs of a host by name; virtual interfaces are none."""
+    wires = (one for one in run.wires_of(path) if one.host == host and one.kind in PORTS and one.pci)
+    return {nic_name({"name": one.name}): one for one in wires}
+
+
+def _as_good(other: Wire, used: Wire) -> bool:
+    """Whether it is another way to the same network, as far as that can be told: its kind and its rate."""
+    return other.kind == used.kind and (other.rate or 0.0) >= (used.rate or 0.0) > 0
