@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirespeed.host.pci_topology import DISTANCES, address_of, distance
+from wirespeed.host.pci_topology import DISTANCES, address_of, distance, distances
 
 GPU = "0000:05:00.0"
 SWITCH = "pci0000:00/0000:00:01.0/0000:01:00.0"
@@ -56,6 +56,16 @@ def test_two_devices_at_one_port(tmp_path: Path) -> None:
     device(tmp_path, GPU, "pci0000:00/0000:00:01.0")
     device(tmp_path, "0000:05:00.1", "pci0000:00/0000:00:01.0")
     assert distance(GPU, "0000:05:00.1", tmp_path) == "PIX"
+
+
+def test_of_a_nic_to_all_gpus(tmp_path: Path) -> None:
+    """Protects the record of wires: a GPU for each rank, and an emulated one without any address."""
+    device(tmp_path, GPU, GPU_AT)
+    device(tmp_path, "0000:06:00.0", f"{SWITCH}/0000:02:01.0")
+    device(tmp_path, "0000:84:00.0", "pci0000:80/0000:80:01.0", "1")
+    found = distances("0000:06:00.0", [GPU, "0000:84:00.0", "emulated-0"], tmp_path)
+    assert found == {GPU: "PIX", "0000:84:00.0": "SYS"}
+    assert distances("", [GPU], tmp_path) == {}
 
 
 def test_what_sysfs_does_not_show(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from itertools import takewhile
 from pathlib import Path
 
@@ -49,6 +50,11 @@ def distance(first: str, second: str, root: Path = Path("/")) -> str | None:
         return "PHB"
     nodes = [_node(root / _DEVICES / address.lower()) for address in (first, second)]
     return None if None in nodes else "NODE" if nodes[0] == nodes[1] else "SYS"
+
+
+def distances(nic: str, others: Iterable[str], root: Path = Path("/")) -> dict[str, str]:
+    """Those of a NIC to other devices, by their addresses, as far as they are known."""
+    return {other: found for other in others if nic and (found := distance(nic, other, root))}
 
 
 def _bridges_and_device(device: Path) -> list[str]:

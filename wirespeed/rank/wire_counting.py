@@ -13,7 +13,7 @@ from wirespeed.evidence.verdict import Claim, Counted, identify_wire, more_would
 from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import NativeError
 from wirespeed.host.devices import by_board
-from wirespeed.host.pci_topology import distance
+from wirespeed.host.pci_topology import distances
 from wirespeed.job.messages import Message
 from wirespeed.limits.wires import NETWORKS
 from wirespeed.paths import TransferPath
@@ -114,7 +114,11 @@ class WireCounting:
         host = os.uname().nodename
         mine: list[dict[str, Any]] = [
             {"host": host, "kind": wire.kind, "name": wire.name, "device": wire.device}
-            | {"rate": wire.rate, **wire.facts, "distances": self._distances(wire)}
+            | {
+                "rate": wire.rate,
+                **wire.facts,
+                "distances": distances(str(wire.facts.get("pci", "")), self._gpus),
+            }
             for wire in self._all_wires()
         ]
         if self._reads and self._path.memory in ("pageable", "pinned") and (rates := memory_rates()):
@@ -128,11 +132,6 @@ class WireCounting:
                 if name in (wire["name"], wire["kind"], str(wire["name"]).split(" port ")[0]):
                     wire |= {"rate": rate, "stated": True}
         return [wire for each in self._comm.gather(mine) or () for wire in each]
-
-    def _distances(self, wire: Wire) -> dict[str, str]:
-        """From a NIC to the GPU of each rank of this host, by the GPU's PCI address."""
-        nic = str(wire.facts.get("pci") or "") if wire.kind in NETWORKS else ""
-        return {gpu: found for gpu in self._gpus if nic and (found := distance(gpu, nic))}
 
     def foreseen(self, size: int) -> float:
         """Expected seconds per iteration, from the size before; 0 where that used another protocol."""
