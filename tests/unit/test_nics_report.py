@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from support.fake_facts import keys, one
-from support.records import entry, make_run, shown, step
+from support import fake_machine
+from support.fake_facts import facts_of, keys, one
+from support.records import console, entry, make_run, shown, step, text_of
 
 from wirespeed.doctor.facts.model import Facts
+from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.facts import nics
 from wirespeed.report.page import evidence
 from wirespeed.results.runs import Run
@@ -147,3 +150,17 @@ def test_what_is_no_sharing() -> None:
     assert "nic-shared" not in keys(facts(run(*apart)))
     alike = [of_rank(number, NEAR, host=f"n{number // 2}") for number in range(4)]
     assert "nic-shared" not in keys(facts(run(*alike, rate=1e9)))
+
+
+def test_the_adapter_nearest_to_each_gpu(tmp_path: Path) -> None:
+    """Protects the doctor's drawing, which names it before anything is measured."""
+    root = fake_machine.tree(tmp_path, adapters=False)
+    for node, cpus in ((0, "0-3"), (1, "4-7")):
+        gpu = f"{fake_machine.GPUS[node][:-4]}1f.0"
+        fake_machine.pci_device(root, fake_machine.NICS[node], node, cpus, bridge=gpu)
+        fake_machine.adapter(root, f"mlx5_{node}", fake_machine.NICS[node])
+    found = facts_of(root)
+    assert [(gpu.nearest, gpu.distance) for gpu in found.gpus] == [(("mlx5_0",), "PIX"), (("mlx5_1",), "PIX")]
+    screen = console(100)
+    draw(screen, found)
+    assert "nearest adapter mlx5_1 (PIX)" in " ".join(text_of(screen).replace("│", " ").split())

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+from msgspec import structs
 
 from wirespeed.doctor.facts import pci
-from wirespeed.doctor.facts.model import Net, Nic, Port
+from wirespeed.doctor.facts.model import Gpu, Net, Nic, Port
 from wirespeed.doctor.facts.tree import Tree
-from wirespeed.host.pci_topology import address_of
+from wirespeed.host.pci_topology import DISTANCES, address_of, distances
 
 _NICS, _NETS = "/sys/class/infiniband", "/sys/class/net"
 
@@ -27,6 +30,15 @@ def nics(tree: Tree) -> tuple[Nic, ...]:
             )
         )
     return tuple(found)
+
+
+def with_nearest(tree: Tree, gpu: Gpu, adapters: Sequence[Nic]) -> Gpu:
+    """The GPU with the adapters nearest to it."""
+    addresses = {nic.name: nic.pci for nic in adapters if nic.pci}
+    found = distances(gpu.pci, set(addresses.values()), tree.root)
+    least = next((one for one in DISTANCES if one in found.values()), "")
+    names = tuple(name for name, address in addresses.items() if least and found.get(address) == least)
+    return structs.replace(gpu, nearest=names, distance=least)
 
 
 def _port(tree: Tree, folder: str, number: int) -> Port:
