@@ -112,8 +112,11 @@ def facts(*runs: Run, **more: Any) -> Facts:
 def test_a_nearer_nic() -> None:
     """Protects the answer to half the bandwidth: the NIC used, the nearer one, and what to set."""
     found = run(of_rank(0, NEAR), of_rank(1, FAR))
-    used, nearer = "mlx5_1:1 (other NUMA node than its GPU)", "mlx5_0:1 is nearer (same PCIe switch as it)"
-    words = f"rank 1 on n1 uses {used}; {nearer}"
+    used, nearer = (
+        "mlx5_1:1 (other NUMA node than the GPU)",
+        "mlx5_0:1 is nearer (same PCIe switch as the GPU)",
+    )
+    words = f"rank 1 uses {used}; {nearer}"
     assert f"host: {words}" in said(found)
     finding = one(facts(found), "nic-far")
     assert finding.title == "1 of 2 ranks use a NIC that is farther from their GPU than another one"
@@ -122,6 +125,14 @@ def test_a_nearer_nic() -> None:
     assert finding.remedy[1].startswith("NCCL_IB_HCA='=mlx5_0:1' PROGRAM  # ")
     restricted = one(facts(found, variables={"UCX_NET_DEVICES": "mlx5_1:1"}), "nic-far")
     assert restricted.remedy[0].startswith("unset UCX_NET_DEVICES  # ")
+
+
+def test_many_ranks_are_a_line() -> None:
+    """Protects the screen from a line for each of many ranks with the same fault."""
+    found = run(*(of_rank(number, (NEAR, FAR)[number % 2]) for number in range(64)))
+    assert [line.partition(";")[0] for line in nics.doubts(found)] == [
+        f"host: ranks {','.join(map(str, range(1, 64, 2)))} use mlx5_1:1 (other NUMA node than the GPU)"
+    ]
 
 
 def test_a_nearer_nic_that_is_no_better() -> None:
@@ -139,7 +150,7 @@ def test_one_nic_for_all_ranks() -> None:
     ranks = [of_rank(number, NEAR, host=f"n{number // 2}") for number in range(4)]
     finding = one(facts(run(*ranks)), "nic-shared")
     assert finding.title == "All ranks of a host use one NIC, mlx5_0:1, of 2 that are up"
-    assert finding.evidence[0] == "host: ranks 0-1 on n0 by mlx5_0:1; no traffic on mlx5_1:1"
+    assert finding.evidence[0] == "host: ranks 0-1 on n0 by mlx5_0:1, none by mlx5_1:1"
     assert finding.remedy[0].startswith("export UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1  # ")
 
 

@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 from wirespeed.evidence.nics.used import nic_name
 from wirespeed.host.pci_topology import DISTANCES
+from wirespeed.host.process import span
 from wirespeed.limits.wires import PORTS
 from wirespeed.results.nics import RankNics
 from wirespeed.results.parts import Wire
 from wirespeed.results.runs import Run
 
 ORDER = [*DISTANCES]
+MOST = 4
+"""Lines about them."""
 
 
 class Farther(Struct, frozen=True):
     """A rank's NIC, and one of its host that is nearer to its GPU and as fast."""
 
     rank: int
-    host: str
     nic: str
     distance: str
     nearer: str
     nearer_distance: str
-
-    @property
-    def words(self) -> str:
-        return (
-            f"rank {self.rank} on {self.host} uses {self.nic} ({DISTANCES[self.distance]} its GPU); "
-            f"{self.nearer} is nearer ({DISTANCES[self.nearer_distance]} it)"
-        )
 
 
 class OneForAll(Struct, frozen=True):
@@ -59,7 +54,7 @@ def farther(run: Run, path: str) -> Iterator[Farther]:
             ]
             if near and (nearest := min(near))[0] < ORDER.index(nic.distance):
                 level, name = nearest
-                yield Farther(one.rank, one.host, nic.name, nic.distance, name, ORDER[level])
+                yield Farther(one.rank, nic.name, nic.distance, name, ORDER[level])
 
 
 def one_for_all(run: Run, path: str) -> Iterator[OneForAll]:
@@ -78,6 +73,20 @@ def one_for_all(run: Run, path: str) -> Iterator[OneForAll]:
         )
         if others:
             yield OneForAll(host, tuple(one.rank for one in there), name, others)
+
+
+def farther_lines(found: Iterable[Farther]) -> list[str]:
+    """'ranks 1,3 use mlx5_1:1 (other NUMA node than the GPU); ...': a few lines, alike ranks together."""
+    alike: dict[str, list[int]] = {}
+    for one in found:
+        used, nearer = DISTANCES[one.distance], DISTANCES[one.nearer_distance]
+        words = f"{one.nic} ({used} the GPU); {one.nearer} is nearer ({nearer} the GPU)"
+        alike.setdefault(words, []).append(one.rank)
+    lines = [
+        f"ranks {span(ranks)} use {words}" if len(ranks) > 1 else f"rank {ranks[0]} uses {words}"
+        for words, ranks in alike.items()
+    ]
+    return [*lines[:MOST], *([f"... {len(lines)} such groups of ranks in all"] if len(lines) > MOST else [])]
 
 
 def _nics(run: Run, path: str) -> list[RankNics]:

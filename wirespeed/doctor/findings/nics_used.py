@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from wirespeed.doctor.facts.model import Facts
 from wirespeed.doctor.finding import Cost, Finding
-from wirespeed.doctor.nic_choice import farther, one_for_all
+from wirespeed.doctor.nic_choice import farther, farther_lines, one_for_all
 from wirespeed.doctor.shell import quoted
 from wirespeed.host.process import span
 from wirespeed.results.runs import Run
@@ -18,7 +18,7 @@ _SOURCE = (
 _LISTS = ("UCX_NET_DEVICES", "NCCL_IB_HCA", "NCCL_SOCKET_IFNAME")
 """Variables that name NICs. In NCCL's, '=' in front means whole names."""
 MOST = 4
-"""Ranks in a finding's evidence."""
+"""Lines of a finding's evidence."""
 
 
 def find(facts: Facts) -> Iterator[Finding]:
@@ -33,16 +33,21 @@ def find(facts: Facts) -> Iterator[Finding]:
 
 
 def _far(run: Run, unset: tuple[str, ...]) -> Iterator[Finding]:
-    found = {one: path for path in run.paths for one in farther(run, path)}
+    found = {path: far for path in run.paths if (far := [*farther(run, path)])}
     if not found:
         return
-    first = next(iter(found))
+    alike: dict[str, list[str]] = {}
+    for path, far in found.items():
+        for words in farther_lines(far):
+            alike.setdefault(words, []).append(path)
+    path, far = next(iter(found.items()))
+    first = far[0]
     yield Finding(
         "nic-far",
-        f"{len({one.rank for one in found})} of {len(run.step(found[first]).ranks)} ranks use a NIC that is "
-        "farther from their GPU than another one",
+        f"{len({one.rank for one in far})} of {len(run.step(path).ranks)} ranks use a NIC that is farther "
+        "from their GPU than another one",
         Cost.HIGH if first.distance == "SYS" else Cost.SOME,
-        tuple(f"{path}: {one.words}" for one, path in [*found.items()][:MOST]),
+        tuple(f"{', '.join(paths)}: {words}" for words, paths in [*alike.items()][:MOST]),
         (
             *unset,
             f"{_ucx([first.nearer])} PROGRAM  # rank {first.rank}; each rank gets the NIC nearest to its GPU",
@@ -63,7 +68,7 @@ def _shared(run: Run, unset: tuple[str, ...]) -> Iterator[Finding]:
         f"All ranks of a host use one NIC, {first.nic}, of {len(names)} that are up",
         Cost.HIGH,
         tuple(
-            f"{path}: ranks {span(one.ranks)} on {host} by {one.nic}; no traffic on {', '.join(one.others)}"
+            f"{path}: ranks {span(one.ranks)} on {host} by {one.nic}, none by {', '.join(one.others)}"
             for host, (one, path) in [*found.items()][:MOST]
         ),
         (

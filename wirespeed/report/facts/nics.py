@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wirespeed.doctor.nic_choice import farther
+from wirespeed.doctor.nic_choice import farther, farther_lines
 from wirespeed.host.pci_topology import DISTANCES
 from wirespeed.host.process import span
 from wirespeed.report.facts.wire_verdicts import of_path
@@ -30,9 +30,8 @@ def doubts(run: Run) -> Iterator[str]:
     for text, paths in grouped((one.nics_differ, one.path) for one in last).items():
         if text:
             yield f"{', '.join(paths)}: {text}"
-    for words, paths in grouped(
-        (one.words, path) for path in run.paths for one in farther(run, path)
-    ).items():
+    far = grouped((words, path) for path in run.paths for words in farther_lines(farther(run, path)))
+    for words, paths in far.items():
         yield f"{', '.join(paths)}: {words}"
 
 
