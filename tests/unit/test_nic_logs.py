@@ -53,6 +53,12 @@ def nics(*named: tuple[str, str]) -> list[dict[str, Any]]:
             ("n1", 1),
             nics(("ib1", "tcp"), ("ib0", "tcp")),
         ),
+        (  # the form of 1.20 with UCX's lanes to a GPU beside it
+            "[1.5] [n1:2:0] ucp_worker.c:1912 UCX  INFO    mpi inter-node cfg#2 "
+            "tag(rc_mlx5/mlx5_0:1 cuda_copy/cuda gdr_copy/cuda)",
+            ("n1", 2),
+            nics(("mlx5_0:1", "rc_mlx5")),
+        ),
         (
             RAILS,
             ("jpbo-007-31", 2814548),

@@ -32,8 +32,8 @@ class Kept:
         self.messages.append(message)
 
 
-def recorded(path: str) -> Evidence:
-    """A step on two hosts whose first port carried everything, with both logs there."""
+def recorded(path: str, between_hosts: tuple[int, ...] = (0, 1)) -> Evidence:
+    """A step on two hosts each of whose port carried everything, with both logs there."""
     kept, log = Kept(), UcxLog()
     step = StepRecorder(0, find_path(path), cast(Recorder, kept), lambda _: None, {"mpi": {}}, ucx_log=log)
     step.take({"kind": "hello", "ranks": RANKS, "startup_s": 0.1, "mpi": {}})
@@ -44,7 +44,7 @@ def recorded(path: str) -> Evidence:
     both = {"sent": MIB, "received": MIB, "expected_sent": MIB, "expected_received": MIB}
     counted = [{**wire, **both, "background": 0, "granularity": 4} for wire in wires]
     evidence = {"path": path, "bytes": MIB, "verdict": "network", "text": "over InfiniBand", "wires": counted}
-    step.take({"kind": "evidence", **evidence})
+    step.take({"kind": "evidence", **evidence, "between_hosts": between_hosts})
     found = record_of({**kept.messages[-1], "run": "r"})
     assert isinstance(found, Evidence)
     return found
@@ -64,3 +64,8 @@ def test_an_mpi_s_nics_are_those_of_ucx() -> None:
 def test_the_nics_of_nccl_are_those_of_its_own_log() -> None:
     """Protects NCCL's paths from the NICs of the MPI by which its ranks have found each other."""
     assert of(recorded("nccl")) == [(rank, f"mlx5_{rank}:1", "IB", True) for rank in (0, 1)]
+
+
+def test_ranks_that_send_within_their_host_have_none() -> None:
+    """Protects them from the NICs of the ranks beside them."""
+    assert recorded("host", ()).nics == []

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs, to_builtins
 from support import fake_machine
 from support.fake_facts import facts_of, keys, one
 from support.records import console, entry, make_run, shown, step, text_of
 
 from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.nic_choice import Farther, farther, farther_lines, one_for_all
 from wirespeed.report.doctor.machine_drawing import draw
 from wirespeed.report.facts import nics
 from wirespeed.report.page import evidence
@@ -20,13 +22,14 @@ GPUS = ("0000:17:00.0", "0000:65:00.0")
 PORTS = ("mlx5_0", "mlx5_1")
 NEAR = {"name": "mlx5_0:1", "share": 1.0, "distance": "PIX"}
 FAR = {"name": "mlx5_1:1", "share": 1.0, "distance": "SYS"}
+PATHS = (("host", NEAR), ("host-tcp", FAR))
 
 
 def of_rank(number: int, *used: dict[str, Any], host: str = "", by: tuple[str, ...] = ("counters",)) -> Any:
     return {"rank": number, "host": host or f"n{number}", "nics": list(used), "by": list(by)}
 
 
-def run(*used: dict[str, Any], rate: float = 50e9, path: str = "host", **more: Any) -> Run:
+def run(*used: dict[str, Any], rate: float | None = 50e9, path: str = "host", **more: Any) -> Run:
     """Ranks whose GPU is beside the first port of their host; the second one is at the other socket."""
     gpu = {"kind": "cuda", "pci": GPUS[0]}
     ranks = [{"rank": one["rank"], "host": one["host"], "device": gpu} for one in used]
@@ -99,6 +102,42 @@ def test_one_host_says_nothing() -> None:
     assert "NIC" not in said(run())
 
 
+def test_paths_that_differ_have_a_line_each() -> None:
+    """Protects the line of one path from being read as that of all."""
+    first, second = (run(of_rank(0, NEAR), of_rank(1, nic), path=path) for path, nic in PATHS)
+    both = make_run(*(to_builtins(one) for found in (first, second) for one in found.records[1:-1]))
+    near, far = "by mlx5_0:1 (same PCIe switch as its GPU)", "by mlx5_1:1 (other NUMA node than its GPU)"
+    assert nics.lines(both) == [
+        f"NICs of host: every rank {near}",
+        f"NICs of host-tcp: rank 0 {near}; rank 1 {far}",
+    ]
+
+
+def test_many_groups_of_ranks() -> None:
+    """Protects the screen: eight groups are named, and how many there are."""
+    ranks = [of_rank(number, {"name": f"eth{number}"}) for number in range(9)]
+    (line,) = nics.lines(run(*ranks))
+    assert line.endswith("; rank 7 by eth7; ... 9 groups of ranks in all")
+    (line,) = nics.lines(run(*ranks[:8]))
+    assert line.endswith("; rank 7 by eth7")
+    assert nics.lines(run(of_rank(3, NEAR))) == ["NICs: rank 3 by mlx5_0:1 (same PCIe switch as its GPU)"]
+    pair = [of_rank(number, {"name": f"eth{number // 2}"}) for number in range(4)]
+    assert nics.lines(run(*pair)) == ["NICs: ranks 0-1 by eth0; ranks 2-3 by eth1"]
+
+
+def test_gpudirect_in_words() -> None:
+    """Protects the word on GPUDirect RDMA, which a socket cannot do and which no log may have told."""
+    nic = {"name": "p", "transport": "IB"}
+    told = (
+        {**nic, "gpudirect": True},
+        {**nic, "gpudirect": False},
+        nic,
+        {**nic, "transport": "Socket", "gpudirect": False},
+    )
+    lines = [nics.lines(run(of_rank(0, one)))[0].removeprefix("NICs: rank 0 by ") for one in told]
+    assert lines == ["p (GPUDirect RDMA)", "p (without GPUDirect RDMA)", "p", "p"]
+
+
 def test_a_contradiction_is_said() -> None:
     """Protects the finding that a log and the counters disagree."""
     text = "on n1 the log names mlx5_0:1, but the counters show the traffic on mlx5_1:1"
@@ -133,6 +172,28 @@ def test_many_ranks_are_a_line() -> None:
     assert [line.partition(";")[0] for line in nics.doubts(found)] == [
         f"host: ranks {','.join(map(str, range(1, 64, 2)))} use mlx5_1:1 (other NUMA node than the GPU)"
     ]
+
+
+def test_groups_of_ranks_with_far_nics() -> None:
+    """Protects the limit of four lines, and that they say how many groups there are."""
+    each = [Farther(number, f"mlx5_{number}:1", "SYS", "mlx5_9:1", "PIX") for number in range(5)]
+    assert len(farther_lines(each[:4])) == 4
+    assert farther_lines(each)[4:] == ["... 5 such groups of ranks in all"]
+    two = [structs.replace(each[0], rank=rank) for rank in (4, 5)]
+    (line,) = farther_lines(two)
+    assert line.startswith("ranks 4-5 use mlx5_0:1 (")
+
+
+def test_nics_of_which_too_little_is_known() -> None:
+    """Protects from advice where a NIC has no distance, no rate, or is none of the host's known ports."""
+    unknown = {"name": "mlx5_1:1"}
+    foreign = {**FAR, "name": "mlx5_7:1"}
+    found = run(of_rank(0, unknown), of_rank(1, foreign), of_rank(2, foreign, FAR))
+    assert [(one.rank, one.nic) for one in farther(found, "host")] == [(2, "mlx5_1:1")]
+    assert [*farther(run(of_rank(0, NEAR), of_rank(1, FAR), rate=None), "host")] == []
+    assert [*farther(found, "another path")] == []
+    alone = run(of_rank(0, FAR, host="n0"), of_rank(1, NEAR, host="n1"), of_rank(2, NEAR, host="n1"))
+    assert [one.host for one in one_for_all(alone, "host")] == ["n1"]
 
 
 def test_a_nearer_nic_that_is_no_better() -> None:

@@ -144,3 +144,43 @@ def test_one_host_has_none() -> None:
     """Protects runs on one host from a line about NICs: their bytes need none."""
     ranks = [rank(0, "n1"), rank(1, "n1")]
     assert used(ranks, {0: [{"name": "eth0", "transport": "tcp"}]}, WIRES, both(100 * MIB, 0)) == ([], None)
+
+
+def test_the_bounds_of_what_counters_tell() -> None:
+    """Protects each limit: half of the payload, a quarter of it uncertain, a NIC with 2 % of the traffic."""
+    due = 200 * MIB
+
+    def one(moved: int, **more: Any) -> dict[str, float]:
+        return counted_shares("n1", [], [counted("n1", "eth0", moved, "network", **more)])
+
+    assert one(50 * MIB) == {"eth0": 1.0}
+    assert one(50 * MIB - 1) == {}
+    assert one(200 * MIB, background=due // 4 - 8) == {"eth0": 1.0}
+    assert one(200 * MIB, background=due // 4 - 7) == {}
+    # Background is no traffic of ours.
+    assert one(60 * MIB, background=30 * MIB) == {}
+    assert one(60 * MIB, background=20 * MIB) == {"eth0": 1.0}
+    pair = [counted("n1", "a", 98 * MIB, "network"), counted("n1", "b", 2 * MIB, "network")]
+    assert counted_shares("n1", [], pair) == {"a": 0.98}
+    pair[1]["sent"] += 8
+    assert [*counted_shares("n1", [], pair)] == ["a", "b"]
+    # Other hosts' counters, and wires that lead to no other host, are not this host's NICs.
+    others = [counted("n2", "eth0", 100 * MIB, "network"), counted("n1", "GPU 0", 100 * MIB, "nvlink")]
+    assert counted_shares("n1", [], [*others, counted("n1", "eth1", 100 * MIB, "network")]) == {"eth1": 1.0}
+
+
+def test_the_bounds_of_a_contradiction() -> None:
+    """Protects from crying wolf: the NIC named carried more than 2 %, or another one named is not counted."""
+
+    def differ(carried: int, *names: str, **more: Any) -> str | None:
+        wires = [counted("n1", NEAR, carried, **more), counted("n1", FAR, 100 * MIB)]
+        counts = [*wires, counted("n2", NEAR, 100 * MIB)]
+        return used(RANKS, {0: [{"name": name} for name in names]}, WIRES, counts)[1]
+
+    text = "on n1 the log names mlx5_0:1, but the counters show the traffic on mlx5_1:1"
+    assert differ(0, "mlx5_0:1") == differ(2 * MIB, "mlx5_0:1") == text
+    assert differ(3 * MIB, "mlx5_0:1") is None
+    assert differ(4 * MIB, "mlx5_0:1", background=4 * MIB) == text
+    assert differ(0, "mlx5_0:1", "mlx5_9:1") is None
+    assert differ(0, "mlx5_0:1", "mlx5_1:1") is None
+    assert differ(0) is None

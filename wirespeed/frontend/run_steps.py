@@ -133,7 +133,7 @@ class StepRecorder:
                 if kind == "wires":
                     self._wires = message["wires"]
                 elif kind == "evidence":
-                    message |= self._nics(message["wires"])
+                    message |= self._nics(message["wires"], set(message["between_hosts"]))
                 if not self.counting:
                     message["cores"]["shared"] = sharing(self.job["ranks"])
                 self.recorder.take({**message, "launch": self.launch}, self.number)
@@ -151,9 +151,9 @@ class StepRecorder:
                 self.observe(message)
         return None
 
-    def _nics(self, counted: list[Message]) -> Message:
-        """By which NICs each rank's bytes left, as members of an evidence record."""
-        ranks = self.job["ranks"]
+    def _nics(self, counted: list[Message], between_hosts: set[int]) -> Message:
+        """By which NICs the bytes of these ranks left their hosts, as members of an evidence record."""
+        ranks = [one for one in self.job["ranks"] if one["rank"] in between_hosts]
         if self.path.transport in OVER_UCX:
             self._named = {one["rank"]: self.ucx_log.of(one) for one in ranks}
         nics, differ = used(ranks, self._named, self._wires, counted)

@@ -244,6 +244,7 @@ class WireCounting:
             "payload_bytes": payload,
             "wires": [vars(wire) for wire in usable],
             "copies": counts.copies,
+            "between_hosts": expected.between_hosts,
             "unread_sources": self._unread,
         }
         return message, more_would_help(verdict, ATTEMPTS[1] / ATTEMPTS[0])
