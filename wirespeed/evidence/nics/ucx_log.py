@@ -1,9 +1,9 @@
 """UCX's log at the level `info`: the NICs of the connections to other hosts, by process.
 
-A line of UCX 1.13, and one of 1.20:
+A line of UCX 1.13, and one of 1.20, with fewer blanks:
 
-    [1795399337.464472] [n1:25   :0]      ucp_worker.c:1763 UCX  INFO    ep_cfg[1]: tag(tcp/eth0)
-    [1795399034.595766] [n1:22   :0]      ucp_worker.c:1912 UCX  INFO    mpi inter-node cfg#1 tag(tcp/eth0)
+    [1795399337.464472] [n1:25   :0] ucp_worker.c:1763 UCX  INFO  ep_cfg[1]: tag(tcp/eth0)
+    [1795399034.595766] [n1:22   :0] ucp_worker.c:1912 UCX  INFO  ucp_context_0 inter-node cfg#1 tag(tcp/eth0)
 
 The lanes are those that a connection may use: which of them the bytes take, counters tell.
 """
