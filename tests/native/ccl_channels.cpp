@@ -8,5 +8,7 @@
 
 int main() {
     const std::string log(std::istreambuf_iterator<char>(std::cin), {});
-    std::printf("{%s}\n", wirespeed::ccl::as_json(wirespeed::ccl::channels_in(log)).c_str());
+    std::printf("{%s}\n", wirespeed::ccl::as_json(wirespeed::ccl::channels_in(log),
+                                                  wirespeed::ccl::networks_in(log))
+                              .c_str());
 }

@@ -50,12 +50,16 @@ def channel(origin: int, to: int, via: str, count: int = 1) -> dict[str, Any]:
         ("Channel 00/1 : 0[c1000] -> 1[c6000] via P2P/IPC comm 0x55d0 nRanks 02", channel(0, 1, "P2P/IPC")),
         ("Channel 00/1 : 0[0] -> 1[1] via P2P/direct pointer/read", channel(0, 1, "P2P/direct")),
         ("Ring 00 : 0[0] -> 1[1] via P2P/IPC", channel(0, 1, "P2P/IPC")),
+        (
+            "Channel 00/1 : 8[0] -> 0[0] [receive] via NET/AWS Libfabric/0/GDRDMA comm 0x1 nRanks 16",
+            channel(8, 0, "NET/AWS Libfabric/0/GDRDMA"),
+        ),
     ],
 )
 def test_each_kind_of_line(read: Read, line: str, expected: dict[str, Any]) -> None:
     """Protects the reading of lines as NCCL and RCCL have written them over the years."""
     found = read(info("NCCL version 2.27.3+cuda12.9", line, "Connected all rings"))
-    assert found == {"via": expected["via"], "channels": [expected]}
+    assert found == {"via": expected["via"], "channels": [expected], "networks": []}
 
 
 def test_channels_are_counted(read: Read) -> None:
@@ -89,4 +93,12 @@ def test_collectives_do_not_count(read: Read) -> None:
 )
 def test_a_log_without_channels(read: Read, log: str) -> None:
     """Protects describe() from a log that says nothing, is torn or is no log."""
-    assert read(log) == {"via": "unknown (the log names no channel)", "channels": []}
+    assert read(log) == {"via": "unknown (the log names no channel)", "channels": [], "networks": []}
+
+
+def test_lines_that_number_the_network_devices(read: Read) -> None:
+    """Protects the name of a NIC, for which a channel has a number; other lines stay out."""
+    using = "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/RoCE [RO]; OOB ib0:192.168.11.1<0>"
+    merged = "NET/IB : Made virtual device [2] name=mlx5_0+mlx5_1 speed=800000 ndevs=2"
+    log = info("Bootstrap : Using eth0:10.0.0.1<0>", using, "NET/IB : No device found.", merged)
+    assert read(log)["networks"] == [using, merged]

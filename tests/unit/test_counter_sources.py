@@ -58,6 +58,20 @@ def test_infiniband_counts_words_of_four_bytes(tmp_path: Path) -> None:
     assert found.wires[0].facts == {"said": "400 Gb/sec (4X NDR)"}
 
 
+def test_the_pci_address_of_a_nic(tmp_path: Path) -> None:
+    """Protects the distance from a GPU: a port is known by its adapter's address, an interface by its own."""
+    card = tmp_path / "devices/0000:18:00.0"
+    card.mkdir(parents=True)
+    port(tmp_path / "infiniband", "mlx5_0", 1000)
+    for file in ("statistics/tx_bytes", "statistics/rx_bytes", "operstate"):
+        write(tmp_path / "net/ib0" / file, "up" if file == "operstate" else "1")
+    for name in ("infiniband/mlx5_0", "net/ib0"):
+        (tmp_path / name / "device").symlink_to(card)
+    for found in (infiniband.find([], tmp_path / "infiniband"), network.find([], tmp_path / "net")):
+        assert found
+        assert found.wires[0].facts["pci"] == "0000:18:00.0"
+
+
 def test_a_port_that_does_not_tell_its_rate(tmp_path: Path) -> None:
     """Protects from a limit that nobody stated; its counters are good all the same."""
     port(tmp_path, "mlx5_0", 1000)

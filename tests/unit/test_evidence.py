@@ -315,3 +315,5 @@ def test_what_must_cross_an_edge() -> None:
     assert found.sent[places[0]] == found.received[places[0]] == 2 * 20
     assert found.sent[places[2]] == 30 and found.sent["a"] == 30 and found.received["b"] == 30
     assert found.read[places[0]] == found.written[places[0]] == 2 * 30, "to and from anywhere"
+    assert found.between_hosts == (0, 1, 2, 3)
+    assert ExpectedTraffic.of(places, [{}, {3: 10}, {0: 10}, {}]).between_hosts == (1, 3)

@@ -151,6 +151,8 @@ def test_evidence_has_everything_that_was_counted(tmp_path: Path) -> None:
         "payload_bytes": 56,
         "wires": [counted],
         "copies": [{"rank": 0, "peer": {"count": 1, "bytes": 8}}],
+        "nics": [{"rank": 0, "host": "n1", "nics": [{"name": "eth0", "share": 1.0}], "by": ["counters"]}],
+        "nics_differ": "on n1 the log names eth1",
         "unread_sources": ["xgmi"],
     }
     found = timeless(written(tmp_path, message))

@@ -44,6 +44,7 @@ def look(machine: Machine, sources: Sources) -> Facts:
     tree, system = sources.tree, sources.system
     gpus = nvml.read(sources.nvml, tree)
     adapters = network.nics(tree)
+    found = _numbered((*gpus.gpus, *amd.gpus(tree)), machine.devices)
     no_adapters = "" if adapters else "no RDMA network adapter (/sys/class/infiniband)"
     return Facts(
         host=system.nodename,
@@ -52,7 +53,7 @@ def look(machine: Machine, sources: Sources) -> Facts:
         virtual=numa.virtual(tree),
         cpu=environment.cpu(),
         nodes=numa.nodes(tree),
-        gpus=_numbered((*gpus.gpus, *amd.gpus(tree)), machine.devices),
+        gpus=tuple(network.with_nearest(tree, gpu, adapters) for gpu in found),
         pairs=gpus.pairs,
         nics=adapters,
         nets=network.nets(tree),

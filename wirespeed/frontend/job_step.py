@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from wirespeed.evidence.nics.ucx_log import UcxLog
 from wirespeed.frontend.diagnosis import Events, diagnose
 from wirespeed.host.process import command_name, parent, process_state
 from wirespeed.host.tether import tethered
@@ -61,6 +62,7 @@ class JobStep:
         self._pages, self._startup, self._ending = pages, startup, ending
         self._seen = Events(ranks, os.uname().nodename)
         self.outcome = Outcome()
+        self.ucx_log = UcxLog()
         self._partial = {"out": b"", "err": b""}
         self._death = False
         self._handles: set[int] = set()
@@ -204,7 +206,7 @@ class JobStep:
             *lines, self._partial[name] = (self._partial[name] + data).split(b"\n")
             for raw in lines:
                 printed, message = parse(raw.decode(errors="replace"))
-                if printed.strip():
+                if printed.strip() and not self.ucx_log.take(printed):
                     self._seen.log.append(printed.rstrip()[:2000])
                 if message is not None:
                     yield message

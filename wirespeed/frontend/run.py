@@ -12,6 +12,7 @@ from pathlib import Path
 
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.evidence.nics import ucx_log
 from wirespeed.frontend.job_step import SLOW_LAUNCHER, JobStep
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.profiles import PROFILER_SECONDS, Profiles
@@ -206,6 +207,8 @@ class Run:
         """The environment in which ranks measure the path."""
         hosts = mpi.several_hosts_environment if self._plan.hosts else mpi.one_host_environment
         variables = hosts(library) | library.environment() | path.variables
+        if self._plan.hosts or mpi.in_batch_job():
+            variables |= ucx_log.variables()
         return variables | gpu_aware_mpi.aware_environment(library) if path.gpu_aware_ucx else variables
 
     def _job_step(self, turns: Sequence[Turn], library: mpi.Mpi) -> tuple[StepRecorder, Outcome]:
@@ -244,23 +247,25 @@ class Run:
             max(startup_limit(self._plan), stuck_after(self._plan, largest)),
             PROFILER_SECONDS if self._profiles else SLOW_LAUNCHER,
         )
-        step, wrong = self._recorded(turns[0], job_said), Outcome()
+        step, wrong = self._recorded(turns[0], job_said, watched), Outcome()
         for message in watched.messages():
             if message["kind"] == "turn" and message["index"]:
                 self._settled(step, wrong, library, None)
                 self._end_turn()
                 turn = turns[message["index"]]
                 self._begin_turn(turn)
-                step, wrong = self._recorded(turn, step.job), Outcome()
+                step, wrong = self._recorded(turn, step.job, watched), Outcome()
             wrong = step.take(message) or wrong
             if message["kind"] == "picture" and message["row"] + 1 == message["of"]:
                 # By every path the field is the same.
                 self._plan = dataclasses.replace(self._plan, picture=None)
         return step, watched.outcome if watched.outcome.what != "ok" else wrong
 
-    def _recorded(self, turn: Turn, job_said: Message) -> StepRecorder:
+    def _recorded(self, turn: Turn, job_said: Message, watched: JobStep) -> StepRecorder:
         self._steps += 1
-        return StepRecorder(self._steps - 1, turn.path, self._recorder, self._observe, job_said, turn.number)
+        said = StepRecorder(self._steps - 1, turn.path, self._recorder, self._observe, job_said, turn.number)
+        said.ucx_log = watched.ucx_log
+        return said
 
 
 def _no_device_pointers(library: mpi.Mpi, outcome: Outcome) -> Outcome:

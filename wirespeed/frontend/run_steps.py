@@ -6,9 +6,11 @@ import dataclasses
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wirespeed.errors import WirespeedError
+from wirespeed.evidence.nics.ucx_log import OVER_UCX, UcxLog
+from wirespeed.evidence.nics.used import used
 from wirespeed.frontend.shared_cpus import sharing
 from wirespeed.host.core import core
 from wirespeed.host.devices import GPU_KINDS
@@ -113,6 +115,12 @@ class StepRecorder:
     """The ranks have met, and the path moves bytes at all."""
     counting: bool = False
     """All figures are there."""
+    ucx_log: UcxLog = field(default_factory=UcxLog)
+    """What the ranks' UCX has written so far."""
+    _named: dict[int, list[Message]] = field(default_factory=dict)
+    """The NICs in each rank's log."""
+    _wires: list[Message] = field(default_factory=list)
+    """The path's wires, as the hosts' drivers describe them."""
 
     def take(self, message: Message) -> Outcome | None:
         """Records one message of rank 0; a failure of the whole path comes back."""
@@ -122,9 +130,14 @@ class StepRecorder:
                 self.job["mpi"] |= message["mpi"]
             case "accepted":
                 self.accepted = True
+                self._named = dict(enumerate(message["nics"]))
                 self.recorder.started(self.number, self.path, self._described(message))
             case "entry" | "health" | "evidence" | "wires" as kind:
                 self.counting = kind != "entry"
+                if kind == "wires":
+                    self._wires = message["wires"]
+                elif kind == "evidence":
+                    message |= self._nics(message["wires"], set(message["between_hosts"]))
                 if not self.counting:
                     message["cores"]["shared"] = sharing(self.job["ranks"])
                 self.recorder.take({**message, "launch": self.launch}, self.number)
@@ -141,6 +154,14 @@ class StepRecorder:
             case "progress" | "note" | "picture":
                 self.observe(message)
         return None
+
+    def _nics(self, counted: list[Message], between_hosts: set[int]) -> Message:
+        """By which NICs the bytes of these ranks left their hosts, as members of an evidence record."""
+        ranks = [one for one in self.job["ranks"] if one["rank"] in between_hosts]
+        if self.path.transport in OVER_UCX:
+            self._named = {one["rank"]: self.ucx_log.of(one) for one in ranks}
+        nics, differ = used(ranks, self._named, self._wires, counted)
+        return {"nics": nics, "nics_differ": differ}
 
     def _described(self, message: Message) -> Message:
         return {

@@ -217,14 +217,19 @@ def choose(given: str | None) -> Mpi:
 _BATCH_SYSTEMS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_URI", "COBALT_JOBID", "PALS_APID", "JOB_ID")
 
 
+def in_batch_job() -> bool:
+    """Whether mpiexec may go to other hosts of an allocation."""
+    return any(name in os.environ for name in _BATCH_SYSTEMS)
+
+
 def one_host_environment(mpi: Mpi) -> dict[str, str]:
     """What makes ranks of one host start sooner: Open MPI 5 sleeps for a second when it leaves libfabric.
 
     Its libfabric transport (for one-sided calls over networks) is not needed between ranks of one host. A
     choice of transports that the user has made stays.
     """
-    if any(name in os.environ for name in _BATCH_SYSTEMS):
-        return several_hosts_environment(mpi)  # mpiexec may go to other hosts of the allocation
+    if in_batch_job():
+        return several_hosts_environment(mpi)
     chosen = "OMPI_MCA_btl" in os.environ or (Path.home() / ".openmpi" / "mca-params.conf").exists()
     if mpi.vendor != "openmpi" or not mpi.version.startswith("5.") or chosen:
         return {}

@@ -40,14 +40,17 @@ class ExpectedTraffic:
     """Bytes that leave the send buffers at a place, also for another rank there."""
     written: Counter[Location]
     total: int
+    between_hosts: tuple[int, ...] = ()
+    """Ranks that send to another host or receive from one."""
 
     @staticmethod
     def of(locations: Sequence[Location], sends: Sequence[dict[int, int]]) -> ExpectedTraffic:
         """`locations` and `sends` (sent_by) by rank."""
         sent, received = Counter[Location | str](), Counter[Location | str]()
         read, written = Counter[Location](), Counter[Location]()
+        crossing: set[int] = set()
         several = len({one.host for one in locations}) > 1
-        for here, peers in zip(locations, sends, strict=True):
+        for rank, (here, peers) in enumerate(zip(locations, sends, strict=True)):
             for peer, count in peers.items():
                 there = locations[peer]
                 read[here] += count
@@ -55,10 +58,13 @@ class ExpectedTraffic:
                 if here != there:
                     sent[here] += count
                     received[there] += count
+                if here.host != there.host:
+                    crossing.update((rank, peer))
                 if here.host != there.host or not several:
                     sent[here.host] += count
                     received[there.host] += count
-        return ExpectedTraffic(sent, received, read, written, sum(sum(peers.values()) for peers in sends))
+        total = sum(sum(peers.values()) for peers in sends)
+        return ExpectedTraffic(sent, received, read, written, total, tuple(sorted(crossing)))
 
     def most(self) -> int:
         """The largest of these counts."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from wirespeed.evidence.nics import nccl_log
 from wirespeed.host.core import Core
 from wirespeed.job.messages import Message
 from wirespeed.job.path_selection import unsuited
@@ -201,7 +202,11 @@ class _OpenPath:
         if tried and not self._try(tried if fixed is None else fixed):
             return
         details = core.described(core.lib.ws_transport_describe(self._transport))
-        context.tell({"kind": "accepted", "details": details, "pointers": self._pointers(sizes[0])})
+        nics = context.comm.gather(nccl_log.nics(details)) or []
+        details.pop("networks", None)
+        context.tell(
+            {"kind": "accepted", "details": details, "pointers": self._pointers(sizes[0]), "nics": nics}
+        )
         # A library may set up more for buffers that it has seen in a trial.
         self._buffers.close()
         # Inside a launcher each rank reads its own options.

@@ -13,6 +13,7 @@ from wirespeed.evidence.verdict import Claim, Counted, identify_wire, more_would
 from wirespeed.host.caches import cache_bytes
 from wirespeed.host.core import NativeError
 from wirespeed.host.devices import by_board
+from wirespeed.host.pci_topology import distances
 from wirespeed.job.messages import Message
 from wirespeed.limits.wires import NETWORKS
 from wirespeed.paths import TransferPath
@@ -79,6 +80,8 @@ class WireCounting:
         self._reads = False
         self._locations: list[Location] = []
         self._idled, self._idle_bytes = 0.0, list[int]()
+        self._gpus: tuple[str, ...] = ()
+        """PCI addresses of this host's GPUs that ranks use."""
         self.able = self._comm.size <= MOST_RANKS
         if self.able:
             self._find()
@@ -97,6 +100,8 @@ class WireCounting:
         ]
         first = next(rank for rank, one in enumerate(self._locations) if one.host == host)
         self._reads = first == self._comm.rank
+        here = (str(one.get("pci") or "").lower() for name, one in everyone if name == host and one)
+        self._gpus = tuple(dict.fromkeys(filter(None, here)))
         if self._reads:
             counted = {str(one["id"]): one for one in boards[host].values()}
             self._sources, self._unread = find_counter_sources(list(counted.values()))
@@ -111,7 +116,11 @@ class WireCounting:
         host = os.uname().nodename
         mine: list[dict[str, Any]] = [
             {"host": host, "kind": wire.kind, "name": wire.name, "device": wire.device}
-            | {"rate": wire.rate, **wire.facts}
+            | {
+                "rate": wire.rate,
+                **wire.facts,
+                "distances": distances(str(wire.facts.get("pci", "")), self._gpus),
+            }
             for wire in self._all_wires()
         ]
         if self._reads and self._path.memory in ("pageable", "pinned") and (rates := memory_rates()):
@@ -241,6 +250,7 @@ class WireCounting:
             "payload_bytes": payload,
             "wires": [vars(wire) for wire in usable],
             "copies": counts.copies,
+            "between_hosts": expected.between_hosts,
             "unread_sources": self._unread,
         }
         return message, more_would_help(verdict, ATTEMPTS[1] / ATTEMPTS[0])

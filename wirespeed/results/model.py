@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, UnsetType, field, structs
 from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
 from wirespeed.results.findings import RecordedFinding
+from wirespeed.results.nics import RankNics
 from wirespeed.results.parts import (
     Amount,
     Checked,
@@ -291,6 +292,10 @@ class Evidence(RunRecord, frozen=True, kw_only=True, tag="evidence"):
     wires: list[CountedWire] = []
     copies: list[Copies] = []
     """Of each rank; empty where nobody counts."""
+    nics: list[RankNics] = []
+    """By which each rank's bytes left its host; empty where all ranks are on one host."""
+    nics_differ: str | None = None
+    """Where the libraries' logs and the counters contradict each other."""
     unread_sources: list[str] = []
     """Counters that did not answer, and why."""
     at: Moment = ""

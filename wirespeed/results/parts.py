@@ -316,6 +316,10 @@ class Wire(Sparse, frozen=True, kw_only=True):
     """Its upper end."""
     caches: Fact | None = None
     """Of memory: bytes that the caches of one core hold."""
+    pci: str = ""
+    """Address of a NIC."""
+    distances: Texts = {}
+    """From a NIC to each rank's GPU, by the GPU's PCI address: PIX, PXB, PHB, NODE or SYS."""
 
 
 class CountedWire(Part, frozen=True, kw_only=True):

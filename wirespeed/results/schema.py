@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from wirespeed.job.plan import Plan
-from wirespeed.results import findings, model, parts
+from wirespeed.results import findings, model, nics, parts
 from wirespeed.statistics.stopping import Stopping
 
-CLASSES = {**vars(findings), **vars(parts), **vars(model), "Plan": Plan, "Stopping": Stopping}
+CLASSES = {**vars(findings), **vars(parts), **vars(nics), **vars(model), "Plan": Plan, "Stopping": Stopping}
 
 
 def schema() -> dict[str, Any]:

@@ -17,10 +17,10 @@ struct Line {
 
 /// "Channel 00/1 : 0[0] -> 1[1] via P2P/CUMEM/read", with other words before and behind, and for
 /// networks "[send]" before "via". The number behind the slash is 0 for collectives; not every kind
-/// of connection has one.
+/// of connection has one. A network's name may have blanks: "NET/AWS Libfabric/0/GDRDMA".
 std::vector<Line> lines_in(std::string_view log) {
     static const std::regex pattern(
-        R"((?:Channel|Ring) \d+(?:/(\d+))? : (\d+)\[[^\]]*\] -> (\d+)\[[^\]]*\].* via (\S+))");
+        R"((?:Channel|Ring) \d+(?:/(\d+))? : (\d+)\[[^\]]*\] -> (\d+)\[[^\]]*\].* via (NET/.+?/\d\S*|\S+))");
     std::vector<Line> lines;
     while (!log.empty()) {
         const auto end = std::min(log.find('\n'), log.size());
@@ -57,7 +57,22 @@ std::vector<Channels> channels_in(std::string_view log) {
     return channels;
 }
 
-std::string as_json(const std::vector<Channels>& channels) {
+std::vector<std::string> networks_in(std::string_view log) {
+    std::vector<std::string> lines;
+    while (!log.empty()) {
+        const auto end = std::min(log.find('\n'), log.size());
+        const std::string_view line = log.substr(0, end);
+        const auto begin = line.find("NET/");
+        const bool numbers = line.find(" : Using [") != line.npos ||
+                             line.find(" : Made virtual device [") != line.npos;
+        if (begin != line.npos && numbers) lines.emplace_back(line.substr(begin));
+        log.remove_prefix(std::min(end + 1, log.size()));
+    }
+    return lines;
+}
+
+std::string as_json(const std::vector<Channels>& channels,
+                    const std::vector<std::string>& networks) {
     std::set<std::string> kinds;
     std::string all;
     for (const auto& each : channels) {
@@ -70,7 +85,10 @@ std::string as_json(const std::vector<Channels>& channels) {
     std::string via;
     for (const auto& kind : kinds) via += (via.empty() ? "" : ", ") + kind;
     if (via.empty()) via = "unknown (the log names no channel)";
-    return "\"via\": " + quoted(via) + ", \"channels\": [" + all + "]";
+    std::string named;
+    for (const auto& line : networks) named += (named.empty() ? "" : ", ") + quoted(line);
+    return "\"via\": " + quoted(via) + ", \"channels\": [" + all + "], \"networks\": [" + named +
+           "]";
 }
 
 }  // namespace wirespeed::ccl

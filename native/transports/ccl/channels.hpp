@@ -20,7 +20,11 @@ struct Channels {
 /// of collectives from those of send and receive, only the latter.
 std::vector<Channels> channels_in(std::string_view log);
 
-/// As JSON members: `via`, all connections in one word, and `channels`, all of them.
-std::string as_json(const std::vector<Channels>& channels);
+/// The lines that number the network devices, from "NET/" on: "NET/IB : Using [0]mlx5_0:1/IB".
+std::vector<std::string> networks_in(std::string_view log);
+
+/// As JSON members: `via`, all connections in one word, `channels` and `networks`.
+std::string as_json(const std::vector<Channels>& channels,
+                    const std::vector<std::string>& networks);
 
 }  // namespace wirespeed::ccl

@@ -140,7 +140,8 @@ std::string Communicator::describe() const {
                        ", \"start_s\": " + std::to_string(start_seconds_) + ", \"settings\": {" +
                        variables_ + "}, ";
     if (!log.lack().empty()) return text + "\"via\": " + quoted("unknown (" + log.lack() + ")");
-    return text + as_json(channels_in(log.since(log_begin_)));
+    // The devices are numbered once in a process, by its first communicator.
+    return text + as_json(channels_in(log.since(log_begin_)), networks_in(log.since(0)));
 }
 
 }  // namespace wirespeed::ccl

@@ -7,6 +7,7 @@ import re
 from wirespeed.doctor.facts import pci
 from wirespeed.doctor.facts.model import Gpu
 from wirespeed.doctor.facts.tree import Tree
+from wirespeed.host.pci_topology import address_of
 
 _CARDS = "/sys/class/drm"
 
@@ -24,7 +25,7 @@ def gpus(tree: Tree) -> tuple[Gpu, ...]:
                 name=tree.text(f"{device}/product_name") or "AMD GPU",
                 kind="hip",
                 uuid=tree.text(f"{device}/unique_id") or "",
-                **pci.location(tree, pci.address_of(tree, device)),
+                **pci.location(tree, address_of(tree.at(device))),
             )
         )
     return tuple(found)

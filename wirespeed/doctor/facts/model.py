@@ -68,6 +68,10 @@ class Gpu(Struct, frozen=True):
     nvlinks: tuple[NvLink, ...] = ()
     fabric: str = ""
     """State of its NVSwitch fabric, if any: not started, in progress, completed, or what failed."""
+    nearest: tuple[str, ...] = ()
+    """RDMA adapters nearest to it on PCIe; empty: not known."""
+    distance: str = ""
+    """To these: PIX, PXB, PHB, NODE or SYS."""
 
     @property
     def title(self) -> str:

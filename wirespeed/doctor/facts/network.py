@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+
+from msgspec import structs
 
 from wirespeed.doctor.facts import pci
-from wirespeed.doctor.facts.model import Net, Nic, Port
+from wirespeed.doctor.facts.model import Gpu, Net, Nic, Port
 from wirespeed.doctor.facts.tree import Tree
+from wirespeed.host.pci_topology import DISTANCES, address_of, distances
 
 _NICS, _NETS = "/sys/class/infiniband", "/sys/class/net"
 
@@ -22,10 +26,19 @@ def nics(tree: Tree) -> tuple[Nic, ...]:
                 name=name,
                 model=tree.text(f"{folder}/hca_type") or "",
                 ports=tuple(_port(tree, f"{folder}/ports/{number}", number) for number in numbers),
-                **pci.location(tree, pci.address_of(tree, f"{folder}/device")),
+                **pci.location(tree, address_of(tree.at(f"{folder}/device"))),
             )
         )
     return tuple(found)
+
+
+def with_nearest(tree: Tree, gpu: Gpu, adapters: Sequence[Nic]) -> Gpu:
+    """The GPU with the adapters nearest to it."""
+    addresses = {nic.name: nic.pci for nic in adapters if nic.pci}
+    found = distances(gpu.pci, set(addresses.values()), tree.root)
+    least = next((one for one in DISTANCES if one in found.values()), "")
+    names = tuple(name for name, address in addresses.items() if least and found.get(address) == least)
+    return structs.replace(gpu, nearest=names, distance=least)
 
 
 def _port(tree: Tree, folder: str, number: int) -> Port:
@@ -46,7 +59,7 @@ def nets(tree: Tree) -> tuple[Net, ...]:
         if not tree.at(f"{folder}/device").exists():
             continue
         speed = tree.number(f"{folder}/speed")
-        address = pci.address_of(tree, f"{folder}/device")
+        address = address_of(tree.at(f"{folder}/device"))
         found.append(
             Net(
                 name=name,

@@ -7,20 +7,9 @@ from typing import Any
 
 from wirespeed.doctor.facts.model import PciLink
 from wirespeed.doctor.facts.tree import Tree, cpu_list
+from wirespeed.host.pci_topology import is_address
 
 _DEVICES = "/sys/bus/pci/devices"
-_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
-
-
-def is_address(name: str) -> bool:
-    """Whether it is a PCI address, such as '0000:17:00.0'."""
-    return bool(_ADDRESS.fullmatch(name))
-
-
-def address_of(tree: Tree, link: str) -> str:
-    """PCI address of a class device; the device itself may lie below it (virtio)."""
-    where = tree.at(link).resolve()
-    return next((folder.name for folder in (where, where.parent) if is_address(folder.name)), "")
 
 
 def node(tree: Tree, pci: str) -> int | None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wirespeed.host.nvml import Gpu, Nvml, NvmlError
+from wirespeed.host.pci_topology import address_of
 
 
 class CannotRead(Exception):
@@ -117,6 +118,12 @@ def text_of(file: Path) -> str:
         return file.read_text().strip()
     except OSError:
         return ""
+
+
+def pci_fact(device: Path) -> dict[str, str]:
+    """{"pci": "0000:18:00.0"} of an interface or adapter in sysfs; empty where it is virtual."""
+    address = address_of(device / "device")
+    return {"pci": address} if address else {}
 
 
 def counter_in(file: Path) -> int:

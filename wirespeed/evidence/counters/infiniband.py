@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wirespeed.evidence.counters import CounterSource, SysfsCounters, Wire, text_of
+from wirespeed.evidence.counters import CounterSource, SysfsCounters, Wire, pci_fact, text_of
 
 FOLDER = Path("/sys/class/infiniband")
 UNIT = 4
@@ -25,7 +25,7 @@ def _wire(port: Path) -> Wire:
         f"{port.parent.parent.name} port {port.name}",
         granularity=UNIT,
         rate=float(number[1]) * 1e9 / 8 if number else None,
-        facts={"said": said},
+        facts={"said": said, **pci_fact(port.parent.parent)},
     )
 
 

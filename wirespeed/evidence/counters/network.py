@@ -11,7 +11,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wirespeed.evidence.counters import CannotRead, CounterSource, Reading, SysfsCounters, Wire, text_of
+from wirespeed.evidence.counters import (
+    CannotRead,
+    CounterSource,
+    Reading,
+    SysfsCounters,
+    Wire,
+    pci_fact,
+    text_of,
+)
 
 FOLDER = Path("/sys/class/net")
 TABLE = Path("/proc/self/net/dev")
@@ -36,7 +44,7 @@ def _wire(interface: Path) -> Wire:
         interface.name,
         granularity=packet,
         rate=int(speed) * 1e6 / 8 if known else None,
-        facts={"mtu": int(mtu)} if mtu.isdecimal() else {},
+        facts=({"mtu": int(mtu)} if mtu.isdecimal() else {}) | pci_fact(interface),
     )
 
 

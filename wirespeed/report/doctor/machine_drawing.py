@@ -90,6 +90,7 @@ def _gpu(facts: Facts, gpu: Gpu) -> Line:
         "MIG" if gpu.mig else "",
         "hidden from programs" if hidden else "",
         gpu.pci,
+        f"nearest adapter {' and '.join(gpu.nearest)} ({gpu.distance})" if gpu.nearest else "",
     )
     return gpu.title, "green", parts
 

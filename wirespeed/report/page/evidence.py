@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wirespeed.limits.wires import WIRE_KINDS
+from wirespeed.report.facts.nics import of_ranks
 from wirespeed.report.facts.wire_verdicts import COPIES, of_path
 from wirespeed.report.grouping import grouped
 from wirespeed.report.page.sources import Measured
@@ -17,6 +18,8 @@ from wirespeed.units import format_size
 
 MOST_RANKS = 64
 """More are not drawn."""
+MOST_LETTERS = 600
+"""Of the NICs of all ranks."""
 MOST_NAMED = 8
 """Ranks named for the same copies."""
 IDLE = 0.01
@@ -32,9 +35,15 @@ def rows(run: Run) -> list[tuple[str, ...]]:
     """A row under HEADS for each path, in table order: its verdict at its largest size."""
     last = [found[-1] for path in run.paths if (found := of_path(run, path))]
     return [
-        (text(one.path), format_size(one.bytes), text(one.verdict), text(one.text), copies(one.copies))
+        (text(one.path), format_size(one.bytes), text(one.verdict), _told_of(one), copies(one.copies))
         for one in last
     ]
+
+
+def _told_of(one: Evidence) -> str:
+    """The verdict in words, and by which NICs each rank's bytes left."""
+    nics = f"; NICs: {of_ranks(one.nics)}" if one.nics else ""
+    return text(one.text) + text(nics, MOST_LETTERS)
 
 
 def copies(ranks: Sequence[Copies]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from wirespeed.limits import Ceiling
-from wirespeed.report.facts import figures, health, shared_gpus
+from wirespeed.report.facts import figures, health, nics, shared_gpus
 from wirespeed.report.facts.awareness import AWARE, STAGED, awareness, reason
 from wirespeed.report.facts.best import Span, by_domain
 from wirespeed.report.facts.cpu_contention import contended
@@ -105,9 +105,10 @@ def _sentences(run: Run) -> Iterator[Sentence]:
 
 
 def _doubtful(run: Run) -> Iterator[Sentence]:
-    """Impossible figures, and what a path declares and its wires deny."""
+    """Impossible figures, what a path declares and its wires deny, and NICs that are a bad choice."""
     yield from ((BAD, line) for line in beyond(run))
     yield from ((BAD if largest else WARNING, line) for line, largest in suspicions(run))
+    yield from ((WARNING, line) for line in nics.doubts(run))
     lines = [*contended(run), *shared_gpus.notes(run), *health.notes(run), *health.standing(run)]
     yield from ((WARNING, line) for line in lines)
 

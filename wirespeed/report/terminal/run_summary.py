@@ -11,7 +11,7 @@ from typing import IO, cast
 from rich.console import Console
 from rich.text import Text
 
-from wirespeed.report.facts import awareness, health, library_start, outcome, programs, shared_gpus
+from wirespeed.report.facts import awareness, health, library_start, nics, outcome, programs, shared_gpus
 from wirespeed.report.facts.best import by_domain
 from wirespeed.report.facts.cpu_contention import marked
 from wirespeed.report.facts.failures import print_failures
@@ -87,6 +87,8 @@ def _print_figures(console: Console, run: Run, *, explain: bool) -> None:
     for line in [*marked(run), *shared_gpus.notes(run), *health.notes(run), *health.standing(run)]:
         say(console, line, "yellow")
     _print_outcome(console, run)
+    for line in nics.lines(run):
+        say(console, line)
     _print_doubts(console, run)
     if took := library_start.note(run):
         say(console, took, "dim")
@@ -171,6 +173,8 @@ def _outcome(run: Run, path: str) -> str:
 def _print_doubts(console: Console, run: Run) -> None:
     """What the wires deny, what no limit allows or applies to, and what was compared."""
     print_suspicions(console, run)
+    for line in nics.doubts(run):
+        say(console, line, "yellow")
     for line in [*misnamed(run), *beyond(run)]:
         say(console, line, "bold red")
     for line in unlimited(run):

@@ -1,0 +1,240 @@
+"""What is said of the NICs that ranks used: below the table, on the page, by the doctor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs, to_builtins
+from support import fake_machine
+from support.fake_facts import facts_of, keys, one
+from support.records import console, entry, make_run, shown, step, text_of
+
+from wirespeed.doctor.facts.model import Facts
+from wirespeed.doctor.nic_choice import Farther, farther, farther_lines, one_for_all
+from wirespeed.report.doctor.machine_drawing import draw
+from wirespeed.report.facts import nics
+from wirespeed.report.page import evidence
+from wirespeed.report.page.verdict import WARNING, Verdict, of_run
+from wirespeed.results.runs import Run
+
+SIZE = 1 << 20
+GPUS = ("0000:17:00.0", "0000:65:00.0")
+PORTS = ("mlx5_0", "mlx5_1")
+NEAR = {"name": "mlx5_0:1", "share": 1.0, "distance": "PIX"}
+FAR = {"name": "mlx5_1:1", "share": 1.0, "distance": "SYS"}
+PATHS = (("host", NEAR), ("host-tcp", FAR))
+
+
+def of_rank(number: int, *used: dict[str, Any], host: str = "", by: tuple[str, ...] = ("counters",)) -> Any:
+    return {"rank": number, "host": host or f"n{number}", "nics": list(used), "by": list(by)}
+
+
+def run(*used: dict[str, Any], rate: float | None = 50e9, path: str = "host", **more: Any) -> Run:
+    """Ranks whose GPU is beside the first port of their host; the second one is at the other socket."""
+    gpu = {"kind": "cuda", "pci": GPUS[0]}
+    ranks = [{"rank": one["rank"], "host": one["host"], "device": gpu} for one in used]
+    wires = [
+        {
+            "host": host,
+            "kind": "infiniband",
+            "name": f"{port} port 1",
+            "rate": 50e9 if number == 0 else rate,
+            "pci": f"0000:{number}8:00.0",
+            "distances": {gpu: "PIX" if place == number else "SYS" for place, gpu in enumerate(GPUS)},
+        }
+        for host in dict.fromkeys(one["host"] for one in used)
+        for number, port in enumerate(PORTS)
+    ]
+    verdict = {
+        "kind": "evidence",
+        "run": "r",
+        "path": path,
+        "bytes": SIZE,
+        "verdict": "network",
+        "text": "over",
+    }
+    return make_run(
+        step(path, ranks=ranks),
+        entry(path, SIZE, 1e-4),
+        {"kind": "wires", "run": "r", "path": path, "wires": wires},
+        {**verdict, "nics": list(used), **more},
+    )
+
+
+def said(found: Run) -> str:
+    return " ".join(shown(found, 140).split())
+
+
+def test_alike_ranks_are_one_word() -> None:
+    """Protects the line from growing with the number of ranks."""
+    found = run(*(of_rank(number, NEAR) for number in range(64)))
+    assert nics.lines(found) == ["NICs: every rank by mlx5_0:1 (same PCIe switch as its GPU)"]
+    assert "NICs: every rank by mlx5_0:1 (same PCIe switch as its GPU)" in said(found)
+
+
+def test_each_rank_with_its_nics() -> None:
+    """Protects the answer itself: which rank, which NIC, how far, which share, GPUDirect RDMA or not."""
+    rails = ({**NEAR, "share": 0.75, "transport": "IB", "gpudirect": True}, {**FAR, "share": 0.25})
+    line = "NICs: rank 0 by mlx5_0:1 75 % (same PCIe switch as its GPU, GPUDirect RDMA) and mlx5_1:1 25 % (other NUMA node than its GPU); rank 1 by eth0"  # noqa: E501
+    assert nics.lines(run(of_rank(0, *rails), of_rank(1, {"name": "eth0"}))) == [line]
+
+
+def test_shares_that_are_the_hosts() -> None:
+    """Protects from a share of each rank where the counters have the host's alone."""
+    halves = ({"name": "a", "share": 0.5}, {"name": "b", "share": 0.5})
+    ranks = [
+        of_rank(number, *halves, host=f"n{number // 2}", by=("counters of its host",)) for number in range(4)
+    ]
+    assert nics.lines(run(*ranks)) == [
+        "NICs: every rank by a 50 % and b 50 %, with the other ranks of its host"
+    ]
+
+
+def test_the_page_has_them() -> None:
+    """Protects the report page, where the table of wires names the NICs."""
+    ((_, _, _, words, _),) = evidence.rows(run(of_rank(0, NEAR), of_rank(1, NEAR)))
+    assert words == "over; NICs: every rank by mlx5_0:1 (same PCIe switch as its GPU)"
+
+
+def test_one_host_says_nothing() -> None:
+    """Protects runs on one host, and result files from before, from an empty line."""
+    assert nics.lines(run()) == [] == [*nics.doubts(run())]
+    assert "NIC" not in said(run())
+
+
+def test_paths_that_differ_have_a_line_each() -> None:
+    """Protects the line of one path from being read as that of all."""
+    first, second = (run(of_rank(0, NEAR), of_rank(1, nic), path=path) for path, nic in PATHS)
+    both = make_run(*(to_builtins(one) for found in (first, second) for one in found.records[1:-1]))
+    near, far = "by mlx5_0:1 (same PCIe switch as its GPU)", "by mlx5_1:1 (other NUMA node than its GPU)"
+    assert nics.lines(both) == [
+        f"NICs of host: every rank {near}",
+        f"NICs of host-tcp: rank 0 {near}; rank 1 {far}",
+    ]
+
+
+def test_many_groups_of_ranks() -> None:
+    """Protects the screen: eight groups are named, and how many there are."""
+    ranks = [of_rank(number, {"name": f"eth{number}"}) for number in range(9)]
+    (line,) = nics.lines(run(*ranks))
+    assert line.endswith("; rank 7 by eth7; ... 9 groups of ranks in all")
+    (line,) = nics.lines(run(*ranks[:8]))
+    assert line.endswith("; rank 7 by eth7")
+    assert nics.lines(run(of_rank(3, NEAR))) == ["NICs: rank 3 by mlx5_0:1 (same PCIe switch as its GPU)"]
+    pair = [of_rank(number, {"name": f"eth{number // 2}"}) for number in range(4)]
+    assert nics.lines(run(*pair)) == ["NICs: ranks 0-1 by eth0; ranks 2-3 by eth1"]
+
+
+def test_gpudirect_in_words() -> None:
+    """Protects the word on GPUDirect RDMA, which a socket cannot do and which no log may have told."""
+    nic = {"name": "p", "transport": "IB"}
+    told = (
+        {**nic, "gpudirect": True},
+        {**nic, "gpudirect": False},
+        nic,
+        {**nic, "transport": "Socket", "gpudirect": False},
+    )
+    lines = [nics.lines(run(of_rank(0, one)))[0].removeprefix("NICs: rank 0 by ") for one in told]
+    assert lines == ["p (GPUDirect RDMA)", "p (without GPUDirect RDMA)", "p", "p"]
+
+
+def test_a_contradiction_is_said() -> None:
+    """Protects the finding that a log and the counters disagree."""
+    text = "on n1 the log names mlx5_0:1, but the counters show the traffic on mlx5_1:1"
+    assert f"host: {text}" in said(run(of_rank(0, NEAR), of_rank(1, NEAR), nics_differ=text))
+
+
+def facts(*runs: Run, **more: Any) -> Facts:
+    return Facts(runs=runs, **more)
+
+
+def test_a_nearer_nic() -> None:
+    """Protects the answer to half the bandwidth: the NIC used, the nearer one, and what to set."""
+    found = run(of_rank(0, NEAR), of_rank(1, FAR))
+    used, nearer = (
+        "mlx5_1:1 (other NUMA node than the GPU)",
+        "mlx5_0:1 is nearer (same PCIe switch as the GPU)",
+    )
+    words = f"rank 1 uses {used}; {nearer}"
+    assert f"host: {words}" in said(found)
+    assert Verdict(WARNING, f"host: {words}") in of_run(found)
+    finding = one(facts(found), "nic-far")
+    assert finding.title == "1 of 2 ranks use a NIC that is farther from their GPU than another one"
+    assert finding.evidence == (f"host: {words}",)
+    assert finding.remedy[0].startswith("UCX_NET_DEVICES=mlx5_0:1 PROGRAM  # rank 1; ")
+    assert finding.remedy[1].startswith("NCCL_IB_HCA='=mlx5_0:1' PROGRAM  # ")
+    restricted = one(facts(found, variables={"UCX_NET_DEVICES": "mlx5_1:1"}), "nic-far")
+    assert restricted.remedy[0].startswith("unset UCX_NET_DEVICES  # ")
+
+
+def test_many_ranks_are_a_line() -> None:
+    """Protects the screen from a line for each of many ranks with the same fault."""
+    found = run(*(of_rank(number, (NEAR, FAR)[number % 2]) for number in range(64)))
+    assert [line.partition(";")[0] for line in nics.doubts(found)] == [
+        f"host: ranks {','.join(map(str, range(1, 64, 2)))} use mlx5_1:1 (other NUMA node than the GPU)"
+    ]
+
+
+def test_groups_of_ranks_with_far_nics() -> None:
+    """Protects the limit of four lines, and that they say how many groups there are."""
+    each = [Farther(number, f"mlx5_{number}:1", "SYS", "mlx5_9:1", "PIX") for number in range(5)]
+    assert len(farther_lines(each[:4])) == 4
+    assert farther_lines(each)[4:] == ["... 5 such groups of ranks in all"]
+    two = [structs.replace(each[0], rank=rank) for rank in (4, 5)]
+    (line,) = farther_lines(two)
+    assert line.startswith("ranks 4-5 use mlx5_0:1 (")
+
+
+def test_nics_of_which_too_little_is_known() -> None:
+    """Protects from advice where a NIC has no distance, no rate, or is none of the host's known ports."""
+    unknown = {"name": "mlx5_1:1"}
+    foreign = {**FAR, "name": "mlx5_7:1"}
+    found = run(of_rank(0, unknown), of_rank(1, foreign), of_rank(2, foreign, FAR))
+    assert [(one.rank, one.nic) for one in farther(found, "host")] == [(2, "mlx5_1:1")]
+    assert [*farther(run(of_rank(0, NEAR), of_rank(1, FAR), rate=None), "host")] == []
+    assert [*farther(found, "another path")] == []
+    alone = run(of_rank(0, FAR, host="n0"), of_rank(1, NEAR, host="n1"), of_rank(2, NEAR, host="n1"))
+    assert [one.host for one in one_for_all(alone, "host")] == ["n1"]
+
+
+def test_a_nearer_nic_that_is_no_better() -> None:
+    """Protects from advice to take a slower port, and on virtual machines, whose PCIe is made up."""
+    assert "nic-far" not in keys(facts(run(of_rank(0, NEAR), of_rank(1, NEAR))))
+    slow = run(of_rank(0, NEAR), of_rank(1, FAR), rate=100e9)
+    assert "nic-far" not in keys(facts(slow))
+    far = run(of_rank(0, NEAR), of_rank(1, FAR))
+    assert "nic-far" not in keys(facts(far, virtual=True))
+    assert "nic-far" in keys(facts(far, virtual=True, foreign=True))
+
+
+def test_one_nic_for_all_ranks() -> None:
+    """Protects hosts with several NICs all of whose ranks were put on the first one."""
+    ranks = [of_rank(number, NEAR, host=f"n{number // 2}") for number in range(4)]
+    finding = one(facts(run(*ranks)), "nic-shared")
+    assert finding.title == "All ranks of a host use one NIC, mlx5_0:1, of 2 that are up"
+    assert finding.evidence[0] == "host: ranks 0-1 on n0 by mlx5_0:1, none by mlx5_1:1"
+    assert finding.remedy[0].startswith("export UCX_NET_DEVICES=mlx5_0:1,mlx5_1:1  # ")
+
+
+def test_what_is_no_sharing() -> None:
+    """Protects a host with one rank, ranks by several NICs, and a second port that is slower."""
+    assert "nic-shared" not in keys(facts(run(of_rank(0, NEAR), of_rank(1, NEAR))))
+    apart = [of_rank(number, (NEAR, FAR)[number % 2], host=f"n{number // 2}") for number in range(4)]
+    assert "nic-shared" not in keys(facts(run(*apart)))
+    alike = [of_rank(number, NEAR, host=f"n{number // 2}") for number in range(4)]
+    assert "nic-shared" not in keys(facts(run(*alike, rate=1e9)))
+
+
+def test_the_adapter_nearest_to_each_gpu(tmp_path: Path) -> None:
+    """Protects the doctor's drawing, which names it before anything is measured."""
+    root = fake_machine.tree(tmp_path, adapters=False)
+    for node, cpus in ((0, "0-3"), (1, "4-7")):
+        gpu = f"{fake_machine.GPUS[node][:-4]}1f.0"
+        fake_machine.pci_device(root, fake_machine.NICS[node], node, cpus, bridge=gpu)
+        fake_machine.adapter(root, f"mlx5_{node}", fake_machine.NICS[node])
+    found = facts_of(root)
+    assert [(gpu.nearest, gpu.distance) for gpu in found.gpus] == [(("mlx5_0",), "PIX"), (("mlx5_1",), "PIX")]
+    screen = console(100)
+    draw(screen, found)
+    assert "nearest adapter mlx5_1 (PIX)" in " ".join(text_of(screen).replace("│", " ").split())

@@ -1,0 +1,108 @@
+"""The NICs that each rank's bytes left by: what libraries said and hosts counted. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wirespeed.evidence.verdict import NOTHING, TOO_UNCERTAIN
+from wirespeed.limits.wires import PORTS
+
+Message = Mapping[str, Any]
+COUNTERS, OF_HOST, LOG = "counters", "counters of its host", "log"
+MOST = 0.5
+"""Share of a host's payload that the ports of one kind must have carried for their counters to tell."""
+
+
+def used(
+    ranks: Sequence[Message],
+    named: Mapping[int, Sequence[Message]],
+    wires: Sequence[Message],
+    counted: Sequence[Message],
+) -> tuple[list[dict[str, Any]], str | None]:
+    """Each rank's NICs, nearest to what is known of them, and where logs and counters contradict each other.
+
+    `ranks`: of the job step, with host and device. `named`: the NICs in each rank's log. `wires` and
+    `counted`: of the records `wires` and `evidence`. Empty for ranks of one host, which need no NIC.
+    """
+    hosts: dict[str, list[Message]] = {}
+    for rank in ranks:
+        hosts.setdefault(rank["host"], []).append(rank)
+    if len(hosts) < 2:
+        return [], None
+    about = {(wire["host"], nic_name(wire)): wire for wire in wires if wire["kind"] in PORTS}
+    found, denied = [], []
+    for host, there in hosts.items():
+        shares = counted_shares(host, wires, counted)
+        for rank in there:
+            said = named.get(rank["rank"], ())
+            nics, sources = _of_rank(said, shares, alone=len(there) == 1)
+            pci = str((rank.get("device") or {}).get("pci") or "").lower()
+            for nic in nics:
+                distances = about.get((host, nic["name"]), {}).get("distances", {})
+                if pci in distances:
+                    nic["distance"] = distances[pci]
+            if nics:
+                found.append({"rank": rank["rank"], "host": host, "nics": nics, "by": sources})
+            if shares and _silent(said, host, counted):
+                denied.append((host, _names(said), " and ".join(shares)))
+    texts = [
+        f"on {host} the log names {said}, but the counters show the traffic on {others}"
+        for host, said, others in dict.fromkeys(denied)
+    ]
+    return sorted(found, key=lambda one: int(one["rank"])), "; ".join(texts) or None
+
+
+def nic_name(wire: Message) -> str:
+    """A port as UCX and NCCL write it: 'mlx5_0:1' of the wire 'mlx5_0 port 1'; an interface as it is."""
+    return str(wire["name"]).replace(" port ", ":")
+
+
+def counted_shares(host: str, wires: Sequence[Message], counted: Sequence[Message]) -> dict[str, float]:
+    """NIC -> its share of what a host's NICs carried, most first; {} where the counters do not tell.
+
+    Of a port that is RDMA's and an interface of IP at once, the port counts.
+    """
+    physical = {(wire["host"], wire["name"]) for wire in wires if wire.get("pci")}
+    for kind in PORTS:
+        ours = [one for one in counted if one["host"] == host and one["kind"] == kind]
+        # Of a virtual interface on top of a NIC both count the same bytes.
+        ours = [one for one in ours if (host, one["name"]) in physical] or ours
+        due = max((one["expected_sent"] + one["expected_received"] for one in ours), default=0)
+        unsure = sum(one["background"] + 2 * one["granularity"] for one in ours)
+        carried = {nic_name(one): max(0, one["sent"] + one["received"] - one["background"]) for one in ours}
+        total = sum(carried.values())
+        if due and total >= MOST * due and unsure <= TOO_UNCERTAIN * due:
+            most_first = sorted(carried, key=lambda name: -carried[name])
+            return {name: carried[name] / total for name in most_first if carried[name] > NOTHING * total}
+    return {}
+
+
+def _of_rank(
+    said: Sequence[Message], shares: Mapping[str, float], *, alone: bool
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """A rank's NICs, and what they are known by."""
+    names = [one["name"] for one in said]
+    confirmed = [name for name in names if name in shares]
+    if said and not shares:
+        return [dict(one) for one in said], [LOG]
+    # A log names what a connection may use; the counters, what it used.
+    kept = confirmed or list(shares)
+    told = {one["name"]: one for one in said}
+    nics = [{**told.get(name, {"name": name}), "share": round(shares[name], 4)} for name in kept]
+    sure = alone or len(shares) == 1
+    return nics, [COUNTERS if sure else OF_HOST] * bool(nics) + [LOG] * bool(confirmed)
+
+
+def _silent(said: Sequence[Message], host: str, counted: Sequence[Message]) -> bool:
+    """Whether every NIC in the log is counted and carried nothing. Of a bond only its members are counted."""
+    wires = {nic_name(one): one for one in counted if one["host"] == host and one["kind"] in PORTS}
+    if not said or not all(one["name"] in wires for one in said):
+        return False
+    ours = [wires[one["name"]] for one in said]
+    due = max(one["expected_sent"] + one["expected_received"] for one in ours)
+    return all(one["sent"] + one["received"] - one["background"] <= NOTHING * due for one in ours)
+
+
+def _names(nics: Sequence[Message]) -> str:
+    return " and ".join(dict.fromkeys(one["name"] for one in nics))

@@ -1,0 +1,70 @@
+"""By which NICs each rank's bytes left its host, and how far these are from its GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from wirespeed.doctor.nic_choice import farther, farther_lines
+from wirespeed.host.pci_topology import DISTANCES
+from wirespeed.host.process import span
+from wirespeed.report.facts.wire_verdicts import of_path
+from wirespeed.report.grouping import grouped
+from wirespeed.results.nics import RankNics, UsedNic
+from wirespeed.results.runs import Evidence, Run
+
+MOST_GROUPS = 8
+"""Groups of ranks in a line; the result file has all of them."""
+OF_HOST = "counters of its host"
+
+
+def lines(run: Run) -> list[str]:
+    """'NICs: every rank by eth0'; a line for each set of paths that differ; none for ranks of one host."""
+    told = grouped((of_ranks(last.nics), path) for path in run.paths if (last := _last(run, path)))
+    several = len(told) > 1
+    return [f"NICs{' of ' + ', '.join(paths) if several else ''}: {words}" for words, paths in told.items()]
+
+
+def doubts(run: Run) -> Iterator[str]:
+    """Where logs and counters contradict each other, and NICs farther from a GPU than another one."""
+    last = [found for path in run.paths if (found := _last(run, path))]
+    for text, paths in grouped((one.nics_differ, one.path) for one in last).items():
+        if text:
+            yield f"{', '.join(paths)}: {text}"
+    far = grouped((words, path) for path in run.paths for words in farther_lines(farther(run, path)))
+    for words, paths in far.items():
+        yield f"{', '.join(paths)}: {words}"
+
+
+def of_ranks(ranks: Sequence[RankNics]) -> str:
+    """'rank 0 by mlx5_0:1 (same PCIe switch as its GPU), rank 1 by ...', alike ranks together."""
+    alike = grouped((_words(one), one.rank) for one in ranks)
+    if len(alike) == 1 and len(ranks) > 1:
+        return f"every rank {next(iter(alike))}"
+    told = [f"{_who(numbers)} {words}" for words, numbers in alike.items()]
+    more = f"; ... {len(told)} groups of ranks in all" if len(told) > MOST_GROUPS else ""
+    return "; ".join(told[:MOST_GROUPS]) + more
+
+
+def _last(run: Run, path: str) -> Evidence | None:
+    """Of the largest messages whose NICs are known."""
+    return next((one for one in reversed(of_path(run, path)) if one.nics), None)
+
+
+def _who(numbers: Sequence[int]) -> str:
+    return f"rank{'s' * (len(numbers) > 1)} {span(numbers)}"
+
+
+def _words(one: RankNics) -> str:
+    """'by mlx5_0:1 50 % and mlx5_1:1 50 % (...)': with shares where there are several."""
+    shares = len(one.nics) > 1
+    named = " and ".join(_nic(nic, share=shares) for nic in one.nics)
+    # What each rank moved by each NIC, nobody counts.
+    return f"by {named}{', with the other ranks of its host' if shares and OF_HOST in one.by else ''}"
+
+
+def _nic(nic: UsedNic, *, share: bool) -> str:
+    amount = f" {100 * nic.share:.0f} %" if share and nic.share is not None else ""
+    about = [f"{DISTANCES[nic.distance]} its GPU"] if nic.distance in DISTANCES else []
+    if isinstance(nic.gpudirect, bool) and nic.transport != "Socket":
+        about.append("GPUDirect RDMA" if nic.gpudirect else "without GPUDirect RDMA")
+    return f"{nic.name}{amount}" + (f" ({', '.join(about)})" if about else "")
