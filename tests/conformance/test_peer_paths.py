@@ -65,6 +65,12 @@ def entries_by_path(done: Done, sizes: dict[str, int], paths: tuple[str, ...]) -
     return found
 
 
+def test_more_than_one_block_is_to_move(tmp_path: Path) -> None:
+    """Protects GPUs that run few blocks at once: of a long message even the most of them get much to do."""
+    done = pingpong(tmp_path / "r.jsonl", "gpu", "--sizes", "24M", "--loops", "2")
+    entries_by_path(done, {"24M": 24 << 20}, ("gpu",))
+
+
 @pytest.mark.parametrize("mpi", ["openmpi", thorough("mpich")], indirect=True)
 def test_every_byte_arrives(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects all four paths as they run when nothing is fixed, and what the record says of each choice."""

@@ -70,10 +70,12 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
             add(tuning);
     // Short messages leave a second warp idle, and its kernel may still be the faster one.
     if (packets > 1 && packets <= warp) add({ws_ll, 1, whole_warps(2 * warp)});
-    for (const std::uint32_t blocks : {1, 4, 8, 16, 32, 64, 132, 256}) {
+    constexpr std::uint32_t counts[] = {1, 4, 8, 16, 32, 64, 132, 256};
+    const std::uint32_t most = *std::prev(std::ranges::upper_bound(counts, blocks_));
+    for (const std::uint32_t blocks : counts) {
         const bool alone = tunings.empty() && blocks == 1;
         if (blocks > blocks_ || (bytes / blocks < 1024 && !alone)) continue;
-        if (bytes / blocks > most_of_a_block && 2 * blocks <= blocks_) continue;
+        if (bytes / blocks > most_of_a_block && blocks < most) continue;
         for (const std::uint32_t threads : {128u, 256u, 512u})
             if (const Tuning tuning{ws_stores, blocks, whole_warps(threads)};
                 (bytes / blocks / threads <= 256 || threads == 512) &&
