@@ -27,7 +27,7 @@ AWARE = Claim("aware", on_device=True, direct=True, hosts=1, devices=2)
         (None, 0.11, 0.1, False, True),
         (0.0, 0.13, 0.1, False, False),
         (0.01, 0.01, 0.26, False, False),
-        (0.0, 0.0, 0.26, False, True),
+        (0.0, 0.0, 0.26, False, False),
     ],
 )
 def test_the_doubt_counts_in_favour(
@@ -36,6 +36,8 @@ def test_the_doubt_counts_in_favour(
     """Protects 98 % and 2 %, each with the uncertainty on its side; counters too coarse say nothing."""
     found = WireShare("nvlink", sent, received, uncertainty)
     assert (found.carried, found.no_traffic) == (carried, quiet)
+    # No counter rose: nothing was taken off for other traffic either.
+    assert WireShare("nvlink", 0.0, 0.0, uncertainty, silent=True).no_traffic
 
 
 def test_what_would_have_passed_anyway_is_taken_off() -> None:

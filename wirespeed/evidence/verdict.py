@@ -59,6 +59,8 @@ class WireShare:
     uncertainty: float
     names: tuple[str, ...] = ()
     """Names of the wires with traffic, most first."""
+    silent: bool = False
+    """Did no counter rise at all? A share of 0 may also be what is left after other traffic is taken off."""
 
     @property
     def least(self) -> float:
@@ -78,7 +80,7 @@ class WireShare:
 
     @property
     def no_traffic(self) -> bool:
-        return self.most == 0 or (self.usable and self.most <= NOTHING + self.uncertainty)
+        return self.silent or (self.usable and self.most <= NOTHING + self.uncertainty)
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ def shares(wires: Sequence[Counted]) -> dict[str, WireShare]:
             known * sum(wire.received for wire in ours) / received if received else None,
             (background + steps) / (sent + received),
             tuple(dict.fromkeys(wire.name for wire in busy if wire.sent + wire.received > least)),
+            silent=carried == 0,
         )
     return found
 

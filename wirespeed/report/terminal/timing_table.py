@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -43,13 +44,16 @@ class _Row:
 
 def seconds_of(step: StepRanges) -> dict[str, float]:
     """Seconds of each column, on rank 0; what no range has is `other`. Their sum is `total`."""
-    first = next((message for message in step.ranks if message["rank"] == 0), None)
-    totals: Mapping[str, int] = first["totals"] if first else {}
-    found = {name: sum(totals.get(kind, 0) for kind in kinds) / 1e9 for name, kinds in COLUMNS.items()}
-    if first and first["rows"]:
-        began = min(row[2] for row in first["rows"]) + first["shift"]
+    # Where MPIs are tried one after the other, each has a message.
+    told = [message for message in step.ranks if message["rank"] == 0]
+    totals = Counter[str]()
+    for message in told:
+        totals.update(message["totals"])
+    found = {name: sum(totals[kind] for kind in kinds) / 1e9 for name, kinds in COLUMNS.items()}
+    if told and told[0]["rows"]:
+        began = min(row[2] for row in told[0]["rows"]) + told[0]["shift"]
         # A rank that has measured another path before was not started for this one.
-        found["starting"] += max(began - step.begin, 0) / 1e9 if "start" in totals else 0.0
+        found["starting"] += max(began - step.begin, 0) / 1e9 if "start" in told[0]["totals"] else 0.0
     total = (step.end - step.first) / 1e9
     return {"total": total, **found, "other": total - sum(found.values())}
 
