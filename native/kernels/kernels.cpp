@@ -33,6 +33,8 @@ ADD(ws_any_ll_words);
 ADD(ws_any_ll_own);
 ADD(ws_fold_ll);
 ADD(ws_fold_ll_words);
+ADD(ws_fold_pair_block);
+ADD(ws_fold_pair_warp);
 ADD(ws_fold_stores);
 ADD(ws_any_stores);
 ADD(ws_any_tma);

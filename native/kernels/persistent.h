@@ -27,6 +27,7 @@
 #pragma once
 
 #include "kernels/channel.h"
+#include "kernels/fold_pair.h"
 #include "kernels/folds.h"
 #include "kernels/pair.h"
 #include "kernels/short.h"
@@ -261,6 +262,8 @@ WS_INLINE void ws_run_program(const WsProgram* described, const WsFolds* folds =
     if (group == ws_no_pair)
         whole = ws_any_iterations<protocol, words, own, folding>(program, common, steps, ops, known,
                                                                  stamps, &stopped, folds);
+    else if constexpr (folding)
+        whole = ws_fold_pair_iterations<group>(program, common, ops, folds, stamps);
     else if (group == ws_whole_block)
         whole = ws_pair_iterations<protocol>(program, common, steps[0].sends > 0, ops, stamps);
     else
@@ -292,6 +295,12 @@ WS_WIDE_KERNEL ws_any_ll_own(const WsProgram* program) {
 WS_FOLD_KERNEL(ws_fold_ll, ws_ll, false)
 WS_FOLD_KERNEL(ws_fold_ll_words, ws_ll, true)
 WS_FOLD_KERNEL(ws_fold_stores, ws_stores, false)
+WS_WIDE_KERNEL ws_fold_pair_warp(const WsProgram* program, const WsFolds* folds) {
+    ws_run_program<ws_ll, ws_one_warp, true, true, true>(program, folds);
+}
+WS_WIDE_KERNEL ws_fold_pair_block(const WsProgram* program, const WsFolds* folds) {
+    ws_run_program<ws_ll, ws_short_block, true, true, true>(program, folds);
+}
 WS_PROGRAM_KERNEL(ws_any_stores, ws_stores, ws_no_pair)
 WS_PROGRAM_KERNEL(ws_any_tma, ws_tma, ws_no_pair)
 WS_PROGRAM_KERNEL(ws_any_pull, ws_pull, ws_no_pair)

@@ -19,15 +19,16 @@ struct WsEnd {
     bool active;  ///< has this thread a packet at all?
 };
 
-template <int group> WS_INLINE WsEnd ws_end(const WsCommon& common, const WsOp& op) {
+template <int group, u32 payload = WS_PACKET_BYTES>
+WS_INLINE WsEnd ws_end(const WsCommon& common, const WsOp& op) {
     WsEnd end;
     end.channel = ws_channel(common, op, 0);
     const u32 lane = group == ws_one_lane ? 0 : ws_lane();
     end.channel.ring += lane;
     end.channel.slot += lane;
     end.active = lane < op.packets;
-    end.at = end.channel.buffer + lane * WS_PACKET_BYTES;
-    end.bytes = end.active ? ws_rest(op.bytes, lane * WS_PACKET_BYTES) : 0;
+    end.at = end.channel.buffer + lane * payload;
+    end.bytes = end.active ? ws_rest<payload>(op.bytes, lane * payload) : 0;
     return end;
 }
 

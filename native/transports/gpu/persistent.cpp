@@ -34,6 +34,20 @@ bool is_pair(const OpList& op_list) {
     return steps.size() == 1 || (steps.size() == 2 && steps[0].sends + steps[0].receives == 1);
 }
 
+/// One exchange whose message is combined with what lies in memory, and nothing else.
+bool is_fold_pair(const OpList& op_list) {
+    const auto& [steps, folds, sources] = op_list.folds;
+    if (op_list.guarded || !op_list.gated.empty() || !op_list.in_words || steps.size() != 1 ||
+        folds.size() != 1 || steps[0].after != 1 || op_list.ops.size() != 2 ||
+        !op_list.ops[0].sends || op_list.ops[1].sends || folds[0].sources != 2)
+        return false;
+    const std::uint64_t bytes = folds[0].bytes;
+    const bool alike = op_list.ops[0].op.bytes == bytes && op_list.ops[1].op.bytes == bytes;
+    const bool messages = (sources[0].message == 1 && sources[1].message == WS_IN_MEMORY) ||
+                          (sources[1].message == 1 && sources[0].message == WS_IN_MEMORY);
+    return alike && messages && bytes > 0 && on_whole_words(op_list);
+}
+
 struct Launch {
     std::string kernel;
     unsigned threads;
@@ -43,6 +57,10 @@ Launch launch_for(const Tuning& tuning, const OpList& op_list) {
     static constexpr const char* names[] = {"ll", "stores", "tma", "pull", "tma_pull"};
     const std::string name = names[tuning.protocol];
     if (op_list.folding) {
+        if (tuning.protocol == ws_ll && is_fold_pair(op_list) &&
+            op_list.ops[0].op.packets <= tuning.threads)
+            return {tuning.threads == 32 ? "ws_fold_pair_warp" : "ws_fold_pair_block",
+                    tuning.threads};
         const bool words = tuning.protocol == ws_ll && op_list.in_words && on_whole_words(op_list);
         return {"ws_fold_" + name + (words ? "_words" : ""), tuning.threads};
     }
