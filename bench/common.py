@@ -46,6 +46,15 @@ def measured(folder: str | Path, *words: object) -> list[Entry]:
     return wirespeed.load(file).entries
 
 
+def compiled(source: str, target: Path, prefix: Path, library: Path, *flags: str) -> Path:
+    """A C program of this folder, linked against the MPI in `prefix`."""
+    folders = (prefix / "include", *Path("/usr/lib").glob("*/openmpi/include"))
+    includes = [f"-I{folder}" for folder in folders if folder.exists()]
+    code = Path(__file__).with_name(source)
+    said(["cc", "-O3", *includes, code, "-o", target, library, *flags])
+    return target
+
+
 def in_turn(pairs: int, ours: Callable[[], Any], theirs: Callable[[], Any]) -> tuple[list[Any], list[Any]]:
     """What both returned, `pairs` times each, first the one and first the other in turn."""
     found: tuple[list[Any], list[Any]] = [], []

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from common import in_turn, parser, ratios
+from common import compiled, in_turn, parser, ratios
 
 from wirespeed import launch
 from wirespeed.host import mpi
@@ -38,16 +38,8 @@ TURN_SECONDS = 0.02
 
 def build(prefix: Path, library: Path, folder: Path) -> Path:
     """The bare loop as a shared library, linked against the MPI to be measured."""
-    target = folder / "bare_pingpong.so"
-    source = Path(__file__).with_name("bare_pingpong.c")
-    includes = [
-        f"-I{path}"
-        for path in (prefix / "include", *Path("/usr/lib").glob("*/openmpi/include"))
-        if path.exists()
-    ]
-    command = ["cc", "-O3", "-shared", "-fPIC", *includes, str(source), "-o", str(target), str(library)]
-    subprocess.run([*command, "-Wl,--unresolved-symbols=ignore-all"], check=True)
-    return target
+    flags = ("-shared", "-fPIC", "-Wl,--unresolved-symbols=ignore-all")
+    return compiled("bare_pingpong.c", folder / "bare_pingpong.so", prefix, library, *flags)
 
 
 def quantile(values: list[float], share: float) -> float:

@@ -2,8 +2,9 @@
 
     .venv/bin/python bench/startup.py [--mpi PREFIX] [--ranks 2,16,64] [--repeats 3]
 
-Started: from the launcher's start until rank 0 has heard of every rank. Import: wall time and resident
-memory of one rank's modules, without MPI.
+Started: from the launcher's start until rank 0 has heard of every rank. Bare: the whole of a job whose C
+program initializes MPI, meets in a barrier and ends, started by the same command in turns with ours. Import:
+wall time and resident memory of one rank's modules, without MPI. It needs mpi.h and a C compiler.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from __future__ import annotations
 import os
 import statistics
 import sys
+import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
-from common import parser, said
+from common import compiled, in_turn, parser, ratios, said
 
 from wirespeed import launch, rank
 from wirespeed.frontend.job_step import JobStep
@@ -40,12 +43,12 @@ def import_cost() -> tuple[float, float]:
     return seconds, memory
 
 
-def start(chosen: mpi.Mpi, ranks: int, number: int) -> tuple[float, float]:
+def start(chosen: mpi.Mpi, ranks: int) -> tuple[float, float]:
     """Seconds until the ranks have met, and until the job is over."""
     plan = Plan(ranks=ranks)
     variables = chosen.environment()
     orders = StepSpec(
-        plan, (("host", ()),), f"startup-{os.getpid()}-{ranks}-{number}",
+        plan, (), f"startup-{os.getpid()}-{time.monotonic_ns()}",
         ExpectedJob(chosen.vendor, chosen.version, ranks, str(chosen.library)), "host", variables,
     )  # fmt: skip
     job = launch.Job((sys.executable, str(ENTRY), encode(orders)), ranks, (), variables)
@@ -61,6 +64,15 @@ def start(chosen: mpi.Mpi, ranks: int, number: int) -> tuple[float, float]:
     return met, time.monotonic() - began
 
 
+def bare(chosen: mpi.Mpi, program: Path, ranks: int) -> float:
+    """Seconds of a job that only starts and ends."""
+    variables = chosen.environment()
+    command = launch.choose("auto", chosen).command(chosen, launch.Job((str(program),), ranks, (), variables))
+    began = time.monotonic()
+    said(command, env={**os.environ, **variables})
+    return time.monotonic() - began
+
+
 def main() -> None:
     given = parser(__doc__, mpi=None, ranks="2,16,64", repeats=3).parse_args()
     imports = [import_cost() for _ in range(5)]
@@ -68,11 +80,21 @@ def main() -> None:
     memory = statistics.median(one[1] for one in imports)
     print(f"import of a rank: {seconds:.3f} s, {memory / 2**20:.1f} MiB resident")
     chosen = mpi.choose(given.mpi)
-    for ranks in map(int, given.ranks.split(",")):
-        times = [start(chosen, ranks, number) for number in range(given.repeats)]
-        met, over = (statistics.median(column) for column in zip(*times, strict=True))
-        where = f"{ranks:3d} ranks on {os.cpu_count()} CPUs"
-        print(f"{chosen.title}: {where}: started in {met:.2f} s, over in {over:.2f} s")
+    with tempfile.TemporaryDirectory() as folder:
+        found = chosen.library
+        path = f"-Wl,-rpath,{found.parent}"
+        program = compiled("bare_start.c", Path(folder, "bare_start"), chosen.prefix, found, path)
+        for ranks in map(int, given.ranks.split(",")):
+            ours, theirs = in_turn(
+                given.repeats, partial(start, chosen, ranks), partial(bare, chosen, program, ranks)
+            )
+            met, over = (statistics.median(column) for column in zip(*ours, strict=True))
+            each = ratios([one for _, one in ours], theirs)
+            print(
+                f"{chosen.title}: {ranks:3d} ranks on {os.cpu_count()} CPUs: started in {met:.2f} s, over in "
+                f"{over:.2f} s; bare {statistics.median(theirs):.2f} s, over / bare "
+                f"{statistics.median(each):.2f} ({min(each):.2f} to {max(each):.2f})"
+            )
 
 
 if __name__ == "__main__":
