@@ -32,9 +32,21 @@ def sanitizer() -> str:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_the_kernels(tool: str, protocol: str, sanitizer: str, ranks: Ranks) -> None:
     """Protects every protocol in every pattern of two ranks, short and long messages."""
-    under = (sanitizer, "--tool", tool, "--target-processes", "all", "--error-exitcode", "9")
     words = ("cuda", "8,4097,1048576", "gpu", f"protocol={protocol}", "blocks=8", "threads=128")
-    said = ranks("all_patterns.py", *words, under=under)
+    nothing_found(tool, sanitizer, ranks, *words)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("protocol", ["LL", "stores"])
+def test_the_kernels_that_combine(tool: str, protocol: str, sanitizer: str, ranks: Ranks) -> None:
+    """Protects collective operations, one packet a thread and several, in shares and in pieces."""
+    words = ("cuda", "8,4096,65536", "gpu", f"protocol={protocol}", "blocks=8", "threads=128")
+    nothing_found(tool, sanitizer, ranks, *words, COLLECTIVES="2")
+
+
+def nothing_found(tool: str, sanitizer: str, ranks: Ranks, *words: str, **variables: str) -> None:
+    under = (sanitizer, "--tool", tool, "--target-processes", "all", "--error-exitcode", "9")
+    said = ranks("all_patterns.py", *words, under=under, **variables)
     # One for all processes, or one for each.
     summaries = re.findall(r"(?:ERROR|RACECHECK) SUMMARY: (.*)", said)
     assert summaries, said[-2000:]

@@ -77,6 +77,15 @@ def test_hosts_on_the_command_line(launcher: str, vendor: str, words: str) -> No
     assert words in command(launcher, vendor, ("a", "b"))
 
 
+def test_ranks_with_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects a library's thread from waiting for the one core that Open MPI binds each of two ranks to."""
+    monkeypatch.setattr("wirespeed.launch.openmpi.cores", lambda: 16)
+    mpi = an_mpi("openmpi")
+    for own_threads in (False, True):
+        words = launch.choose("mpiexec", mpi).command(mpi, Job(("program",), 2, (), {}, own_threads))
+        assert ("--bind-to none" in " ".join(words)) == own_threads
+
+
 def test_jsrun_takes_no_hosts() -> None:
     """Protects from measuring between other hosts than those named: LSF alone places ranks."""
     with pytest.raises(WirespeedError, match="--hosts"):

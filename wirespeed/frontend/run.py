@@ -127,6 +127,7 @@ class Run:
 
         def alike(turn: Turn) -> bool:
             same = turn.number == first.number and self._candidates(turn.path) == mpis
+            same = same and turn.path.own_threads == first.path.own_threads
             return same and self._variables(turn.path, mpis[0]) == self._variables(first.path, mpis[0])
 
         return [first, *takewhile(alike, others)]
@@ -237,6 +238,7 @@ class Run:
             ranks=self._plan.ranks,
             hosts=self._plan.hosts,
             variables=variables,
+            own_threads=turns[0].path.own_threads,
         )
         largest = max(max(turn.sizes) for turn in turns)
         watched = JobStep(

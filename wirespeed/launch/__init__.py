@@ -35,6 +35,8 @@ class Job:
     ranks: int
     hosts: tuple[str, ...]
     variables: Mapping[str, str]
+    own_threads: bool = False
+    """Has a rank a thread besides its own that must not wait for the rank's CPU?"""
 
 
 class Launcher:

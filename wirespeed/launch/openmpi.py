@@ -27,6 +27,9 @@ class OpenMpi(Launcher):
         elif job.ranks > cores():
             # Open MPI counts cores, not their threads.
             command += ["--use-hwthread-cpus"]
+        elif job.own_threads:
+            # Two ranks would be bound to a core each, with all their threads.
+            command += ["--bind-to", "none"]
         for name in job.variables:
             command += ["-x", name]
         return [*command, *job.command]

@@ -36,6 +36,8 @@ class TransferPath:
     """The path works only where all ranks are on one host."""
     library: str = ""
     """The vendor's library that moves the bytes, as wirespeed/host/libraries.py names it."""
+    own_threads: bool = False
+    """Does its library move messages by a thread of its own on each rank?"""
     own_memory: bool = False
     """The library hands out the buffers itself."""
     gpu_aware_mpi: bool = False

@@ -4,6 +4,7 @@ from wirespeed.paths import TransferPath
 
 PATHS = (
     TransferPath("shmem", "NVSHMEM puts with a signal between device buffers, enqueued in a CUDA stream",
-                 "shmem", "device", library="nvshmem", own_memory=True, trial=True, order=50, default=False,
+                 "shmem", "device", library="nvshmem", own_memory=True, own_threads=True, trial=True,
+                 order=50, default=False,
                  collectives=("allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "barrier")),
 )  # fmt: skip
