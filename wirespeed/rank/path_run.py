@@ -265,13 +265,18 @@ class _OpenPath:
         for group in self._groups(sizes, needs):
             running = {index: self._figure(sizes, needs, index, draws) for index in group}
             at_once: int | None = None
-            while running:
-                for index in list(running):
-                    patience = stuck_after(self._context.plan, max(sizes[index], needs[index]))
-                    self._watchdog.turn(self._path.name, sizes[index], patience)
-                    if not self._go_on(running[index], sizes[index], at_once):
-                        del running[index]
-                at_once = len(running)
+            try:
+                while running:
+                    for index in list(running):
+                        patience = stuck_after(self._context.plan, max(sizes[index], needs[index]))
+                        self._watchdog.turn(self._path.name, sizes[index], patience)
+                        if not self._go_on(running[index], sizes[index], at_once):
+                            del running[index]
+                    at_once = len(running)
+            finally:
+                # What they have open goes before the transport, which a failure on this rank abandons.
+                for one in running.values():
+                    one.close()
 
     def _groups(self, sizes: Sequence[int], needs: Sequence[int]) -> Iterator[list[int]]:
         """Indices of sizes that take turns, once there are buffers for all of them."""
