@@ -54,7 +54,7 @@ int main() {
         check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     }
     check(cudaDeviceEnablePeerAccess(1, 0), "cudaDeviceEnablePeerAccess");
-    auto [mine, theirs] = memory;
+    uint4 *const mine = memory[0], *const theirs = memory[1];
     for (const int blocks : {132, 528}) {
         measure("push", blocks, [&] { push<<<blocks, 512>>>(theirs, mine); });
         measure("pull", blocks, [&] { pull<<<blocks, 512>>>(mine, theirs); });

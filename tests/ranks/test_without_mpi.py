@@ -59,6 +59,7 @@ def ended(processes: list[subprocess.Popen[str]], out: Path) -> list[Done]:
     ("ranks", "words"),
     [
         (2, ("pingpong", "--sizes", "8,64K")),
+        (2, ("pingpong", "--sizes", "8", "--paths", "all")),
         (4, ("pairs", "--sizes", "1K", "--paths", "gpu,ipc-write")),
         (2, ("lbm", "--size", "64x24", "--steps", "4", "--picture", "field.png")),
     ],

@@ -248,7 +248,8 @@ def _in_order(plan: Plan, kind: str, place: LaunchedRank) -> list[TransferPath]:
     joins_mpi = launch.joins_mpi(place)
     chosen = chosen_paths(plan, kind, joins_mpi)
     if not joins_mpi:
-        named = [path for path in chosen if path.needs_mpi and plan.paths]
+        # Wildcards and "all" leave out what cannot be.
+        named = [path for path in chosen if path.needs_mpi and path.name in plan.paths]
         chosen = [path for path in chosen if not path.needs_mpi]
         if named or not chosen:
             raise WirespeedError(
