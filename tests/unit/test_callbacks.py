@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from wirespeed.errors import WirespeedError
 from wirespeed.host.core import NativeError, core
 from wirespeed.rank.communicator import Communicator
 
@@ -54,3 +55,9 @@ def test_an_error_has_its_cause(open_transport: Open, capfd: pytest.CaptureFixtu
         open_transport(reason)
     assert failure.value.__cause__ is reason
     assert capfd.readouterr().err == ""
+
+
+def test_a_lost_rank_is_named(open_transport: Open) -> None:
+    """Protects the name of the rank that has gone from "set-up traffic failed"."""
+    with pytest.raises(WirespeedError, match="rank 1 has gone"):
+        open_transport(WirespeedError("rank 1 has gone"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.fleet.allocation import allocated_hosts, named_hosts
 from wirespeed.fleet.rounds import pairs_of
 from wirespeed.frontend import session
+from wirespeed.frontend.machine import Machine
+from wirespeed.job.plan import Plan
 from wirespeed.patterns import Shape, find_pattern
 
 Captured = pytest.CaptureFixture[str]
@@ -189,7 +192,13 @@ def test_every_gpu_is_judged_alone_and_with_the_others_of_its_node(
     fleet: FakeFleet, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Protects nodes with GPUs: their copies, their links, and paths of one host that run on all of them."""
-    monkeypatch.setenv("WIRESPEED_EMULATED", "count=4")
+    discovered = session.discover
+
+    def with_four(plan: Plan) -> Machine:
+        found = discovered(plan)
+        return replace(found, devices=4 * found.devices[:1])
+
+    monkeypatch.setattr(session, "discover", with_four)
     fleet.slow_gpus = {("n05", 2): 1.3}
     fleet.unavailable = {"aware": "this MPI takes no device pointers"}
     assert ran(tmp_path / "f", "--device", "emulated", "--rounds", "2") == ExitCode.WORSE

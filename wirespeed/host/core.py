@@ -69,7 +69,8 @@ class Core:
     def check(self, result: Any) -> Any:
         """Passes a result through; raises NativeError for -1 and null, and what interrupted a callback."""
         raised, self._raised = self._raised, None
-        if raised is not None and not isinstance(raised, Exception):
+        if isinstance(raised, WirespeedError) or (raised and not isinstance(raised, Exception)):
+            # What is lost says so in its own words, and nothing else has to be agreed on.
             raise raised
         if result == -1 or result == self.ffi.NULL:
             raise NativeError(self.text(self.lib.ws_error()), bool(self.lib.ws_error_is_lack())) from raised
