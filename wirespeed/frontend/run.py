@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 
@@ -144,9 +143,19 @@ class Run:
                     self._observe({"kind": "note", "text": text})
                     step, outcome = self._job_step(turns, library)
                 if self._settled(step, outcome, library, following):
+                    self._again(turns, step, outcome)
                     break
         finally:
             self._end_turn()
+
+    def _again(self, turns: Sequence[Turn], step: StepRecorder, outcome: Outcome) -> None:
+        """Smaller sizes that took turns with the one that broke have their own turn, in new processes."""
+        if not step.accepted or step.counting or outcome.what not in ("crash", "death", "hang"):
+            return
+        turn = next(turn for turn in turns if turn.path == step.path)
+        broke = outcome.bytes or 0
+        if smaller := tuple(size for size in turn.sizes if size < broke and size not in step.measured):
+            self._turns.insert(0, replace(turn, sizes=smaller))
 
     def _begin_turn(self, turn: Turn) -> None:
         self._turns.remove(turn)
@@ -167,7 +176,7 @@ class Run:
         if outcome.what == "ok":
             return True
         if step.counting:
-            outcome.text = f"after all figures, while bytes were counted: {outcome.text}"
+            outcome.text = f"after all figures: {outcome.text}"
             outcome.bytes = None
         if step.accepted or path.name in self._works or not path.gpu_aware_mpi:
             step.fail(outcome)
@@ -256,11 +265,13 @@ class Run:
                 self._end_turn()
                 turn = turns[message["index"]]
                 self._begin_turn(turn)
-                step, wrong = self._recorded(turn, step.job, watched), Outcome()
+                # Its processes were there already.
+                step = self._recorded(turn, {**step.job, "startup_s": 0.0}, watched)
+                wrong = Outcome()
             wrong = step.take(message) or wrong
             if message["kind"] == "picture" and message["row"] + 1 == message["of"]:
                 # By every path the field is the same.
-                self._plan = dataclasses.replace(self._plan, picture=None)
+                self._plan = replace(self._plan, picture=None)
         return step, watched.outcome if watched.outcome.what != "ok" else wrong
 
     def _recorded(self, turn: Turn, job_said: Message, watched: JobStep) -> StepRecorder:

@@ -115,6 +115,8 @@ class StepRecorder:
     """The ranks have met, and the path moves bytes at all."""
     counting: bool = False
     """All figures are there."""
+    measured: set[int] = field(default_factory=set)
+    """Sizes that have a figure."""
     ucx_log: UcxLog = field(default_factory=UcxLog)
     """What the ranks' UCX has written so far."""
     _named: dict[int, list[Message]] = field(default_factory=dict)
@@ -132,13 +134,16 @@ class StepRecorder:
                 self.accepted = True
                 self._named = dict(enumerate(message["nics"]))
                 self.recorder.started(self.number, self.path, self._described(message))
+            case "measured":
+                self.counting = True
             case "entry" | "health" | "evidence" | "wires" as kind:
-                self.counting = kind != "entry"
+                self.counting = self.counting or kind != "entry"
                 if kind == "wires":
                     self._wires = message["wires"]
                 elif kind == "evidence":
                     message |= self._nics(message["wires"], set(message["between_hosts"]))
-                if not self.counting:
+                if kind == "entry":
+                    self.measured.add(message["bytes"])
                     message["cores"]["shared"] = sharing(self.job["ranks"])
                 self.recorder.take({**message, "launch": self.launch}, self.number)
             case "failure":

@@ -117,7 +117,7 @@ def by_algorithms(
             f"--algorithm {words}: no path chosen here does {pattern.name} so; the paths {able} have "
             "it for operations of their library"
         )
-    return found
+    return list({path.name: path for path in found}.values())
 
 
 OPENMP_TRANSPORTS = ("copy", "mpi", "rma", "staged")

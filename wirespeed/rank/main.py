@@ -91,8 +91,11 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     tell = messages.send if comm.rank == 0 else ignore
     runner = PathRunner(opened, comm, device, watchdog, spec.plan, tell, ranges)
     for index, (path, sizes) in enumerate(spec.paths):
+        # What became of a rank before the first barrier was the last path's, and after the second it is this
+        # one's.
+        comm.barrier()
         tell({"kind": "turn", "index": index})
-        # What becomes of a rank from here on is this path's, and nobody else's.
+        watchdog.turn(path, 0, startup_limit(spec.plan))
         comm.barrier()
         runner.run(path, sizes)
     watchdog.stage("end", 0, 30.0)

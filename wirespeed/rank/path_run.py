@@ -214,6 +214,7 @@ class _OpenPath:
         with context.ranges("health"):
             health = HostHealth(context) if evidence else None
         self._measure(sizes)
+        context.tell({"kind": "measured"})
         with context.ranges("health"):
             if health and (found := health.end(self._path.name)):
                 context.tell(found)

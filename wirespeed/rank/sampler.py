@@ -85,6 +85,8 @@ class Sampler:
         self._least = context.pattern.least_iterations(context.shape)
         self._samples, self._wait = Samples(), CpuWait()
         self._checking = 0.0
+        self.paused = 0.0
+        """Seconds in which other sizes had their turns."""
 
     def measure(self, timed: Program) -> Turns[PhaseSamples]:
         """`timed`: the program whose time counts, which with --loops may use one buffer only.
@@ -135,7 +137,7 @@ class Sampler:
         rule = StoppingRule(self._stopping, *self._program.clock(), divisor=self._divisor)
         if more := self._comm.share(rule.calibration_iterations(estimate)):
             estimate = self._comm.maximum(self._program.run(more)[0])
-        taking_turns = yield
+        taking_turns = yield from self._pause()
         elapsed, resumed = 0.0, time.monotonic()
         last_progress = resumed
         teams = _AllTeams()
@@ -174,8 +176,15 @@ class Sampler:
                 self._progress(teams.count, precision, elapsed)
             if taking_turns > 1:
                 elapsed += time.monotonic() - resumed
-                taking_turns = yield
+                taking_turns = yield from self._pause()
                 resumed = time.monotonic()
+
+    def _pause(self) -> Turns[int]:
+        """Other sizes run; how many take turns then."""
+        began = time.monotonic()
+        taking_turns = yield
+        self.paused += time.monotonic() - began
+        return taking_turns
 
     def _batch(self, samples: int, iterations: int) -> AbstractContextManager[None]:
         """The range of a batch; a program's is a block of its steps."""

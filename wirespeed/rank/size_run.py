@@ -149,10 +149,13 @@ class SizeRun:
         one_buffer = one_buffer and not self._path.into
         with self._program(self._phase) as program:
             sampler = Sampler(self._context, program, self._payload, team, self._progress)
-            if not one_buffer:
-                return (yield from sampler.measure(program))
-            with self._program(self._phase, in_place=True) as timed:
-                return (yield from sampler.measure(timed))
+            if one_buffer:
+                with self._program(self._phase, in_place=True) as timed:
+                    found = yield from sampler.measure(timed)
+            else:
+                found = yield from sampler.measure(program)
+        self._began += sampler.paused
+        return found
 
     def _take(self, team: TeamSamples, sampled: PhaseSamples) -> None:
         """Adds the phase's teams; keeps the summary of the slowest one so far. Collective."""

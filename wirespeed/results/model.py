@@ -111,7 +111,7 @@ class StepRecord(RunRecord, frozen=True, kw_only=True, tag="step"):
     """Set for this step."""
     ranks: tuple[Rank, ...] = ()
     startup_s: Amount = 0.0
-    """From the first instruction of rank 0 until all had joined."""
+    """From the first instruction of rank 0 until all had joined; 0: they had measured another path before."""
     allocator: str = "driver"
     """Who handed out the device memory."""
     pointers: list[Pointer] = []
