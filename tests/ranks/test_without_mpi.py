@@ -112,7 +112,7 @@ def test_a_rank_that_dies_costs_nothing_before_it(paths: str, tmp_path: Path) ->
 
 def test_a_rank_that_comes_alone_says_for_whom_it_waited(tmp_path: Path) -> None:
     """Protects from a report of a hang: ranks may come later than a start may usually take."""
-    short = "from wirespeed.frontend import in_launcher; in_launcher.startup_limit = lambda plan: 1.0"
+    short = "from wirespeed.frontend import in_launcher; in_launcher.startup_limit = lambda plan: 3.0"
     run = "import sys; sys.argv[0] = 'wirespeed'; from wirespeed.cli.main import main; sys.exit(main())"
     environment = {
         **os.environ,
