@@ -22,9 +22,13 @@ CALLS = {
 def struck(mpi: InstalledMpi, path: str, out: Path, rank: int, number: int) -> Done:
     """A run whose rank gets the signal during the largest size of the path; staged follows."""
 
+    return beaten(mpi, ("pingpong", "--paths", f"{path},staged", "--sizes", "8,8M"), out, rank, number)
+
+
+def beaten(mpi: InstalledMpi, words: tuple[str, ...], out: Path, rank: int, number: int) -> Done:
+    """A run on emulated GPUs whose rank gets the signal after the first figure."""
     return disturbed(
-        *("pingpong", "--mpi", str(mpi.mpiexec), "--device", "emulated"),
-        *("--paths", f"{path},staged", "--sizes", "8,8M", *LONG, *PATIENCE),
+        *(*words, "--mpi", str(mpi.mpiexec), "--device", "emulated", *LONG, *PATIENCE),
         out=out,
         when=after(1),
         act=strike(out, rank, number),
@@ -70,14 +74,8 @@ def test_a_killed_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_struck_target_of_loads(mpi: InstalledMpi, number: int, tmp_path: Path) -> None:
     """Protects the name of the rank whose memory is read, which takes no part in the loads."""
-    out = tmp_path / "r.jsonl"
-    done = disturbed(
-        *("rma", "--operation", "load", "--mpi", str(mpi.mpiexec), "--device", "emulated"),
-        *("--sizes", "64K,8M", *LONG, *PATIENCE),
-        out=out,
-        when=after(1),
-        act=strike(out, 1, number),
-    )
+    words = ("rma", "--operation", "load", "--sizes", "64K,8M")
+    done = beaten(mpi, words, tmp_path / "r.jsonl", 1, number)
     done.no_stack_trace()
     assert done.code == 1
     assert [(entry["path"], entry["bytes"]) for entry in done.entries] == [

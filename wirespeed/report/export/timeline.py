@@ -34,12 +34,13 @@ def trace(steps: Sequence[StepRanges]) -> Json:
         facts: Json = {"path": step.path, "launch": step.launch}
         if not step.ranks:
             facts["ranges"] = "none: the ranks ended before they could tell them"
-        events.append(_event("job step", step.path, step.begin, step.end, zero, FRONT_END, FRONT_END, facts))
+        span = step.begin - zero, step.end - zero
+        events.append(_event("job step", step.path, span, (FRONT_END, FRONT_END), facts))
         for message in step.ranks:
             place = 2 + hosts.index(message["host"]), 2 + message["rank"]
             for kind, name, begin, end, facts in sorted(message["rows"], key=lambda row: (row[2], -row[3])):
-                shift = message["shift"]
-                events.append(_event(kind, name, begin + shift, end + shift, zero, *place, facts))
+                shift = message["shift"] - zero
+                events.append(_event(kind, name, (begin + shift, end + shift), place, facts))
     return {
         "traceEvents": events,
         "displayTimeUnit": "ms",
@@ -52,11 +53,11 @@ def trace(steps: Sequence[StepRanges]) -> Json:
     }
 
 
-def _event(
-    kind: str, name: str, begin: int, end: int, zero: int, process: int, thread: int, facts: Json
-) -> Json:
-    times = {"ts": (begin - zero) / 1000, "dur": (end - begin) / 1000}
-    return {"ph": "X", "cat": kind, "name": name, **times, "pid": process, "tid": thread, "args": facts}
+def _event(kind: str, name: str, span: tuple[int, int], place: tuple[int, int], facts: Json) -> Json:
+    """`span`: nanoseconds since the first range began; `place`: process and thread."""
+    begin, end = span
+    times = {"ts": begin / 1000, "dur": (end - begin) / 1000}
+    return {"ph": "X", "cat": kind, "name": name, **times, "pid": place[0], "tid": place[1], "args": facts}
 
 
 def _names(hosts: Sequence[str], told: Sequence[Message]) -> Iterator[Json]:
