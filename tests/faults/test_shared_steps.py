@@ -37,7 +37,8 @@ def strike(module):
     module.PathRunner.run = struck
 """
 AT_32_KIB = """
-def strike(module):
+def strike(_):
+    module = sys.modules["wirespeed.rank.size_run"]
     measure = module.SizeRun.measure
     def struck(self):
         if self._size == 1 << 15 and self._context.comm.rank == 1:

@@ -58,10 +58,11 @@ def around(monkeypatch: pytest.MonkeyPatch, rank: int) -> tuple[Any, list[Any], 
     monkeypatch.setattr(host_health, "find_health_sources", find)
     monkeypatch.setattr("os.uname", lambda: SimpleNamespace(nodename=f"n{rank // 2}"))
     identity = {"kind": "cuda", "id": "GPU-0", "index": 0, "pci": "0000:00:00.0"}
-    context: Any = SimpleNamespace(
-        comm=world, device=None, core=SimpleNamespace(identity=lambda device: identity)
-    )
-    found = HostHealth(context).end("aware")
+    core: Any = SimpleNamespace(identity=lambda device: identity)
+    health = HostHealth(world, core, None)  # type: ignore[arg-type]
+    health.begin()
+    found = health.end("aware")
+    health.close()
     return found, asked, source, world
 
 
@@ -80,3 +81,17 @@ def test_the_first_rank_of_each_host_reads(monkeypatch: pytest.MonkeyPatch, rank
     """Protects the other ranks' time; all of them wait while one reads, so that nothing is disturbed."""
     found, _, source, world = around(monkeypatch, rank)
     assert found is None and source.read_times == reads and world.barriers == 4
+
+
+def test_the_last_reading_of_a_path_is_the_first_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Protects time: a reading takes 90 ms on two GPUs, and no error falls between two paths."""
+    source, world = Rising(), World(0)
+    monkeypatch.setattr(host_health, "find_health_sources", lambda devices, several: ([source], []))
+    monkeypatch.setattr("os.uname", lambda: SimpleNamespace(nodename="n0"))
+    core: Any = SimpleNamespace(identity=lambda device: {"kind": "host"})
+    health = HostHealth(world, core, None)  # type: ignore[arg-type]
+    for path in ("host", "staged"):
+        health.begin()
+        found = health.end(path)
+        assert found and [one["count"] for one in found["errors"]] == [1, 1] and found["path"] == path
+    assert source.read_times == 3

@@ -12,7 +12,7 @@ import pytest
 
 from wirespeed.host.caches import cache_bytes
 from wirespeed.job.plan import Plan
-from wirespeed.rank import cpu_wait, memory_bandwidth, path_run
+from wirespeed.rank import cpu_wait, memory_bandwidth, open_path
 from wirespeed.rank.ranges import Ranges
 
 
@@ -67,24 +67,23 @@ def test_ranks_wait_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
         able = True
 
         def __init__(self, *_: object) -> None: ...
-        def close(self) -> None: ...
 
         def wires(self) -> list[Any]:
             assert stages and stages[-1] > memory_bandwidth.MOVED / 50e6
             return []
 
-    monkeypatch.setattr(path_run, "WireCounting", Counting)
+    monkeypatch.setattr(open_path, "WireCounting", Counting)
     watchdog = SimpleNamespace(stage=lambda path, size, seconds: stages.append(seconds))
     alone = SimpleNamespace(rank=0, share=lambda value: value)
     context = SimpleNamespace(
         plan=Plan(), tell=lambda message: None, ranges=Ranges(), pattern=None, comm=alone
     )
     buffers = SimpleNamespace(needed=lambda size: 0)
-    opened: Any = (context, watchdog, SimpleNamespace(name="host"), None, buffers)
+    opened: Any = (context, watchdog, SimpleNamespace(name="host"), None, buffers, None)
     monkeypatch.setattr(
-        path_run._OpenPath, "_size_run", lambda *_: SimpleNamespace(count=lambda counting, seconds: None)
+        open_path.OpenPath, "_size_run", lambda *_: SimpleNamespace(count=lambda counting, seconds: None)
     )
-    path_run._OpenPath(*opened)._count([8])
+    open_path.OpenPath(*opened)._count([8], Counting())  # type: ignore[arg-type]
     assert stages
 
 

@@ -224,6 +224,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
             raise
         if recorder:
             recorder.end_step()
+    runner.close()
     # Rank 0 has still to print: the others wait, unwatched, until it is at its end too.
     watchdog.stage("end", 0, 0.0)
     atexit.register(comm.leave)

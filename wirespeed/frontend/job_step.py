@@ -18,6 +18,7 @@ from wirespeed.frontend.diagnosis import Events, diagnose
 from wirespeed.host.process import command_name, parent, process_state
 from wirespeed.host.tether import tethered
 from wirespeed.job import shm_cleanup
+from wirespeed.job.gate import Gate
 from wirespeed.job.messages import Message, parse
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.status_page import (
@@ -57,8 +58,12 @@ class JobStep:
         ranks: int,
         startup: float,
         ending: float = SLOW_LAUNCHER,
+        ahead: bool = False,
     ) -> None:
-        """`ending`: seconds that the processes may take once the ranks have finished."""
+        """`ending`: seconds that the processes may take once the ranks have finished.
+
+        `ahead`: the ranks wait until messages() is called.
+        """
         self._pages, self._startup, self._ending = pages, startup, ending
         self._seen = Events(ranks, os.uname().nodename)
         self.outcome = Outcome()
@@ -79,6 +84,7 @@ class JobStep:
             "done": lambda _: setattr(self._seen, "finished", True),
         }
         self._selector = selectors.DefaultSelector()
+        self._gate = Gate(pages) if ahead else None
         self._process = subprocess.Popen(
             tethered(command),
             env=dict(environment),
@@ -97,16 +103,28 @@ class JobStep:
 
     def messages(self) -> Generator[Message, None, None]:
         """Every message of rank 0 until the job step has ended; then `outcome` says how."""
+        self._last_sign = time.monotonic()
+        if self._gate:
+            self._gate.open()
         try:
             yield from self._watch()
         finally:
             self._end()
 
+    @property
+    def ended(self) -> bool:
+        """Has the launcher come to its end?"""
+        return self._process.poll() is not None
+
+    def abandon(self) -> None:
+        """Ends processes whose messages nobody wants."""
+        self._end()
+
     def _watch(self) -> Iterator[Message]:
         first_report = latest_report = first_death = 0.0
         reported = 0
         while True:
-            ended = self._process.poll() is not None
+            ended = self.ended
             yield from self._messages(0.0 if ended else 0.1)
             now = time.monotonic()
             if first_death and now - first_death > self._patience():
@@ -302,6 +320,8 @@ class JobStep:
             if isinstance(handle.data, (RankState, _Alive)):
                 os.close(handle.fd)
         self._selector.close()
+        if self._gate:
+            self._gate.open()
         for pipe in (self._process.stdout, self._process.stderr):
             if pipe:
                 pipe.close()

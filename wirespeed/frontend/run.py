@@ -3,39 +3,26 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import takewhile
-from pathlib import Path
 
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
-from wirespeed.evidence.nics import ucx_log
-from wirespeed.frontend.job_step import SLOW_LAUNCHER, JobStep
+from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.machine import Machine
-from wirespeed.frontend.profiles import PROFILER_SECONDS, Profiles
+from wirespeed.frontend.profiles import Profiles
 from wirespeed.frontend.run_steps import StepRecorder, begin, step_end, step_start
+from wirespeed.frontend.starter import Starter, StepKey, Turn
 from wirespeed.host import gpu_aware_mpi, mpi
 from wirespeed.host.devices import GPU_KINDS
 from wirespeed.job.messages import Message
 from wirespeed.job.outcome import Outcome
 from wirespeed.job.path_selection import unsuited
-from wirespeed.job.plan import Plan, encode
-from wirespeed.job.status_page import own_folder
-from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
+from wirespeed.job.plan import Plan
 from wirespeed.paths import TransferPath, all_paths
 from wirespeed.patterns import find_pattern
 from wirespeed.results.recorder import Observer, Recorder
-
-
-@dataclass(frozen=True)
-class Turn:
-    """A path in one launch, and the sizes that are to be measured."""
-
-    path: TransferPath
-    number: int
-    sizes: tuple[int, ...]
 
 
 class Run:
@@ -51,6 +38,7 @@ class Run:
         self._turns: list[Turn] = []
         """Those that have not begun."""
         self._profiles = Profiles(plan.profile, self._recorder.file) if plan.profile else None
+        self._starter = Starter(plan, found, self._recorder.run, self._profiles)
         self._works: dict[str, mpi.Mpi] = {}
         """The MPI under which each path has moved bytes."""
         if self._recorder.resumed:
@@ -71,11 +59,12 @@ class Run:
             missing = self._recorder.missing_sizes
             self._turns = [Turn(path, n, sizes) for n, path in every if (sizes := missing(path, n))]
             while self._turns:
-                self._measure(self._together())
+                self._measure(self._together(self._turns))
             status = "complete"
         except KeyboardInterrupt:
             pass
         finally:
+            self._starter.end()
             code = self._recorder.end(status)
         if self._profiles:
             self._observe({"kind": "note", "text": self._profiles.said()})
@@ -113,23 +102,36 @@ class Run:
                 self._recorder.fail(path, Outcome("unavailable", why), None)
         return [path for path, why in reasons if not why]
 
-    def _together(self) -> list[Turn]:
-        """The turns that come next and can share their processes, whose start takes a second.
+    def _together(self, turns: Sequence[Turn]) -> list[Turn]:
+        """Those of the turns that come first and can share their processes, whose start takes a second.
 
         A process that dies costs the path that it measured; those that follow begin in new ones.
         """
-        first, *others = self._turns
+        first, *others = turns
         mpis, plan = self._candidates(first.path), self._plan
         # A profiler has a file for each path; only the first path can allocate before there is a context.
         if len(mpis) > 1 or self._profiles or plan.context == "own" or "apart" in dict(plan.test):
             return [first]
+        variables = self._starter.variables
 
         def alike(turn: Turn) -> bool:
             same = turn.number == first.number and self._candidates(turn.path) == mpis
             same = same and turn.path.own_threads == first.path.own_threads
-            return same and self._variables(turn.path, mpis[0]) == self._variables(first.path, mpis[0])
+            return same and variables(turn.path, mpis[0]) == variables(first.path, mpis[0])
 
         return [first, *takewhile(alike, others)]
+
+    def _coming(self, now: Sequence[Turn]) -> Iterator[StepKey]:
+        """The job steps after that of the turns of `now`, as far as can be told."""
+        rest, tries = [turn for turn in self._turns if turn not in now], len(self._candidates(now[0].path))
+        while rest:
+            turns = self._together(rest)
+            candidates = self._candidates(turns[0].path)
+            # The first path that needs such an MPI says which one works, most often the last.
+            for library in candidates[-1:] if tries > 1 else candidates:
+                yield StepKey(tuple(turns), library)
+            tries = max(tries, len(candidates))
+            rest = rest[len(turns) :]
 
     def _measure(self, turns: Sequence[Turn]) -> None:
         """One job step; more where the first path's MPIs are tried one after the other."""
@@ -210,56 +212,21 @@ class Run:
             return [self._works[path.name]]
         if not path.gpu_aware_mpi or self._plan.mpi or self._found.kind not in GPU_KINDS:
             return [self._mpi]
+        # With and without GPUDirect are compared: by the same MPI.
+        working = (self._works.get(one.name) for one in all_paths() if one.gpu_aware_mpi)
+        if library := next(filter(None, working), None):
+            return [library]
         aware = [one for one in self._found.mpis if gpu_aware_mpi.aware_environment(one)]
         return list(dict.fromkeys([self._mpi, *aware]))
 
-    def _variables(self, path: TransferPath, library: mpi.Mpi) -> dict[str, str]:
-        """The environment in which ranks measure the path."""
-        hosts = mpi.several_hosts_environment if self._plan.hosts else mpi.one_host_environment
-        variables = hosts(library) | library.environment() | path.variables
-        if self._plan.hosts or mpi.in_batch_job():
-            variables |= ucx_log.variables()
-        return variables | gpu_aware_mpi.aware_environment(library) if path.gpu_aware_ucx else variables
-
     def _job_step(self, turns: Sequence[Turn], library: mpi.Mpi) -> tuple[StepRecorder, Outcome]:
         """Processes that measure the turns: the last one that they came to, and what became of it."""
-        launcher = launch.choose(self._plan.launcher, library)
-        variables = self._variables(turns[0].path, library)
-        job_said = {
-            "mpi": {"source": library.source},
-            "launcher": launcher.name,
-            "variables": variables,
-            "allocator": self._plan.allocator,
-        }
-        spec = StepSpec(
-            plan=self._plan,
-            paths=tuple((turn.path.name, turn.sizes) for turn in turns),
-            run=f"{self._recorder.run}-{self._steps}",
-            expected=ExpectedJob(library.vendor, library.version, self._plan.ranks, str(library.library)),
-            device=self._found.kind,
-            variables=variables,
-            profiler=self._profiles.command(turns[0].path.name) if self._profiles else (),
-            profiles=str(self._profiles.folder) if self._profiles else "",
-        )
-        entry = Path(__file__).parents[1] / "rank"
-        job = launch.Job(
-            command=(sys.executable, str(entry), encode(spec)),
-            ranks=self._plan.ranks,
-            hosts=self._plan.hosts,
-            variables=variables,
-            own_threads=turns[0].path.own_threads,
-        )
-        largest = max(max(turn.sizes) for turn in turns)
-        watched = JobStep(
-            launcher.command(library, job),
-            {**os.environ, **variables},
-            own_folder(spec.run),
-            self._plan.ranks,
-            max(startup_limit(self._plan), stuck_after(self._plan, largest)),
-            PROFILER_SECONDS if self._profiles else SLOW_LAUNCHER,
-        )
-        step, wrong = self._recorded(turns[0], job_said, watched), Outcome()
+        key = StepKey(tuple(turns), library)
+        watched = self._starter.start(key)
+        step, wrong = self._recorded(turns[0], self._starter.said(key), watched), Outcome()
         for message in watched.messages():
+            if message["kind"] == "hello":
+                self._starter.start_ahead(self._coming(turns))
             if message["kind"] == "turn" and message["index"]:
                 self._settled(step, wrong, library, None)
                 self._end_turn()
@@ -271,7 +238,7 @@ class Run:
             wrong = step.take(message) or wrong
             if message["kind"] == "picture" and message["row"] + 1 == message["of"]:
                 # By every path the field is the same.
-                self._plan = replace(self._plan, picture=None)
+                self._plan = self._starter.plan = replace(self._plan, picture=None)
         return step, watched.outcome if watched.outcome.what != "ok" else wrong
 
     def _recorded(self, turn: Turn, job_said: Message, watched: JobStep) -> StepRecorder:

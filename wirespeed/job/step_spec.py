@@ -25,6 +25,8 @@ class StepSpec:
     """Command line that each rank is started by (wirespeed/host/profilers.py); empty: none."""
     profiles: str = ""
     """Folder that the profiler writes into."""
+    ahead: bool = False
+    """Started while an earlier step measures: the ranks wait at the gate of their step."""
     host: str = field(default_factory=lambda: os.uname().nodename)
     """Where the front end watches."""
 

@@ -7,18 +7,19 @@ import time
 from typing import Any
 
 from wirespeed.evidence.health import HealthReading, HealthSource, changes, find_health_sources, read
+from wirespeed.host.core import Core
 from wirespeed.host.devices import by_board
 from wirespeed.job.messages import Message
-from wirespeed.rank.context import RankContext
+from wirespeed.rank.world import World
 
 
 class HostHealth:
-    """The first rank of each host reads its host. Both methods and the constructor are collective."""
+    """The first rank of each host reads its host, around each path. All but close() is collective."""
 
-    def __init__(self, context: RankContext) -> None:
-        """Takes the first reading."""
-        self._comm, self._host = context.comm, os.uname().nodename
-        identity = context.core.identity(context.device)
+    def __init__(self, comm: World, core: Core, device: Any) -> None:
+        """Finds what can be read."""
+        self._comm, self._host = comm, os.uname().nodename
+        identity = core.identity(device)
         everyone = self._comm.everyone((self._host, None if identity["kind"] == "host" else identity))
         here = [rank for rank, (host, _) in enumerate(everyone) if host == self._host]
         self._reads = self._comm.rank == here[0]
@@ -29,19 +30,23 @@ class HostHealth:
             devices = {str(one["id"]): one for one in boards.values()}
             several = len({host for host, _ in everyone}) > 1
             self._sources, self._broken = find_health_sources(list(devices.values()), several)
-        self._took = 0.0
-        self._before = self._read()
-        self._began = time.monotonic()
+        self._took = self._began = 0.0
+        self._before: HealthReading | None = None
+
+    def begin(self) -> None:
+        """Takes the first reading; where another path has been read, its last one is the first of this."""
+        if self._before is None:
+            self._before, self._began = self._read(), time.monotonic()
 
     def end(self, path: str) -> Message | None:
         """Takes the second reading; on rank 0 what came between, of all hosts."""
-        lasted = time.monotonic() - self._began
-        after = self._read()
-        for source in self._sources:
-            source.close()
+        assert self._before
+        before, began = self._before, self._began
+        self._before, self._began = self._read(), time.monotonic()
+        after, lasted = self._before, self._began - began
         mine = None
         if self._reads:
-            mine = changes(self._host, self._before, after) | {"reading_s": self._took}
+            mine = changes(self._host, before, after) | {"reading_s": self._took}
             mine["lacks"] += self._broken
         hosts = [one for one in self._comm.gather(mine) or () if one]
         if not hosts:
@@ -52,6 +57,11 @@ class HostHealth:
             joined[name] = [*dict.fromkeys(joined[name])]
         slowest = max(one["reading_s"] for one in hosts)
         return {"kind": "health", "path": path, "seconds": lasted, "reading_s": slowest, **joined}
+
+    def close(self) -> None:
+        """Releases what was opened to be read."""
+        for source in self._sources:
+            source.close()
 
     def _read(self) -> HealthReading:
         """While no rank moves bytes; the longest time that a reading took is kept."""

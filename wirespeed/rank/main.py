@@ -14,10 +14,12 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host.core import NativeError, core
 from wirespeed.host.tether import die_with_parent
 from wirespeed.job import messages
+from wirespeed.job.gate import wait_at
 from wirespeed.job.plan import decode
 from wirespeed.job.status_page import lost, own_folder
 from wirespeed.job.step_spec import StepSpec, startup_limit
 from wirespeed.rank.communicator import Communicator
+from wirespeed.rank.free_cpus import FreeCpus
 from wirespeed.rank.startup import (
     ignore,
     introduced,
@@ -28,6 +30,9 @@ from wirespeed.rank.startup import (
     start_profiler,
 )
 from wirespeed.rank.watchdog import Watchdog
+
+LONGEST_WAIT = 7 * 86400.0
+"""Seconds that a rank which was started ahead waits for its turn; it ends with its launcher."""
 
 
 def main(word: str) -> NoReturn:
@@ -78,11 +83,14 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     watchdog = Watchdog(opened, spec.run, rank, reports=1, give_up=False, read_here=here)
     watchdog.stage("start", 0, startup_limit(spec.plan))
     show_own_slice(spec.plan, rank, launch.local_rank())
+    elsewhere = FreeCpus() if spec.ahead else None
     device = open_device(opened, spec.device, spec.plan, rank, launch.local_rank())
     ranges = open_ranges(opened, spec.plan, rank, started)
     with ranges("connect"):
         comm = Communicator(spec.expected)
         watchdog.catch()
+        if elsewhere:
+            elsewhere.leave()
         watchdog.list_uses()
         ranks = introduced(opened, comm, device, spec.device)
     if comm.rank == 0:
@@ -90,6 +98,12 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         messages.send({"kind": "hello", "ranks": ranks, "mpi": comm.described(), "startup_s": took})
     tell = messages.send if comm.rank == 0 else ignore
     runner = PathRunner(opened, comm, device, watchdog, spec.plan, tell, ranges)
+    if spec.ahead:
+        runner.prepare()
+        watchdog.turn("start", 0, LONGEST_WAIT)
+        wait_at(own_folder(spec.run))
+        # What was done while another path was measured has taken no time of this one.
+        ranges.take()
     for index, (path, sizes) in enumerate(spec.paths):
         # What became of a rank before the first barrier was the last path's, and after the second it is this
         # one's.
@@ -98,6 +112,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         watchdog.turn(path, 0, startup_limit(spec.plan))
         comm.barrier()
         runner.run(path, sizes)
+    runner.close()
     watchdog.stage("end", 0, 30.0)
     if comm.rank == 0:
         messages.send({"kind": "done"})

@@ -3,46 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from wirespeed.evidence.nics import nccl_log
 from wirespeed.host.core import Core
-from wirespeed.job.messages import Message
 from wirespeed.job.path_selection import unsuited
 from wirespeed.job.plan import Plan
-from wirespeed.job.step_spec import startup_limit, stuck_after
+from wirespeed.job.step_spec import startup_limit
 from wirespeed.paths import TransferPath, find_path
 from wirespeed.patterns import Shape, find_pattern
-from wirespeed.patterns.collectives.operation import BEST, LIBRARY, CollectivePattern
+from wirespeed.patterns.collectives.operation import LIBRARY, CollectivePattern
 from wirespeed.programs import ProgramPattern
-from wirespeed.rank.algorithm_choice import fastest
 from wirespeed.rank.buffers import Buffers, buffer_room
 from wirespeed.rank.clock_offsets import ClockOffsets
 from wirespeed.rank.context import RankContext, Tell, Unusable
-from wirespeed.rank.counted_sizes import sizes_to_count
 from wirespeed.rank.env_check import without_effect
-from wirespeed.rank.host_health import HostHealth
-from wirespeed.rank.memory_bandwidth import MOVED
-from wirespeed.rank.payload_check import PayloadMismatch
+from wirespeed.rank.observers import Observers
+from wirespeed.rank.open_path import OpenPath
 from wirespeed.rank.ranges import LEAST_RANGES, MOST_RANGES, Ranges
-from wirespeed.rank.sampler import Turns
-from wirespeed.rank.size_run import Measured, SizeRun
-from wirespeed.rank.turns import taking_turns
 from wirespeed.rank.watchdog import Watchdog
-from wirespeed.rank.wire_counting import WireCounting
 from wirespeed.rank.world import World
-from wirespeed.units import format_size
 
-TRIAL_SIZES = (1, 32 << 10, 4 << 20)
-"""A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
-
-LEAST_COUNTED = 64 << 10
-"""Bytes of a collective operation: of smaller ones, what starts their kernels hides what they move."""
-
-OWN_TEST_KEYS = ("apart", "clock", "fault", "offset", "instead")
+OWN_TEST_KEYS = ("ahead", "apart", "clock", "fault", "offset", "instead")
 """Of `--test`; all others are options of the transport, for tests and sweeps."""
 
 
@@ -76,13 +60,28 @@ class PathRunner:
             device=device,
             plan=plan,
             pattern=pattern,
-            shape=Shape(comm.size, options, buffer_room(core, comm, device)),
+            shape=Shape(comm.size, options),
             tell=tell,
             open_transport=self._opened,
             offset=int(test.get("offset", "0")),
             fault=test.get("fault"),
             ranges=ranges,
         )
+        self._observers: Observers | None = None
+        self._room: tuple[int | None] | None = None
+        """Bytes for each of a rank's buffers, once they are known."""
+
+    def prepare(self) -> None:
+        """Collective. Opens what hosts' counters are read with, which needs no turn of its own."""
+        # Inside a launcher each rank reads its own options.
+        if self._observers is None and self._comm.share(self._plan.evidence):
+            with self._ranges("health"):
+                self._observers = Observers.found(self._comm, self._core, self._device)
+
+    def close(self) -> None:
+        """Closes what prepare() has opened."""
+        if self._observers:
+            self._observers.close()
 
     def run(self, name: str, sizes: Sequence[int]) -> None:
         """Collective. Measures the path at every size; failures are told, not raised.
@@ -92,6 +91,11 @@ class PathRunner:
         self._ranges.room = max(MOST_RANGES // self._comm.size, LEAST_RANGES)
         # Inside a launcher each rank reads its own options.
         kept = self._comm.share(self._ranges.kept)
+        self.prepare()
+        if self._room is None:
+            self._room = (buffer_room(self._core, self._comm, self._device),)
+            shape = replace(self._context.shape, memory=self._room[0])
+            self._context = replace(self._context, shape=shape)
         clocks = ClockOffsets(self._comm, self._ranges) if kept else None
         with self._ranges("path", name):
             self._run(name, sizes)
@@ -130,7 +134,7 @@ class PathRunner:
             return
         buffers = Buffers(self._context, transport, path.memory)
         try:
-            opened = _OpenPath(self._context, self._watchdog, path, transport, buffers)
+            opened = OpenPath(self._context, self._watchdog, path, transport, buffers, self._observers)
             opened.run(sizes)
         except BaseException:
             # What fails on this rank alone must not wait for the others.
@@ -177,209 +181,3 @@ def with_algorithm(context: RankContext, path: TransferPath) -> RankContext:
         return context
     options = {**context.shape.options, "by": path.algorithm or LIBRARY}
     return replace(context, shape=replace(context.shape, options=options))
-
-
-@dataclass
-class _OpenPath:
-    """A path whose transport is open: tried, measured, counted. All methods are collective."""
-
-    _context: RankContext
-    _watchdog: Watchdog
-    _path: TransferPath
-    _transport: Any
-    _buffers: Buffers
-    _algorithms: dict[int, str] = field(default_factory=dict)
-    """The fastest one for a size, once it is known."""
-    _measured: dict[int, Measured] = field(default_factory=dict)
-    """By size, those with a figure."""
-    drawn: bool = False
-    """Has rank 0 told a picture of a program's field? By every path it is the same."""
-
-    def run(self, sizes: Sequence[int]) -> None:
-        context, core = self._context, self._context.core
-        fixed = context.pattern.fixed_sizes(context.shape)
-        tried = TRIAL_SIZES if self._path.tried_first else TRIAL_SIZES[:1] if self._by_library else ()
-        if tried and not self._try(tried if fixed is None else fixed):
-            return
-        details = core.described(core.lib.ws_transport_describe(self._transport))
-        nics = context.comm.gather(nccl_log.nics(details)) or []
-        details.pop("networks", None)
-        context.tell(
-            {"kind": "accepted", "details": details, "pointers": self._pointers(sizes[0]), "nics": nics}
-        )
-        # A library may set up more for buffers that it has seen in a trial.
-        self._buffers.close()
-        # Inside a launcher each rank reads its own options.
-        evidence = context.comm.share(context.plan.evidence)
-        with context.ranges("health"):
-            health = HostHealth(context) if evidence else None
-        self._measure(sizes)
-        context.tell({"kind": "measured"})
-        with context.ranges("health"):
-            if health and (found := health.end(self._path.name)):
-                context.tell(found)
-        # Counting comes after all figures, so that none of them can suffer from it. What another pattern
-        # moves at the same time would be counted as ours.
-        counts = evidence and not (self._path.work_alone or self._path.loads_own)
-        if counts and not context.comm.share(bool(context.plan.background)):
-            with context.ranges("counting"):
-                self._count(sizes)
-
-    def _pointers(self, size: int) -> list[Message]:
-        """What the driver says of each rank's device memory, on rank 0; empty for memory of the host."""
-        if not self._path.on_device:
-            return []
-        context = self._context
-        need = self._buffers.needed(size)
-        try:
-            held = self._buffers.hold(need, [need], partial(self._patient, size))
-        except Unusable:
-            # The figures will say why.
-            return []
-        lib = context.core.lib
-        of = lib.ws_buffers_send if self._path.memory == "device" else lib.ws_buffers_receive
-        found = context.comm.gather(
-            {"rank": context.comm.rank, **context.core.pointer(context.device, of(held))}
-        )
-        return found or []
-
-    @property
-    def _by_library(self) -> bool:
-        """Is it a library's own operation, which may lack what its messages do not need: a type to reduce?"""
-        return self._context.shape.options.get("by") == LIBRARY
-
-    def _try(self, sizes: Sequence[int]) -> bool:
-        """Does the path move bytes at all? Its first failure is the whole path's."""
-        needs = self._needs(sizes)
-        for index, size in enumerate(sizes):
-            try:
-                with self._context.ranges("trial"):
-                    self._size_run(sizes, needs, index).trial()
-            except (Unusable, PayloadMismatch) as error:
-                self._failure(error, size, fatal=True)
-                return False
-        return True
-
-    def _measure(self, sizes: Sequence[int]) -> None:
-        needs = self._needs(sizes)
-        draws = self._context.comm.share(self._context.plan.picture is not None)
-        for group in self._groups(sizes, needs):
-            running = {index: self._figure(sizes, needs, index, draws) for index in group}
-            at_once: int | None = None
-            try:
-                while running:
-                    for index in list(running):
-                        patience = stuck_after(self._context.plan, max(sizes[index], needs[index]))
-                        self._watchdog.turn(self._path.name, sizes[index], patience)
-                        if not self._go_on(running[index], sizes[index], at_once):
-                            del running[index]
-                    at_once = len(running)
-            finally:
-                # What they have open goes before the transport, which a failure on this rank abandons.
-                for one in running.values():
-                    one.close()
-
-    def _groups(self, sizes: Sequence[int], needs: Sequence[int]) -> Iterator[list[int]]:
-        """Indices of sizes that take turns, once there are buffers for all of them."""
-        for group in taking_turns(self._context, needs):
-            largest = max(group, key=needs.__getitem__)
-            try:
-                self._hold(sizes, needs, largest)
-                yield group
-            except Unusable:
-                yield from ([index] for index in group)
-
-    def _go_on(self, running: Turns[None], size: int, at_once: int | None) -> bool:
-        """A batch of one size, at first what comes before; False: the size is at its end."""
-        try:
-            with self._context.ranges("size", format_size(size), bytes=size):
-                next(running) if at_once is None else running.send(at_once)
-        except StopIteration:
-            return False
-        except (Unusable, PayloadMismatch) as error:
-            self._failure(error, size)
-            return False
-        return True
-
-    def _figure(self, sizes: Sequence[int], needs: Sequence[int], index: int, draws: bool) -> Turns[None]:
-        self._context.tell(self._position(sizes, index))
-        one = self._size_run(sizes, needs, index)
-        self._measured[sizes[index]] = yield from one.measure()
-        if draws and not self.drawn:
-            one.draw()
-            self.drawn = True
-
-    def _count(self, sizes: Sequence[int]) -> None:
-        """Which wires the bytes travel over. What is unusable now has no figure to spoil."""
-        counting = WireCounting(self._context, self._path)
-        try:
-            if not counting.able:
-                return
-            # Rank 0 of each host measures its memory, which takes long where others use it too.
-            self._patient(sizes[0], MOVED)
-            with self._context.ranges("wires", "rates of wires"):
-                wires = counting.wires()
-            self._context.tell({"kind": "wires", "path": self._path.name, "wires": wires})
-            if isinstance(self._context.pattern, CollectivePattern):
-                sizes = [size for size in sizes if size >= LEAST_COUNTED] or sizes[-1:]
-            self._count_some(sizes, counting)
-        finally:
-            counting.close()
-
-    def _count_some(self, sizes: Sequence[int], counting: WireCounting) -> None:
-        needs, comm = self._needs(sizes), self._context.comm
-        # Rank 0 alone knows the verdicts, and says which size is next.
-        known = [self._measured.get(size, Measured()) for size in sizes]
-        plan = sizes_to_count(sizes, [one.protocol for one in known])
-        index = comm.share(next(plan, -1))
-        while index >= 0:
-            size, verdict = sizes[index], None
-            try:
-                with self._context.ranges("counted size", format_size(size), bytes=size):
-                    verdict = self._size_run(sizes, needs, index).count(counting, known[index].seconds)
-            except Unusable:
-                pass
-            except PayloadMismatch as error:
-                self._failure(error, size)
-            try:
-                following = plan.send(verdict) if comm.rank == 0 else -1
-            except StopIteration:
-                following = -1
-            index = comm.share(following)
-
-    def _needs(self, sizes: Sequence[int]) -> list[int]:
-        """Bytes of each buffer, for each size."""
-        return [self._buffers.needed(size) for size in sizes]
-
-    def _size_run(self, sizes: Sequence[int], needs: Sequence[int], index: int) -> SizeRun:
-        """One size with its buffers. Raises Unusable."""
-        held = self._hold(sizes, needs, index)
-        position = self._position(sizes, index)
-        context, size = self._context, sizes[index]
-        if context.shape.options.get("by") == BEST:
-            if size not in self._algorithms:
-                self._algorithms[size] = fastest(context, self._transport, held, size)
-            options = {**context.shape.options, "by": self._algorithms[size]}
-            context = replace(context, shape=replace(context.shape, options=options))
-        return SizeRun(context, self._path, self._transport, held, size, position)
-
-    def _hold(self, sizes: Sequence[int], needs: Sequence[int], index: int) -> Any:
-        """The native buffers of a size. Raises Unusable."""
-        size = sizes[index]
-        self._patient(size, max(size, needs[index]))
-        with self._context.ranges("set-up", "buffers"):
-            held = self._buffers.hold(needs[index], needs, partial(self._patient, size))
-        self._patient(size, max(size, needs[index]))
-        return held
-
-    def _position(self, sizes: Sequence[int], index: int) -> Message:
-        """How far the path is, as a progress message."""
-        place = {"path": self._path.name, "bytes": sizes[index], "index": index, "of": len(sizes)}
-        return {"kind": "progress", **place}
-
-    def _patient(self, size: int, most: int) -> None:
-        """The watchdog waits as long as this many bytes may take."""
-        self._watchdog.stage(self._path.name, size, stuck_after(self._context.plan, most))
-
-    def _failure(self, error: Unusable | PayloadMismatch, size: int, fatal: bool = False) -> None:
-        self._context.failed(error.what, str(error), size, error.rank, fatal)

@@ -214,6 +214,7 @@ def _pairs(word: str) -> str:
 TEST_KEYS = (
     *(
         "addend",
+        "ahead",
         "apart",
         "blocks",
         "by",

@@ -1,0 +1,147 @@
+"""Starts the processes of job steps: when their turn has come, or ahead of it.
+
+Processes that are started ahead join their MPI and open their device while an earlier step measures, on CPUs
+that are free then, and wait at a gate (job/gate.py).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from wirespeed import launch
+from wirespeed.evidence.nics import ucx_log
+from wirespeed.frontend.job_step import SLOW_LAUNCHER, JobStep
+from wirespeed.frontend.machine import Machine
+from wirespeed.frontend.profiles import PROFILER_SECONDS, Profiles
+from wirespeed.host import gpu_aware_mpi, mpi
+from wirespeed.host.cgroup import cpu_quota
+from wirespeed.job.messages import Message
+from wirespeed.job.plan import Plan, encode
+from wirespeed.job.status_page import own_folder
+from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
+from wirespeed.paths import TransferPath
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A path in one launch, and the sizes that are to be measured."""
+
+    path: TransferPath
+    number: int
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class StepKey:
+    """What tells one job step from another: what it measures, and with which MPI."""
+
+    turns: tuple[Turn, ...]
+    library: mpi.Mpi
+
+
+@dataclass
+class Starter:
+    """Starts job steps of one run, each once."""
+
+    plan: Plan
+    found: Machine
+    run: str
+    profiles: Profiles | None
+    _started: int = 0
+    _waiting: dict[StepKey, JobStep] = field(default_factory=dict)
+
+    def variables(self, path: TransferPath, library: mpi.Mpi) -> dict[str, str]:
+        """The environment in which ranks measure the path."""
+        hosts = mpi.several_hosts_environment if self.plan.hosts else mpi.one_host_environment
+        variables = hosts(library) | library.environment() | path.variables
+        if self.plan.hosts or mpi.in_batch_job():
+            variables |= ucx_log.variables()
+        return variables | gpu_aware_mpi.aware_environment(library) if path.gpu_aware_ucx else variables
+
+    def start(self, key: StepKey) -> JobStep:
+        """The processes that measure these turns; those that wait for them, if there are any."""
+        waiting = self._waiting.pop(key, None)
+        if waiting and waiting.ended:
+            # Why they ended is best seen of processes that were watched from their start.
+            waiting.abandon()
+            waiting = None
+        return waiting or self._launched(key, ahead=False)
+
+    def said(self, key: StepKey) -> Message:
+        """What a step's record says of how its processes were started."""
+        return {
+            "mpi": {"source": key.library.source},
+            "launcher": launch.choose(self.plan.launcher, key.library).name,
+            "variables": self.variables(key.turns[0].path, key.library),
+            "allocator": self.plan.allocator,
+        }
+
+    def start_ahead(self, coming: Iterable[StepKey]) -> None:
+        """Starts what comes next, as much of it as there are free CPUs for."""
+        free = self._free_cpus()
+        for key in coming:
+            # A launcher, or a helper thread of a library, takes its time, too.
+            free -= self.plan.ranks + 1
+            if free < 0:
+                return
+            if key not in self._waiting:
+                self._waiting[key] = self._launched(key, ahead=True)
+
+    def end(self) -> None:
+        """Ends those that still wait."""
+        while self._waiting:
+            self._waiting.popitem()[1].abandon()
+
+    def _free_cpus(self) -> int:
+        """CPUs beside those of the ranks that measure; 0 where nothing is to be started ahead."""
+        asked = dict(self.plan.test).get("ahead")
+        if asked is not None:
+            return 1024 * int(asked)
+        elsewhere = self.plan.hosts or launch.by_batch_system(self.plan.launcher)
+        # A profiler, a picture and a launch of its own belong to the turn itself.
+        if elsewhere or self.profiles or self.plan.picture or self.plan.launches > 1:
+            return 0
+        cpus = float(len(os.sched_getaffinity(0)))
+        return int(min(cpus, cpu_quota() or cpus)) - self.plan.ranks
+
+    def _launched(self, key: StepKey, ahead: bool) -> JobStep:
+        plan, turns, library = self.plan, key.turns, key.library
+        launcher = launch.choose(plan.launcher, library)
+        variables = self.variables(turns[0].path, library)
+        spec = StepSpec(
+            plan=plan,
+            paths=tuple((turn.path.name, turn.sizes) for turn in turns),
+            run=f"{self.run}-{self._started}",
+            expected=ExpectedJob(library.vendor, library.version, plan.ranks, str(library.library)),
+            device=self.found.kind,
+            variables=variables,
+            profiler=self.profiles.command(turns[0].path.name) if self.profiles else (),
+            profiles=str(self.profiles.folder) if self.profiles else "",
+            ahead=ahead,
+        )
+        self._started += 1
+        entry = Path(__file__).parents[1] / "rank"
+        job = launch.Job(
+            command=(sys.executable, str(entry), encode(spec)),
+            ranks=plan.ranks,
+            hosts=plan.hosts,
+            variables=variables,
+            own_threads=turns[0].path.own_threads,
+        )
+        return JobStep(
+            launcher.command(library, job),
+            {**os.environ, **variables},
+            own_folder(spec.run),
+            plan.ranks,
+            max(startup_limit(plan), stuck_after(plan, _largest(turns))),
+            PROFILER_SECONDS if self.profiles else SLOW_LAUNCHER,
+            ahead,
+        )
+
+
+def _largest(turns: Sequence[Turn]) -> int:
+    return max(max(turn.sizes) for turn in turns)

@@ -1,0 +1,37 @@
+"""The gate where ranks that were started ahead of their turn wait: a lock that the front end holds.
+
+A process that waits for a lock takes no time of a CPU, and all of them go on at the same moment.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+
+_FILE = "gate"
+
+
+class Gate:
+    """The front end's side: shut from the beginning, until open()."""
+
+    def __init__(self, folder: Path) -> None:
+        """`folder`: of the job step's status pages."""
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock = os.open(folder / _FILE, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def open(self) -> None:
+        """Lets the ranks through. A second call does nothing."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def wait_at(folder: Path) -> None:
+    """Comes back once the gate is open, or gone."""
+    with suppress(FileNotFoundError):
+        lock = os.open(folder / _FILE, os.O_RDWR | os.O_CLOEXEC)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        os.close(lock)

@@ -1,0 +1,43 @@
+"""Where a rank starts that is started ahead: beside the CPUs on which others measure."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from wirespeed.host.process import cpu_list
+
+NODES = Path("/sys/devices/system/node")
+
+
+class FreeCpus:
+    """The CPUs of this process's NUMA nodes, until it leaves them for its own.
+
+    Launchers bind the ranks of every job step to the same CPUs. The kernel finds this process others, on the
+    same nodes, so that its memory lies where it would have been.
+    """
+
+    def __init__(self, nodes: Path = NODES) -> None:
+        self._own = os.sched_getaffinity(0)
+        self._wide = _of_nodes(self._own, nodes)
+        with suppress(OSError):
+            os.sched_setaffinity(0, self._wide)
+        self._wide = os.sched_getaffinity(0)
+
+    def leave(self) -> None:
+        """Puts every thread where it would have been; those that chose their CPUs themselves stay there."""
+        for thread in Path("/proc/self/task").iterdir():
+            with suppress(OSError):
+                if os.sched_getaffinity(int(thread.name)) == self._wide:
+                    os.sched_setaffinity(int(thread.name), self._own)
+
+
+def _of_nodes(own: set[int], nodes: Path) -> set[int]:
+    """All CPUs of the nodes on which these are; these alone where the kernel does not say."""
+    found = set(own)
+    for file in nodes.glob("node[0-9]*/cpulist"):
+        with suppress(OSError):
+            if own & (cpus := set(cpu_list(file.read_text()))):
+                found |= cpus
+    return found

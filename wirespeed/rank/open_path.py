@@ -1,0 +1,241 @@
+"""A path whose transport is open: it is tried, measured at every size, and its bytes are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from wirespeed.evidence.nics import nccl_log
+from wirespeed.job.messages import Message
+from wirespeed.job.step_spec import stuck_after
+from wirespeed.paths import TransferPath
+from wirespeed.patterns.collectives.operation import BEST, LIBRARY, CollectivePattern
+from wirespeed.rank.algorithm_choice import fastest
+from wirespeed.rank.buffers import Buffers
+from wirespeed.rank.context import RankContext, Unusable
+from wirespeed.rank.counted_sizes import sizes_to_count
+from wirespeed.rank.host_counters import HostCounters
+from wirespeed.rank.memory_bandwidth import MOVED
+from wirespeed.rank.observers import Observers
+from wirespeed.rank.payload_check import PayloadMismatch
+from wirespeed.rank.sampler import Turns
+from wirespeed.rank.size_run import Measured, SizeRun
+from wirespeed.rank.turns import taking_turns
+from wirespeed.rank.watchdog import Watchdog
+from wirespeed.rank.wire_counting import WireCounting
+from wirespeed.units import format_size
+
+TRIAL_SIZES = (1, 32 << 10, 4 << 20)
+"""A tiny message is not enough to try a library with device pointers: each protocol fails in its own way."""
+
+LEAST_COUNTED = 64 << 10
+"""Bytes of a collective operation: of smaller ones, what starts their kernels hides what they move."""
+
+
+@dataclass
+class OpenPath:
+    """All methods are collective."""
+
+    _context: RankContext
+    _watchdog: Watchdog
+    _path: TransferPath
+    _transport: Any
+    _buffers: Buffers
+    _observers: Observers | None
+    """None: nothing is read around a path."""
+    _algorithms: dict[int, str] = field(default_factory=dict)
+    """The fastest one for a size, once it is known."""
+    _measured: dict[int, Measured] = field(default_factory=dict)
+    """By size, those with a figure."""
+    drawn: bool = False
+    """Has rank 0 told a picture of a program's field? By every path it is the same."""
+
+    def run(self, sizes: Sequence[int]) -> None:
+        context, core = self._context, self._context.core
+        fixed = context.pattern.fixed_sizes(context.shape)
+        tried = TRIAL_SIZES if self._path.tried_first else TRIAL_SIZES[:1] if self._by_library else ()
+        if tried and not self._try(tried if fixed is None else fixed):
+            return
+        details = core.described(core.lib.ws_transport_describe(self._transport))
+        nics = context.comm.gather(nccl_log.nics(details)) or []
+        details.pop("networks", None)
+        context.tell(
+            {"kind": "accepted", "details": details, "pointers": self._pointers(sizes[0]), "nics": nics}
+        )
+        # A library may set up more for buffers that it has seen in a trial.
+        self._buffers.close()
+        observers = self._observers
+        if observers:
+            with context.ranges("health"):
+                observers.health.begin()
+        self._measure(sizes)
+        context.tell({"kind": "measured"})
+        if not observers:
+            return
+        # Counting comes after all figures, so that none of them can suffer from it. What another pattern
+        # moves at the same time would be counted as ours.
+        counts = not (self._path.work_alone or self._path.loads_own)
+        if counts and not context.comm.share(bool(context.plan.background)):
+            with context.ranges("counting"):
+                self._count(sizes, observers.counters)
+        with context.ranges("health"):
+            if found := observers.health.end(self._path.name):
+                context.tell(found)
+
+    def _pointers(self, size: int) -> list[Message]:
+        """What the driver says of each rank's device memory, on rank 0; empty for memory of the host."""
+        if not self._path.on_device:
+            return []
+        context = self._context
+        need = self._buffers.needed(size)
+        try:
+            held = self._buffers.hold(need, [need], partial(self._patient, size))
+        except Unusable:
+            # The figures will say why.
+            return []
+        lib = context.core.lib
+        of = lib.ws_buffers_send if self._path.memory == "device" else lib.ws_buffers_receive
+        found = context.comm.gather(
+            {"rank": context.comm.rank, **context.core.pointer(context.device, of(held))}
+        )
+        return found or []
+
+    @property
+    def _by_library(self) -> bool:
+        """Is it a library's own operation, which may lack what its messages do not need: a type to reduce?"""
+        return self._context.shape.options.get("by") == LIBRARY
+
+    def _try(self, sizes: Sequence[int]) -> bool:
+        """Does the path move bytes at all? Its first failure is the whole path's."""
+        needs = self._needs(sizes)
+        for index, size in enumerate(sizes):
+            try:
+                with self._context.ranges("trial"):
+                    self._size_run(sizes, needs, index).trial()
+            except (Unusable, PayloadMismatch) as error:
+                self._failure(error, size, fatal=True)
+                return False
+        return True
+
+    def _measure(self, sizes: Sequence[int]) -> None:
+        needs = self._needs(sizes)
+        draws = self._context.comm.share(self._context.plan.picture is not None)
+        for group in self._groups(sizes, needs):
+            running = {index: self._figure(sizes, needs, index, draws) for index in group}
+            at_once: int | None = None
+            try:
+                while running:
+                    for index in list(running):
+                        patience = stuck_after(self._context.plan, max(sizes[index], needs[index]))
+                        self._watchdog.turn(self._path.name, sizes[index], patience)
+                        if not self._go_on(running[index], sizes[index], at_once):
+                            del running[index]
+                    at_once = len(running)
+            finally:
+                # What they have open goes before the transport, which a failure on this rank abandons.
+                for one in running.values():
+                    one.close()
+
+    def _groups(self, sizes: Sequence[int], needs: Sequence[int]) -> Iterator[list[int]]:
+        """Indices of sizes that take turns, once there are buffers for all of them."""
+        for group in taking_turns(self._context, needs):
+            largest = max(group, key=needs.__getitem__)
+            try:
+                self._hold(sizes, needs, largest)
+                yield group
+            except Unusable:
+                yield from ([index] for index in group)
+
+    def _go_on(self, running: Turns[None], size: int, at_once: int | None) -> bool:
+        """A batch of one size, at first what comes before; False: the size is at its end."""
+        try:
+            with self._context.ranges("size", format_size(size), bytes=size):
+                next(running) if at_once is None else running.send(at_once)
+        except StopIteration:
+            return False
+        except (Unusable, PayloadMismatch) as error:
+            self._failure(error, size)
+            return False
+        return True
+
+    def _figure(self, sizes: Sequence[int], needs: Sequence[int], index: int, draws: bool) -> Turns[None]:
+        self._context.tell(self._position(sizes, index))
+        one = self._size_run(sizes, needs, index)
+        self._measured[sizes[index]] = yield from one.measure()
+        if draws and not self.drawn:
+            one.draw()
+            self.drawn = True
+
+    def _count(self, sizes: Sequence[int], counters: HostCounters) -> None:
+        """Which wires the bytes travel over. What is unusable now has no figure to spoil."""
+        if not counters.able:
+            return
+        counting = WireCounting(self._context, self._path, counters)
+        # Rank 0 of each host measures its memory, which takes long where others use it too.
+        self._patient(sizes[0], MOVED)
+        with self._context.ranges("wires", "rates of wires"):
+            wires = counting.wires()
+        self._context.tell({"kind": "wires", "path": self._path.name, "wires": wires})
+        if isinstance(self._context.pattern, CollectivePattern):
+            sizes = [size for size in sizes if size >= LEAST_COUNTED] or sizes[-1:]
+        self._count_some(sizes, counting)
+
+    def _count_some(self, sizes: Sequence[int], counting: WireCounting) -> None:
+        needs, comm = self._needs(sizes), self._context.comm
+        # Rank 0 alone knows the verdicts, and says which size is next.
+        known = [self._measured.get(size, Measured()) for size in sizes]
+        plan = sizes_to_count(sizes, [one.protocol for one in known])
+        index = comm.share(next(plan, -1))
+        while index >= 0:
+            size, verdict = sizes[index], None
+            try:
+                with self._context.ranges("counted size", format_size(size), bytes=size):
+                    verdict = self._size_run(sizes, needs, index).count(counting, known[index].seconds)
+            except Unusable:
+                pass
+            except PayloadMismatch as error:
+                self._failure(error, size)
+            try:
+                following = plan.send(verdict) if comm.rank == 0 else -1
+            except StopIteration:
+                following = -1
+            index = comm.share(following)
+
+    def _needs(self, sizes: Sequence[int]) -> list[int]:
+        """Bytes of each buffer, for each size."""
+        return [self._buffers.needed(size) for size in sizes]
+
+    def _size_run(self, sizes: Sequence[int], needs: Sequence[int], index: int) -> SizeRun:
+        """One size with its buffers. Raises Unusable."""
+        held = self._hold(sizes, needs, index)
+        position = self._position(sizes, index)
+        context, size = self._context, sizes[index]
+        if context.shape.options.get("by") == BEST:
+            if size not in self._algorithms:
+                self._algorithms[size] = fastest(context, self._transport, held, size)
+            options = {**context.shape.options, "by": self._algorithms[size]}
+            context = replace(context, shape=replace(context.shape, options=options))
+        return SizeRun(context, self._path, self._transport, held, size, position)
+
+    def _hold(self, sizes: Sequence[int], needs: Sequence[int], index: int) -> Any:
+        """The native buffers of a size. Raises Unusable."""
+        size = sizes[index]
+        self._patient(size, max(size, needs[index]))
+        with self._context.ranges("set-up", "buffers"):
+            held = self._buffers.hold(needs[index], needs, partial(self._patient, size))
+        self._patient(size, max(size, needs[index]))
+        return held
+
+    def _position(self, sizes: Sequence[int], index: int) -> Message:
+        """How far the path is, as a progress message."""
+        place = {"path": self._path.name, "bytes": sizes[index], "index": index, "of": len(sizes)}
+        return {"kind": "progress", **place}
+
+    def _patient(self, size: int, most: int) -> None:
+        """The watchdog waits as long as this many bytes may take."""
+        self._watchdog.stage(self._path.name, size, stuck_after(self._context.plan, most))
+
+    def _failure(self, error: Unusable | PayloadMismatch, size: int, fatal: bool = False) -> None:
+        self._context.failed(error.what, str(error), size, error.rank, fatal)
