@@ -233,6 +233,7 @@ def test_batches_keep_their_promises(
     divisor: float,
 ) -> None:
     rule = StoppingRule(Stopping(precision=precision, max_time=max_time), cost, resolution, divisor)
+    max_time *= stopping.EXTENSION
     samples = Samples()
     rounds, count = rule.next_batch(iteration_s, samples, elapsed)
     sample_s = rounds * iteration_s

@@ -263,8 +263,8 @@ def test_a_sample_is_as_long_as_the_precision_needs() -> None:
 
 def test_a_batch_is_5_ms_long() -> None:
     assert first_batch(Stopping(), 25e-9, 1e-9, 30e-6) == (1, 166)
-    # A 14th of the time where that is less, a thousandth of what has passed where that is more.
-    assert first_batch(Stopping(max_time=0.014), 25e-9, 1e-9, 30e-6) == (1, 33)
+    # A 14th of the longest time where that is less, a thousandth of what has passed where that is more.
+    assert first_batch(Stopping(max_time=0.014 / 3), 25e-9, 1e-9, 30e-6) == (1, 33)
     assert first_batch(Stopping(max_time=100), 25e-9, 1e-9, 30e-6, elapsed_s=10) == (1, 333)
     assert first_batch(Stopping(max_time=100), 25e-9, 1e-9, 30e-6, elapsed_s=4) == (1, 166)
     # Not past the end; and one sample at least.
@@ -293,9 +293,9 @@ def test_the_first_look_comes_after_14_batches_the_next_after_21() -> None:
     looks = []
     for batches in range(1, 60):
         seen = Seen(batches, precision=0.02)
-        if rule.due(seen, 0.1):
+        if rule.due(seen, 0.04):
             looks.append(batches)
-        assert rule.decide(seen, 0.1) is None
+        assert rule.decide(seen, 0.04) is None
     # 14 x 1.5 = 21, 21 x 1.5 = 31.5, 32 x 1.5 = 48.
     assert looks == [14, 21, 32, 48]
 
@@ -307,11 +307,16 @@ def test_the_first_look_comes_after_14_batches_the_next_after_21() -> None:
         (14, 0.01, 0.1, "precision"),
         (14, 0.0101, 0.1, None),
         (14, None, 0.1, None),
-        (3, 0.01, 0.15, "precision"),
-        (3, 0.0101, 0.15, "max-time"),
-        (3, None, 0.15, "max-time"),
+        (3, 0.01, 0.151, "precision"),
+        (3, 0.0101, 0.151, "max-time"),
+        (3, None, 0.151, "max-time"),
         (3, 0.01, 0.149, None),
-        (2, 0.01, 0.15, None),
+        (2, 0.01, 0.151, None),
+        # Three times as long makes an interval 1.7 times as narrow.
+        (14, 0.0172, 0.051, "max-time"),
+        (14, 0.0171, 0.051, None),
+        (14, 0.0172, 0.049, None),
+        (13, 0.0172, 0.051, None),
     ],
 )
 def test_when_to_stop(batches: int, precision: float | None, elapsed: float, why: str | None) -> None:

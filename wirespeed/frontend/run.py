@@ -123,14 +123,14 @@ class Run:
 
     def _coming(self, now: Sequence[Turn]) -> Iterator[StepKey]:
         """The job steps after that of the turns of `now`, as far as can be told."""
-        rest, tries = [turn for turn in self._turns if turn not in now], len(self._candidates(now[0].path))
+        rest, tried = [turn for turn in self._turns if turn not in now], len(self._candidates(now[0].path)) > 1
         while rest:
             turns = self._together(rest)
-            candidates = self._candidates(turns[0].path)
-            # The first path that needs such an MPI says which one works, most often the last.
-            for library in candidates[-1:] if tries > 1 else candidates:
+            candidates = self._candidates(turns[0].path)[:2]
+            # Where the machine's own MPI takes no device pointers, the next one most often does, for all.
+            for library in candidates[-1:] if tried else candidates:
                 yield StepKey(tuple(turns), library)
-            tries = max(tries, len(candidates))
+            tried = tried or len(candidates) > 1
             rest = rest[len(turns) :]
 
     def _measure(self, turns: Sequence[Turn]) -> None:
@@ -225,7 +225,8 @@ class Run:
         watched = self._starter.start(key)
         step, wrong = self._recorded(turns[0], self._starter.said(key), watched), Outcome()
         for message in watched.messages():
-            if message["kind"] == "hello":
+            if message["kind"] == "entry":
+                # Not before the first figure, for which somebody waits.
                 self._starter.start_ahead(self._coming(turns))
             if message["kind"] == "turn" and message["index"]:
                 self._settled(step, wrong, library, None)

@@ -15,7 +15,7 @@ from wirespeed.rank.world import World
 MOST_RANKS = 1024
 """With more ranks, rank 0 would have to hold too much about the others."""
 IDLE, LEAST_IDLE = 0.05, 0.005
-"""Seconds without traffic of ours before the first counted size and, at least, before each other one."""
+"""Seconds without traffic of ours before the first counted path and, at least, before each other one."""
 
 
 def risen(wire: Wire, first: Reading, last: Reading) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from wirespeed.rank.teams import TeamSamples
 from wirespeed.statistics.samples import Samples
 from wirespeed.statistics.stopping import StoppingRule
 
-CHECK_SHARE = 0.2
+CHECK_SHARE = 0.1
 """Limit of the time for checked iterations between batches, as a share of all time spent on the phase."""
 WARM_UP_ITERATIONS, WARM_UP_SECONDS = 5, 0.05
 LONG_ITERATION_SECONDS = 0.05

@@ -23,6 +23,8 @@ FEWEST_FOR_PRECISION = 14
 """No stop for precision before so many batches: fewer agree by chance too often."""
 LOOK_AGAIN = 1.5
 """The next look at the precision comes with so many times the batches: each look is a chance to be fooled."""
+EXTENSION = 3
+"""So many times --max-time for a figure which that makes precise enough, or which has few batches."""
 LONG_ITERATION_S = 5.0
 """Iterations longer than this need not be repeated to have an interval."""
 
@@ -32,12 +34,12 @@ class Stopping:
     """When a figure is good enough.
 
     `precision`: half width of the 95 % interval of the median, as a share of the median.
-    `max_time`: seconds per size after which to stop all the same.
+    `max_time`: seconds per size after which to stop all the same; EXTENSION times that where it helps.
     `loops`, `warmup`: fixed counts of iterations instead, as the ping-pong tutorial has them.
     """
 
     precision: float = 0.01
-    max_time: float = 0.15
+    max_time: float = 0.05
     loops: int | None = None
     warmup: int | None = None
 
@@ -71,12 +73,14 @@ class StoppingRule:
     ) -> None:
         """`divisor`: an iteration's seconds over a sample's (2 where samples are half round trips)."""
         self._stopping, self._divisor, self._resolution_s = stopping, divisor, clock_resolution_s
+        self._most_s = EXTENSION * stopping.max_time
         # A precision beyond what the clock can tell must not make one sample last for ever.
-        fine = min(2 * clock_resolution_s / stopping.precision, stopping.max_time / FEWEST_FOR_PRECISION)
+        fine = min(2 * clock_resolution_s / stopping.precision, self._most_s / FEWEST_FOR_PRECISION)
         self._shortest = max(
             CLOCK_COSTS_A_SAMPLE * clock_cost_s, RESOLUTIONS_A_SAMPLE * clock_resolution_s, fine
         )
         self._next_look = FEWEST_FOR_PRECISION
+        self._hope_asked = False
         self._iteration_s = 0.0
         self.iterations_per_sample = 0
         """0 until the first batch is planned, then fixed."""
@@ -94,25 +98,39 @@ class StoppingRule:
 
     def _over(self, samples: Sampled, elapsed_s: float) -> bool:
         needed = 1 if self._iteration_s > LONG_ITERATION_S else FEWEST_BATCHES
-        return elapsed_s >= self._stopping.max_time and samples.batches >= needed
+        return elapsed_s >= self._most_s and samples.batches >= needed
+
+    def _asks_for_hope(self, samples: Sampled, elapsed_s: float) -> bool:
+        over = elapsed_s >= self._stopping.max_time and samples.batches >= FEWEST_FOR_PRECISION
+        return over and not self._hope_asked
+
+    def _hopeless(self, precision: float, elapsed_s: float) -> bool:
+        """Would more time not do either? An interval narrows with the root of the time."""
+        return elapsed_s * (precision / self._stopping.precision) ** 2 > self._most_s
 
     def due(self, samples: Sampled, elapsed_s: float) -> bool:
         """Will decide() look at the precision? Others may have to work it out together."""
         if self._stopping.loops is not None:
             return False
-        return self._over(samples, elapsed_s) or samples.batches >= self._next_look
+        late = self._over(samples, elapsed_s) or self._asks_for_hope(samples, elapsed_s)
+        return late or samples.batches >= self._next_look
 
     def decide(self, samples: Sampled, elapsed_s: float) -> str | None:
         """Why to stop ("precision", "max-time" or "fixed"), or None to go on."""
         if self._stopping.loops is not None:
             return "fixed" if samples.count else None
-        over = self._over(samples, elapsed_s)
-        if not over and samples.batches < self._next_look:
+        over, late = self._over(samples, elapsed_s), self._asks_for_hope(samples, elapsed_s)
+        if not (over or late or samples.batches >= self._next_look):
             return None
-        self._next_look = math.ceil(samples.batches * LOOK_AGAIN)
         precision = samples.precision()
-        if precision is not None and precision <= self._stopping.precision:
-            return "precision"
+        if late:
+            self._hope_asked = True
+            over = over or (precision is not None and self._hopeless(precision, elapsed_s))
+        # This look is no further chance to be fooled.
+        if over or samples.batches >= self._next_look:
+            self._next_look = math.ceil(samples.batches * LOOK_AGAIN)
+            if precision is not None and precision <= self._stopping.precision:
+                return "precision"
         return "max-time" if over else None
 
     def next_batch(
@@ -132,7 +150,7 @@ class StoppingRule:
             wanted = math.ceil(min(self._shortest / iteration_s, MOST_ITERATIONS_A_SAMPLE))
             self.iterations_per_sample = max(1, wanted)
         sample_s = iteration_s * self.iterations_per_sample
-        limit = self._stopping.max_time
+        limit = self._most_s
         batch_s = max(min(BATCH_S / taking_turns, limit / FEWEST_FOR_PRECISION), BATCH_SHARE * elapsed_s)
         count = min(batch_s, max(limit - elapsed_s, 0.0)) / sample_s
         return self.iterations_per_sample, max(1, min(int(count), MOST_SAMPLES_A_BATCH))

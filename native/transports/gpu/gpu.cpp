@@ -89,7 +89,7 @@ class GpuTransport final : public Transport {
             return true;
         });
         agree_on_work(op_list);
-        const std::vector<Tuning> tunings =
+        std::vector<Tuning> tunings =
             protocols_.candidates(extent.largest, packets_of(extent.largest, op_list), op_list);
         const std::vector<u64> same = numbers_of(steps, extent, op_list);
         std::unique_ptr<PersistentProgram> program;
@@ -98,7 +98,7 @@ class GpuTransport final : public Transport {
                 context_, mailbox_, counts_, std::move(op_list), tunings.front(), clock_);
             return true;
         });
-        protocols_.choose(*program, tunings, same);
+        protocols_.choose(*program, std::move(tunings), extent.largest, same);
         return program;
     }
 

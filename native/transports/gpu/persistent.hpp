@@ -22,6 +22,7 @@ struct Tuning {
     std::uint32_t place = 0;  ///< LL: which of the blocks does it
 
     std::string text() const;
+    bool operator==(const Tuning&) const = default;
 };
 
 /// Transfers and launches with a peer since the transport was opened: the words in the mailboxes

@@ -17,14 +17,17 @@ constexpr double fills_link = 20e-6, brief_is_enough = 10e-3;
 /// Bytes that one block moves at most where others could help it: few blocks fill no link, and a
 /// trial of them takes as long as all other trials together.
 constexpr std::size_t most_of_a_block = 16 << 20;
+/// From so many bytes on, the fastest few stay the fastest for longer messages.
+constexpr std::size_t nothing_new = 32 << 20;
 
 }  // namespace
 
-void Protocols::choose(PersistentProgram& program, const std::vector<Tuning>& tunings,
+void Protocols::choose(PersistentProgram& program, std::vector<Tuning> tunings, std::size_t bytes,
                        std::vector<u64> numbers) {
     if (const int before = chosen_before(numbers); before >= 0)
         return program.use(chosen_[static_cast<std::size_t>(before)].second);
-    const Tuning tuning = fastest(program, tunings);
+    const Tuning tuning = fastest(program, worth_trying(std::move(tunings), bytes));
+    finalists_bytes_ = bytes;
     chosen_.emplace_back(std::move(numbers), tuning);
     program.use(tuning);
 }
@@ -108,6 +111,15 @@ std::vector<Tuning> Protocols::asked_for(std::vector<Tuning> tunings, const OpLi
     throw Error("gpu: protocol is LL, stores, TMA, pull or TMA-pull, not " + wanted);
 }
 
+/// Trials of long messages take longer than all others together.
+std::vector<Tuning> Protocols::worth_trying(std::vector<Tuning> tunings, std::size_t bytes) const {
+    if (finalists_bytes_ < nothing_new || bytes < finalists_bytes_) return tunings;
+    const auto listed = [&](const Tuning& one) {
+        return std::ranges::find(tunings, one) != tunings.end();
+    };
+    return !finalists_.empty() && std::ranges::all_of(finalists_, listed) ? finalists_ : tunings;
+}
+
 Tuning Protocols::fastest(PersistentProgram& program, const std::vector<Tuning>& tunings) {
     if (tunings.size() == 1 && !context_.option("protocol", "").empty()) return tunings.front();
     Tuning best = tunings.front();
@@ -140,6 +152,8 @@ Tuning Protocols::settled(PersistentProgram& program, std::vector<Tried> tried) 
     std::stable_sort(tried.begin(), tried.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     tried.resize(std::min(tried.size(), finalists));
+    finalists_.clear();
+    for (const auto& [seconds, tuning] : tried) finalists_.push_back(tuning);
     Tuning best = tried.front().second;
     double least = std::numeric_limits<double>::infinity();
     for (const auto& [brief, tuning] : tried) {

@@ -27,8 +27,8 @@ class Protocols {
 
     /// Lets the program use the tuning whose iterations are the shortest on the slowest rank.
     /// Programs of the same numbers move the same bytes between the same ranks: they are not
-    /// measured again.
-    void choose(PersistentProgram& program, const std::vector<Tuning>& tunings,
+    /// measured again. `bytes`: of its largest message.
+    void choose(PersistentProgram& program, std::vector<Tuning> tunings, std::size_t bytes,
                 std::vector<u64> numbers);
 
   private:
@@ -39,6 +39,7 @@ class Protocols {
     std::vector<Tuning> asked_for(std::vector<Tuning> tunings, const OpList& op_list) const;
     std::uint32_t whole_warps(std::size_t threads) const;
     int chosen_before(const std::vector<u64>& numbers) const;
+    std::vector<Tuning> worth_trying(std::vector<Tuning> tunings, std::size_t bytes) const;
     Tuning fastest(PersistentProgram& program, const std::vector<Tuning>& tunings);
     Tuning settled(PersistentProgram& program, std::vector<Tried> tried);
     double try_one(PersistentProgram& program, const Tuning& tuning, double least);
@@ -46,7 +47,9 @@ class Protocols {
     Context& context_;
     const Facts& facts_;
     std::uint32_t blocks_;
-    std::vector<Chosen> chosen_;  ///< for the programs so far
+    std::vector<Chosen> chosen_;       ///< for the programs so far
+    std::vector<Tuning> finalists_;    ///< of the latest message that was long enough to settle
+    std::size_t finalists_bytes_ = 0;  ///< of that message
 };
 
 }  // namespace wirespeed

@@ -9,6 +9,8 @@ namespace {
 
 constexpr int samples = 5, few_samples = 3;
 constexpr double short_sample = 0.3e-3, long_iteration = 10e-3;
+/// Seconds that show which short iterations are hopeless: one sample, so that noise may add to it.
+constexpr double first_look = 0.05e-3, hopeless = 1.5;
 /// From this many seconds on, an iteration is steady, and one of them shows who is far behind.
 constexpr double steady_iteration = 0.5e-3;
 constexpr double far_behind = 1.25;
@@ -36,8 +38,11 @@ double run(Control& control, Program& program, const Schedule& schedule) {
 double trial_seconds(Control& control, Program& program, double least) {
     const double iteration = run(control, program, {1, 1, 1});
     if (iteration > long_iteration) return iteration;
-    if (iteration < steady_iteration)
-        return run(control, program, {2, iterations_in(short_sample, iteration), samples});
+    if (iteration < steady_iteration) {
+        const double brief = run(control, program, {1, iterations_in(first_look, iteration), 1});
+        if (brief > hopeless * least) return brief;
+        return run(control, program, {2, iterations_in(short_sample, brief), samples});
+    }
     return iteration > far_behind * least ? iteration : run(control, program, {0, 1, few_samples});
 }
 

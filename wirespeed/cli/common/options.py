@@ -76,7 +76,7 @@ _PATHS = "Paths to measure: names, wildcards such as 'rma*,ipc-*', or all. 'wire
 _SIZES = "Message sizes in bytes: powers of two as in 8:1G, or a list as in 0,8,1M."
 _sampling = together(
     option("--precision", words.SHARE, "Stop when the median's 95 % interval is within ± this share.", "1%"),
-    option("--max-time", words.SECONDS, "Time limit per size; figures that hit it are marked.", "0.15"),
+    option("--max-time", words.SECONDS, "Time per size; up to three times that where it helps.", "0.05"),
     option("--loops", words.count(1), "Measure exactly N iterations per size, whatever the precision."),
     option("--warmup", words.count(), "Untimed iterations first. Default: 5, fewer if 5 take over 0.05 s."),
     option("--allocator", words.ALLOCATOR, "Who hands out GPU memory; docs/openmp-openacc.md.", "driver"),

@@ -193,7 +193,7 @@ _NODE_PATHS = "Paths within a node. Default: host, with GPUs also aware and gpu.
 @option("--node-paths", words.PATHS, _NODE_PATHS)
 @option("--node-sizes", words.SIZES, "Sizes of messages within a node; copies from 4K on.", "8,64M")
 @option("--precision", words.SHARE, "Stop when the median's 95 % interval is within ± this share.", "1%")
-@option("--max-time", words.SECONDS, "Time limit per size; figures that hit it are marked.", "0.15")
+@option("--max-time", words.SECONDS, "Time per size; up to three times that where it helps.", "0.05")
 @option("--timeout", words.SECONDS, "Time without progress that counts as a hang. Default: by size.")
 @flag(
     "--no-evidence",

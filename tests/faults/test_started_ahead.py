@@ -1,0 +1,121 @@
+"""Ranks that wait for their turn: what becomes of them when they, or those before them, break."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from support import leftovers
+from support.command import disturbed, whole_lines, wirespeed
+from support.mpis import InstalledMpi
+from support.strikes import after
+
+from wirespeed.job.status_page import RankState, own_folder, read_pages
+
+AHEAD = ("--test", "ahead=1", "--test", "apart=1", "--no-evidence")
+# Long enough for others to start meanwhile on a busy machine.
+LONG = ("--precision", "0.0001%", "--max-time", "2")
+TWO_PATHS = ("pingpong", "--paths", "host,host-shared", "--sizes", "8,4M", *AHEAD)
+PATIENCE = 30.0
+
+
+def waiting(out: Path) -> list[RankState]:
+    """The ranks of the second job step, once all of them have met."""
+    folder = own_folder(f"{whole_lines(out)[0]['run']}-1")
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        # A rank's second stage says how long it will wait.
+        if len(states := [one for one in read_pages(folder) if one.timeout > 86400]) == 2:
+            return states
+        time.sleep(0.02)
+    raise AssertionError("no rank waits for its turn")
+
+
+def gone(states: list[RankState]) -> bool:
+    deadline = time.monotonic() + leftovers.PATIENCE
+    while any(Path(f"/proc/{one.pid}").exists() for one in states):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_they_measure_when_their_turn_comes(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the figures: ranks that waited take no time of a CPU, and run on their own CPUs again."""
+    out, seen = tmp_path / "r.jsonl", list[RankState]()
+    used = list[float]()
+
+    def watch(_: subprocess.Popen[str]) -> None:
+        seen.extend(waiting(out))
+        before = [_cpu_seconds(one.pid) for one in seen]
+        time.sleep(0.3)
+        used.extend(_cpu_seconds(one.pid) - start for one, start in zip(seen, before, strict=True))
+
+    done = disturbed(*TWO_PATHS, "--mpi", mpi.mpiexec, *LONG, out=out, when=after(1), act=watch)
+    assert done.code == 0, done.stderr
+    assert {(one["path"], one["bytes"]) for one in done.entries} == {
+        (path, size) for path in ("host", "host-shared") for size in (8, 4 << 20)
+    }
+    first, second = done.of("step")
+    assert [one["pid"] for one in second["ranks"]] == [one.pid for one in seen]
+    assert [one["cpus"] for one in second["ranks"]] == [one["cpus"] for one in first["ranks"]]
+    assert max(used) < 0.1, "a rank that waits is busy"
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_one_of_them_dies_before_its_turn(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects its path: it has broken nothing yet, and new processes measure it."""
+    out = tmp_path / "r.jsonl"
+
+    def kill(_: subprocess.Popen[str]) -> None:
+        os.kill(waiting(out)[1].pid, signal.SIGKILL)
+
+    done = disturbed(*TWO_PATHS, "--mpi", mpi.mpiexec, *LONG, out=out, when=after(1), act=kill)
+    assert done.code == 0 and len(done.entries) == 4 and not done.failures
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_the_front_end_ends_before_their_turn(mpi: InstalledMpi, tmp_path: Path, number: int) -> None:
+    """Protects the machine from processes that wait for ever."""
+    out, seen = tmp_path / "r.jsonl", list[RankState]()
+
+    def end(process: subprocess.Popen[str]) -> None:
+        seen.extend(waiting(out))
+        process.send_signal(number)
+
+    longer = ("--sizes", "8,4M,128M")
+    done = disturbed(*TWO_PATHS, *longer, "--mpi", mpi.mpiexec, *LONG, out=out, when=after(1), act=end)
+    assert done.code == (130 if number == signal.SIGINT else -signal.SIGKILL)
+    assert gone(seen)
+    if number == signal.SIGKILL:
+        # The next run sweeps what nobody could tidy up.
+        wirespeed(
+            "pingpong", "--paths", "host", "--sizes", "8", "--mpi", mpi.mpiexec, out=tmp_path / "n.jsonl"
+        )
+    else:
+        assert not own_folder(f"{done.of('run')[0]['run']}-1").exists()
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_a_death_in_the_first_step_leaves_the_second_alone(mpi: InstalledMpi, tmp_path: Path) -> None:
+    """Protects the next path from what ended the one before."""
+    out, seen = tmp_path / "r.jsonl", list[RankState]()
+
+    def kill(_: subprocess.Popen[str]) -> None:
+        seen.extend(waiting(out))
+        first = own_folder(f"{whole_lines(out)[0]['run']}-0")
+        os.kill(read_pages(first)[0].pid, signal.SIGKILL)
+
+    done = disturbed(*TWO_PATHS, "--mpi", mpi.mpiexec, *LONG, out=out, when=after(1), act=kill)
+    assert done.code == 1 and [one["path"] for one in done.failures] == ["host"]
+    assert [one["pid"] for one in done.of("step")[1]["ranks"]] == [one.pid for one in seen]
