@@ -123,7 +123,8 @@ class Run:
 
     def _coming(self, now: Sequence[Turn]) -> Iterator[StepKey]:
         """The job steps after that of the turns of `now`, as far as can be told."""
-        rest, tried = [turn for turn in self._turns if turn not in now], len(self._candidates(now[0].path)) > 1
+        rest = [turn for turn in self._turns if turn not in now]
+        tried = len(self._candidates(now[0].path)) > 1
         while rest:
             turns = self._together(rest)
             candidates = self._candidates(turns[0].path)[:2]
