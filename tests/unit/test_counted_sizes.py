@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,9 +15,13 @@ POWERS = [1 << power for power in range(31)]
 
 
 def counted(
-    sizes: list[int], verdict: Callable[[int], str | None], protocols: list[str] | None = None
+    sizes: list[int],
+    verdict: Callable[[int], str | None],
+    protocols: list[str] | None = None,
+    seconds: list[float] | None = None,
 ) -> list[int]:
-    plan, found = sizes_to_count(sizes, protocols or [""] * len(sizes)), []
+    some = protocols or [""] * len(sizes)
+    plan, found = sizes_to_count(sizes, some, seconds or [0.001] * len(sizes)), []
     index = next(plan, None)
     while index is not None:
         found.append(sizes[index])
@@ -71,3 +76,15 @@ def test_every_change_is_found_between_neighbours(sizes: list[int], data: st.Dat
         assert between == 0 or (
             verdicts[low] == verdicts[high] and every[every.index(low) + 1] * STRIDE > high
         )
+
+
+@pytest.mark.parametrize(
+    ("protocols", "expected"),
+    [(["", "", "", ""], [8, 64]), (["", "", "", "other"], [8, 512, 4096])],
+)
+def test_what_takes_long_is_left_out_if_it_moves_like_the_rest(
+    protocols: list[str], expected: list[int]
+) -> None:
+    """Protects time: a counted iteration of 1 GiB through host memory takes 0.7 s."""
+    found = counted([8, 64, 512, 4096], lambda size: "direct", protocols, [0.01, 0.02, 0.3, 0.6])
+    assert found == expected

@@ -223,17 +223,20 @@ def in_batch_job() -> bool:
 
 
 def one_host_environment(mpi: Mpi) -> dict[str, str]:
-    """What makes ranks of one host start sooner: Open MPI 5 sleeps for a second when it leaves libfabric.
+    """What makes ranks of one host start and end sooner: Open MPI sleeps for a second where it need not.
 
-    Its libfabric transport (for one-sided calls over networks) is not needed between ranks of one host. A
-    choice of transports that the user has made stays.
+    Version 5 does so when it leaves libfabric, whose transport (for one-sided calls over networks) is not
+    needed between ranks of one host; a choice of transports that the user has made stays. Version 4 gives
+    ranks a second to end themselves after another one has crashed.
     """
     if in_batch_job():
         return several_hosts_environment(mpi)
     chosen = "OMPI_MCA_btl" in os.environ or (Path.home() / ".openmpi" / "mca-params.conf").exists()
-    if mpi.vendor != "openmpi" or not mpi.version.startswith("5.") or chosen:
+    if mpi.vendor != "openmpi":
         return {}
-    return {"OMPI_MCA_btl": "^ofi"}
+    if not mpi.version.startswith("5."):
+        return {} if _KILL_DELAY in os.environ else {_KILL_DELAY: "0"}
+    return {} if chosen else {"OMPI_MCA_btl": "^ofi"}
 
 
 def several_hosts_environment(mpi: Mpi) -> dict[str, str]:
@@ -247,4 +250,5 @@ def several_hosts_environment(mpi: Mpi) -> dict[str, str]:
     return {_ABORT_DELAY: "2"}
 
 
+_KILL_DELAY = "OMPI_MCA_odls_base_sigkill_timeout"
 _ABORT_DELAY = "OMPI_MCA_opal_abort_delay"

@@ -186,7 +186,7 @@ class OpenPath:
         needs, comm = self._needs(sizes), self._context.comm
         # Rank 0 alone knows the verdicts, and says which size is next.
         known = [self._measured.get(size, Measured()) for size in sizes]
-        plan = sizes_to_count(sizes, [one.protocol for one in known])
+        plan = sizes_to_count(sizes, [one.protocol for one in known], [one.seconds for one in known])
         index = comm.share(next(plan, -1))
         while index >= 0:
             size, verdict = sizes[index], None
