@@ -18,8 +18,9 @@ from wirespeed.job.status_page import RankState, own_folder, read_pages
 
 AHEAD = ("--test", "ahead=1", "--test", "apart=1", "--no-evidence")
 # Long enough for others to start meanwhile on a busy machine.
-LONG = ("--precision", "0.0001%", "--max-time", "2")
-TWO_PATHS = ("pingpong", "--paths", "host,host-shared", "--sizes", "8,4M", *AHEAD)
+LONG = ("--precision", "0.0001%", "--max-time", "1.5")
+SIZES = (8, 4 << 20, 128 << 20)
+TWO_PATHS = ("pingpong", "--paths", "host,host-shared", "--sizes", "8,4M,128M", *AHEAD)
 PATIENCE = 30.0
 
 
@@ -58,7 +59,7 @@ def test_they_measure_when_their_turn_comes(mpi: InstalledMpi, tmp_path: Path) -
     done = disturbed(*TWO_PATHS, "--mpi", mpi.mpiexec, *LONG, out=out, when=after(1), act=watch)
     assert done.code == 0
     assert {(one["path"], one["bytes"]) for one in done.entries} == {
-        (path, size) for path in ("host", "host-shared") for size in (8, 4 << 20)
+        (path, size) for path in ("host", "host-shared") for size in SIZES
     }
     first, second = done.of("step")
     assert [one["pid"] for one in second["ranks"]] == [one.pid for one in seen]
@@ -80,7 +81,7 @@ def test_one_of_them_dies_before_its_turn(mpi: InstalledMpi, tmp_path: Path) -> 
         os.kill(waiting(out)[1].pid, signal.SIGKILL)
 
     done = disturbed(*TWO_PATHS, "--mpi", mpi.mpiexec, *LONG, out=out, when=after(1), act=kill)
-    assert done.code == 0 and len(done.entries) == 4 and not done.failures
+    assert done.code == 0 and len(done.entries) == 6 and not done.failures
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
@@ -93,8 +94,7 @@ def test_the_front_end_ends_before_their_turn(mpi: InstalledMpi, tmp_path: Path,
         seen.extend(waiting(out))
         process.send_signal(number)
 
-    longer = ("--sizes", "8,4M,128M")
-    done = disturbed(*TWO_PATHS, *longer, "--mpi", mpi.mpiexec, *LONG, out=out, when=after(1), act=end)
+    done = disturbed(*TWO_PATHS, "--mpi", mpi.mpiexec, *LONG, out=out, when=after(1), act=end)
     assert done.code == (130 if number == signal.SIGINT else -signal.SIGKILL)
     assert gone(seen)
     if number == signal.SIGKILL:

@@ -69,7 +69,7 @@ class JobStep:
         self.outcome = Outcome()
         self.ucx_log = UcxLog()
         self._partial = {"out": b"", "err": b""}
-        self._death = False
+        self._death = self._hurried = False
         self._handles: set[int] = set()
         self._last_sign = time.monotonic()
         self._closed: list[RankState] = []
@@ -120,11 +120,15 @@ class JobStep:
         """Ends processes whose messages nobody wants."""
         self._end()
 
+    def hurry(self) -> None:
+        """Lets messages() come to its end at once, whatever the processes still do."""
+        self._hurried = True
+
     def _watch(self) -> Iterator[Message]:
         first_report = latest_report = first_death = 0.0
         reported = 0
         while True:
-            ended = self.ended
+            ended = self.ended or self._hurried
             yield from self._messages(0.0 if ended else 0.1)
             now = time.monotonic()
             if first_death and now - first_death > self._patience():
@@ -171,7 +175,7 @@ class JobStep:
                 self._last_sign = time.monotonic()
             if take := self._takes.get(kind):
                 take(message)
-            if kind == "hello" or not take:
+            if kind in ("hello", "done") or not take:
                 yield message
                 # While the message was recorded, on a slow disk for long, nobody listened to the ranks.
                 self._last_sign = time.monotonic()

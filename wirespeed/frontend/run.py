@@ -9,6 +9,7 @@ from itertools import takewhile
 
 from wirespeed import launch
 from wirespeed.errors import ExitCode, WirespeedError
+from wirespeed.frontend.ending_step import EndingStep
 from wirespeed.frontend.job_step import JobStep
 from wirespeed.frontend.machine import Machine
 from wirespeed.frontend.profiles import Profiles
@@ -39,6 +40,7 @@ class Run:
         """Those that have not begun."""
         self._profiles = Profiles(plan.profile, self._recorder.file) if plan.profile else None
         self._starter = Starter(plan, found, self._recorder.run, self._profiles)
+        self._ending: list[EndingStep] = []
         self._works: dict[str, mpi.Mpi] = {}
         """The MPI under which each path has moved bytes."""
         if self._recorder.resumed:
@@ -65,6 +67,7 @@ class Run:
             pass
         finally:
             self._starter.end()
+            self._settle_ends(hurry=status == "interrupted")
             code = self._recorder.end(status)
         if self._profiles:
             self._observe({"kind": "note", "text": self._profiles.said()})
@@ -225,7 +228,12 @@ class Run:
         key = StepKey(tuple(turns), library)
         watched = self._starter.start(key)
         step, wrong = self._recorded(turns[0], self._starter.said(key), watched), Outcome()
-        for message in watched.messages():
+        messages = watched.messages()
+        for message in messages:
+            if message["kind"] == "done":
+                # Its processes come to their end while the next ones measure.
+                self._ending.append(EndingStep(step, library, watched, messages))
+                return step, wrong
             if message["kind"] == "entry":
                 # Not before the first figure, for which somebody waits.
                 self._starter.start_ahead(self._coming(turns))
@@ -242,6 +250,12 @@ class Run:
                 # By every path the field is the same.
                 self._plan = self._starter.plan = replace(self._plan, picture=None)
         return step, watched.outcome if watched.outcome.what != "ok" else wrong
+
+    def _settle_ends(self, hurry: bool) -> None:
+        """What became of processes after their last figure."""
+        for one in self._ending:
+            if (outcome := one.outcome(hurry)).what != "ok":
+                self._settled(one.step, outcome, one.library, None)
 
     def _recorded(self, turn: Turn, job_said: Message, watched: JobStep) -> StepRecorder:
         self._steps += 1

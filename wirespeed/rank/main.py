@@ -117,4 +117,6 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     if comm.rank == 0:
         messages.send({"kind": "done"})
     watchdog.close(keep_list=here)
+    # The next job step measures already.
+    FreeCpus()
     comm.leave()

@@ -1,0 +1,36 @@
+"""A job step that has done its work: its processes leave MPI and end while the next one measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Thread
+
+from wirespeed.frontend.job_step import JobStep
+from wirespeed.frontend.run_steps import StepRecorder
+from wirespeed.host.mpi import Mpi
+from wirespeed.job.messages import Message
+from wirespeed.job.outcome import Outcome
+
+
+class EndingStep:
+    """Goes on watching the processes, in a thread of its own."""
+
+    def __init__(
+        self, step: StepRecorder, library: Mpi, watched: JobStep, messages: Iterator[Message]
+    ) -> None:
+        """`messages`: the rest of what `watched` says, in which there is nothing to record any more."""
+        self.step, self.library, self._watched = step, library, watched
+        self._thread = Thread(target=lambda: list(messages), name="ending step")
+        self._thread.start()
+
+    def outcome(self, hurry: bool = False) -> Outcome:
+        """Waits for the end: what became of the processes. `hurry`: they are ended."""
+        try:
+            if not hurry:
+                self._thread.join()
+                return self._watched.outcome
+        except KeyboardInterrupt:
+            pass
+        self._watched.hurry()
+        self._thread.join()
+        return Outcome()
