@@ -91,6 +91,11 @@ const char* ws_device_identity_of(const char* kind, int index);
  * "unregistered", "context": "primary", "own" or "none", "device", "ipc", "rdma", "library"}, null
  * where it says nothing. */
 const char* ws_device_pointer(ws_device* device, const void* address);
+/* Several threads may share the untimed work on much host memory, which is to allocate, fill and
+ * check it: as many as the CPUs of the caller's NUMA node are for each of `processes` processes of
+ * this host, and no more than `most`. They may run on all of these CPUs, however the caller is
+ * bound, and have ended when the function returns. Until this is called there is one thread. */
+void ws_share_node(int processes, int most);
 /* memory: "pageable", "pinned", "device", "managed" or "managed-host", here and below. */
 int ws_device_fill(ws_device* device, const char* memory, void* to, uint64_t bytes, uint64_t seed,
                    int tag);

@@ -23,6 +23,7 @@ from wirespeed.rank.env_check import without_effect
 from wirespeed.rank.observers import Observers
 from wirespeed.rank.open_path import OpenPath
 from wirespeed.rank.ranges import LEAST_RANGES, MOST_RANGES, Ranges
+from wirespeed.rank.startup import share_node
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.world import World
 
@@ -93,7 +94,9 @@ class PathRunner:
         kept = self._comm.share(self._ranges.kept)
         self.prepare()
         if self._room is None:
-            self._room = (buffer_room(self._core, self._comm, self._device),)
+            neighbours = self._comm.neighbours()
+            share_node(self._core, neighbours)
+            self._room = (buffer_room(self._core, self._comm, self._device, neighbours),)
             shape = replace(self._context.shape, memory=self._room[0])
             self._context = replace(self._context, shape=shape)
         clocks = ClockOffsets(self._comm, self._ranges) if kept else None
