@@ -151,6 +151,12 @@ ws_transport* ws_transport_open(const char* name, const char* options, const ws_
                                 ws_device* device, ws_page* page);
 /* Collective: the orderly end, after all programs and buffers. */
 int ws_transport_close(ws_transport* transport);
+/* Collective. The same, but what takes long to join the ranks by (NCCL's communicator) stays for
+ * the next transport of the same kind, ranks, device and settings, unless something has failed over
+ * it on some rank. The device must outlive it, too. */
+int ws_transport_close_keeping(ws_transport* transport);
+/* Collective. The orderly end of what stayed and was not taken; nothing where nothing is there. */
+int ws_kept_close(ws_page* page);
 /* The end on this rank alone, where others may be gone: communicates nothing, and leaves what a
  * peer may have mapped. */
 void ws_transport_abandon(ws_transport* transport);
