@@ -13,6 +13,7 @@
 #include "libraries/ranges.hpp"
 #include "measure/clock.hpp"
 #include "measure/watchdog.hpp"
+#include "transports/kept.hpp"
 #include "transports/mpi/world.hpp"
 #include "transports/work/work_program.hpp"
 
@@ -114,6 +115,13 @@ ws_transport* ws_transport_open(const char* name, const char* options, const ws_
 int ws_transport_close(ws_transport* transport) {
     const std::unique_ptr<ws_transport> ending(transport);
     return succeeded([&] { ending->transport->close(); });
+}
+int ws_transport_close_keeping(ws_transport* transport) {
+    const std::unique_ptr<ws_transport> ending(transport);
+    return succeeded([&] { ending->transport->close_keeping(); });
+}
+int ws_kept_close(ws_page* page) {
+    return succeeded([&] { close_kept(*page); });
 }
 void ws_transport_abandon(ws_transport* transport) { delete transport; }
 const char* ws_transport_describe(ws_transport* transport) {

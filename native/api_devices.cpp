@@ -1,7 +1,9 @@
 // The C interface's devices.
+#include <algorithm>
 #include <cstdint>
 
 #include "api.hpp"
+#include "core/helpers.hpp"
 #include "core/json.hpp"
 #include "devices/allocator/decorator.hpp"
 #include "devices/work.hpp"
@@ -69,6 +71,10 @@ const char* ws_device_pointer(ws_device* device, const void* address) {
 void ws_device_close(ws_device* device) { delete device; }
 const char* ws_device_identity(ws_device* device) {
     return kept_text([&] { return text_of(device->device->identity()); });
+}
+void ws_share_node(int processes, int most) {
+    share_node(static_cast<unsigned>(std::max(processes, 1)),
+               static_cast<unsigned>(std::max(most, 1)));
 }
 int ws_device_fill(ws_device* device, const char* memory, void* to, uint64_t bytes, uint64_t seed,
                    int tag) {

@@ -91,6 +91,11 @@ const char* ws_device_identity_of(const char* kind, int index);
  * "unregistered", "context": "primary", "own" or "none", "device", "ipc", "rdma", "library"}, null
  * where it says nothing. */
 const char* ws_device_pointer(ws_device* device, const void* address);
+/* Several threads may share the untimed work on much host memory, which is to allocate, fill and
+ * check it: as many as the CPUs of the caller's NUMA node are for each of `processes` processes of
+ * this host, and no more than `most`. They may run on all of these CPUs, however the caller is
+ * bound, and have ended when the function returns. Until this is called there is one thread. */
+void ws_share_node(int processes, int most);
 /* memory: "pageable", "pinned", "device", "managed" or "managed-host", here and below. */
 int ws_device_fill(ws_device* device, const char* memory, void* to, uint64_t bytes, uint64_t seed,
                    int tag);
@@ -146,6 +151,12 @@ ws_transport* ws_transport_open(const char* name, const char* options, const ws_
                                 ws_device* device, ws_page* page);
 /* Collective: the orderly end, after all programs and buffers. */
 int ws_transport_close(ws_transport* transport);
+/* Collective. The same, but what takes long to join the ranks by (NCCL's communicator) stays for
+ * the next transport of the same kind, ranks, device and settings, unless something has failed over
+ * it on some rank. The device must outlive it, too. */
+int ws_transport_close_keeping(ws_transport* transport);
+/* Collective. The orderly end of what stayed and was not taken; nothing where nothing is there. */
+int ws_kept_close(ws_page* page);
 /* The end on this rank alone, where others may be gone: communicates nothing, and leaves what a
  * peer may have mapped. */
 void ws_transport_abandon(ws_transport* transport);

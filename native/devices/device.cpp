@@ -1,6 +1,7 @@
 #include "devices/device.hpp"
 
 #include "core/error.hpp"
+#include "core/helpers.hpp"
 #include "kernels/cpu.hpp"
 
 namespace wirespeed {
@@ -55,12 +56,13 @@ void Device::fill(Memory kind, void* address, std::size_t bytes, std::uint64_t s
     }
     std::uint64_t count = bytes, tags = tag;
     void* arguments[] = {&address, &count, &seed, &tags};
-    run_or_launch(kind, "ws_payload_fill", arguments);
+    run_or_launch(kind, "ws_payload_fill", bytes, arguments);
 }
 
-void Device::run_or_launch(Memory kind, const char* kernel, void** arguments) {
+/// The CPU does it by a thread for each block, as `bytes` are worth.
+void Device::run_or_launch(Memory kind, const char* kernel, std::size_t bytes, void** arguments) {
     if (on_host(kind))
-        cpu::run(kernel, {}, arguments);
+        with_helpers(bytes, [&](unsigned threads) { cpu::run(kernel, {threads}, arguments); });
     else
         launch(kernel, payload_blocks, payload_threads, arguments);
 }
@@ -68,13 +70,13 @@ void Device::run_or_launch(Memory kind, const char* kernel, void** arguments) {
 void Device::fill_sums(Memory kind, void* address, std::size_t bytes, double start) {
     std::uint64_t count = bytes / sizeof(double);
     void* arguments[] = {&address, &count, &start};
-    if (count) run_or_launch(kind, "ws_sums_fill", arguments);
+    if (count) run_or_launch(kind, "ws_sums_fill", bytes, arguments);
 }
 
 std::size_t Device::check_sums(Memory kind, const void* address, std::size_t bytes, double start) {
     std::uint64_t count = bytes / sizeof(double);
     if (!count) return 0;
-    return first_wrong(kind, "ws_sums_check", count, [&](void* result, const auto& run) {
+    return first_wrong(kind, "ws_sums_check", bytes, count, [&](void* result, const auto& run) {
         void* arguments[] = {&address, &count, &start, &result};
         run(arguments);
     });
@@ -89,16 +91,16 @@ std::size_t Device::check(Memory kind, const void* address, std::size_t bytes, s
         return check(Memory::pageable, content.data(), bytes, seed, tag);
     }
     std::uint64_t count = bytes, tags = tag;
-    return first_wrong(kind, "ws_payload_check", count, [&](void* result, const auto& run) {
+    return first_wrong(kind, "ws_payload_check", bytes, count, [&](void* result, const auto& run) {
         void* arguments[] = {&address, &count, &seed, &tags, &result};
         run(arguments);
     });
 }
 
 /// What a checking kernel leaves in a word that begins as `none`; `call` gives it its arguments.
-std::size_t Device::first_wrong(Memory kind, const char* kernel, std::uint64_t none,
-                                const FirstWrong& call) {
-    const auto run = [&](void** arguments) { run_or_launch(kind, kernel, arguments); };
+std::size_t Device::first_wrong(Memory kind, const char* kernel, std::size_t bytes,
+                                std::uint64_t none, const FirstWrong& call) {
+    const auto run = [&](void** arguments) { run_or_launch(kind, kernel, bytes, arguments); };
     std::uint64_t first = none;
     if (on_host(kind)) {
         call(&first, run);

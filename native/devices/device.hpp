@@ -185,9 +185,9 @@ class Device {
 
   private:
     using FirstWrong = std::function<void(void*, const std::function<void(void**)>&)>;
-    std::size_t first_wrong(Memory kind, const char* kernel, std::uint64_t none,
+    std::size_t first_wrong(Memory kind, const char* kernel, std::size_t bytes, std::uint64_t none,
                             const FirstWrong& call);
-    void run_or_launch(Memory kind, const char* kernel, void** arguments);
+    void run_or_launch(Memory kind, const char* kernel, std::size_t bytes, void** arguments);
 };
 
 /// Which context a device is used by: CUDA's primary one, or the thread's current one, which

@@ -87,6 +87,8 @@ class Transport {
 
     /// The orderly end, before destruction. Every rank calls it, after all programs and buffers.
     virtual void close() {}
+    /// The same, but what joins the ranks may stay for the next transport (kept.hpp).
+    virtual void close_keeping() { close(); }
 
     /// Memory that this transport can move; plain device memory unless it needs its own. The option
     /// "into" says where the receive buffer lies, if elsewhere than `kind`.

@@ -40,6 +40,38 @@ def test_no_communicator_is_left_where_a_peer_has_none(builds: Path) -> None:
     assert found["left"] == 0
 
 
+class TestKeptCommunicators:
+    """What two paths share where they follow each other. Each list: communicators that there have been, and
+    that there are; whose start is described; how its ranks are connected, as NCCL's log has it."""
+
+    VIA = "P2P/CUMEM/read"
+
+    def test_two_transports_share_one(self, builds: Path) -> None:
+        """Protects the time of NCCL's start, its log's facts for both, and the communicator's end."""
+        found = two_ranks("communicator_kept", builds)
+        assert found["first"][:3] == [1, 1, "own"]
+        assert found["second"] == [1, 1, "another's", self.VIA]
+        assert found["end"] == [1, 0]
+        assert (found["third"][:3], found["last"][:3]) == ([2, 1, "own"], [2, 0, "another's"])
+        assert found["no more"] == [2, 0]
+
+    @pytest.mark.parametrize("what", ["communicator_of_other_settings", "communicator_that_one_rank_lacks"])
+    def test_one_that_does_not_fit_on_some_rank(self, what: str, builds: Path) -> None:
+        """Protects from a communicator with settings that a user has changed, and ranks from parting."""
+        found = two_ranks(what, builds)
+        assert found["first"][:3] == [1, 1, "own"]
+        assert found["second"][:3] == [2, 1, "own"]
+        assert found["end"] == [2, 0]
+
+    def test_none_over_which_something_failed(self, builds: Path) -> None:
+        """Protects the next path from what a failure on one rank has left in NCCL."""
+        found = two_ranks("communicator_spoilt", builds)
+        assert found["first"][:2] == [1, 0]
+        assert found["second"][:3] == [2, 1, "own"]
+        assert found["third"][:3] == [2, 1, "another's"]
+        assert found["end"] == [2, 0]
+
+
 @pytest.mark.parametrize("protocol", ["stores", "TMA", "pull", "LL"])
 def test_words_that_no_protocol_has_raised_of_late(protocol: str) -> None:
     """Protects a transport that has moved more than 2^31 messages by another protocol.

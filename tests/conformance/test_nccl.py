@@ -193,6 +193,28 @@ def test_what_nccl_chose_is_recorded(measure: Measure) -> None:
     assert "networks" not in details
 
 
+def _starts(done: Done) -> dict[str, float | None]:
+    return {step["path"]: step["details"]["start_s"] for step in done.of("step")}
+
+
+def test_paths_that_follow_each_other_share_a_communicator(measure: Measure) -> None:
+    """Protects the seconds of a second start, and the record from a start that there was not."""
+    done = measure(",".join(BOTH), "8,64K")
+    assert done.code == 0, done.err + done.out
+    starts = _starts(done)
+    assert starts["nccl"] and starts["nccl-stream"] is None
+    assert re.search(r"NCCL's communicator took \S+ \S+ to start \(nccl\)", done.out)
+    first, second = (step["details"] | {"start_s": 0} for step in done.of("step"))
+    assert first == second and first["channels"]
+
+
+def test_after_a_failure_there_is_a_fresh_communicator(measure: Measure) -> None:
+    """Protects a path from what the one before it has broken."""
+    done = measure(",".join(BOTH), "8,8T")
+    assert {failure["path"] for failure in done.failures} == {*BOTH}, done.err
+    assert all(_starts(done).values()) and len(done.entries) == 2
+
+
 def test_without_peer_to_peer(measure: Measure) -> None:
     """Protects nccl-nop2p from being nccl under another name: the variable must reach NCCL."""
     details = _details(measure("nccl-nop2p", "8"))

@@ -15,7 +15,7 @@
 //   FAKE_NCCL_NO_WINDOWS: a window is none, as where GPUs cannot reach each other's memory.
 // - With -DOLD it is NCCL 2.18, which has none of this.
 // - fake_nccl_groups() and fake_nccl_communicators() tell how many groups this process has started
-//   and how many communicators it has.
+//   and how many communicators it has; fake_nccl_starts() how many it has had.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -42,7 +42,7 @@ struct Transfer {
     void* stream;
 };
 
-long groups_started = 0, communicators = 0;
+long groups_started = 0, communicators = 0, starts = 0;
 thread_local int depth = 0, group_error = 0;
 thread_local std::vector<Transfer> group;
 
@@ -322,6 +322,7 @@ int ncclCommInitRank(Comm** made, int ranks, UniqueId id, int rank) {
     shm_unlink(id.name);
     if (number("FAKE_NCCL_INIT_FAILS_ON", -1) == rank) return 4;
     ++communicators;
+    ++starts;
     log("ncclCommInitRank comm 0x1 rank " + std::to_string(rank) + " - Init COMPLETE");
     *made = comm;
     return 0;
@@ -329,6 +330,7 @@ int ncclCommInitRank(Comm** made, int ranks, UniqueId id, int rank) {
 
 long fake_nccl_groups() { return groups_started; }
 long fake_nccl_communicators() { return communicators; }
+long fake_nccl_starts() { return starts; }
 
 int ncclCommDestroy(Comm* comm) {
     for (const auto& each : allocated)

@@ -90,6 +90,87 @@ def communicator_of_a_peer_that_failed(rank: Rank) -> dict[str, Any]:
     return {"said": said, "left": nccl.fake_nccl_communicators()}
 
 
+class Nccl:
+    """Exchanges over NCCL, one transport after the other."""
+
+    def __init__(self, rank: Rank) -> None:
+        self.rank, self.library = rank, ctypes.CDLL(os.environ["WIRESPEED_LIBRARY_NCCL"])
+
+    def counts(self) -> list[int]:
+        """Communicators that there have been, and that there are."""
+        return [self.library.fake_nccl_starts(), self.library.fake_nccl_communicators()]
+
+    def path(self, options: str = "", *, keeps: bool = True, spoil: Any = None) -> list[Any]:
+        """Opens, moves, closes; the counts, whose communicator is described, and how it connects."""
+        rank, lib = self.rank, self.rank.lib
+        transport = rank.transport("ccl", options)
+        described = rank.core.described(lib.ws_transport_describe(transport))
+        buffers = rank.buffers(transport, 1 << 16)
+        program = rank.exchange(transport, buffers, 1 << 16)
+        for tag in range(3):
+            rank.moves(program, buffers, 1 << 16, tag)
+        lib.ws_program_close(program)
+        if spoil:
+            spoil(transport, buffers)
+        rank.check(lib.ws_buffers_close(buffers))
+        rank.check((lib.ws_transport_close_keeping if keeps else lib.ws_transport_close)(transport))
+        return [*self.counts(), "own" if described["start_s"] else "another's", described["via"]]
+
+    def end(self) -> list[int]:
+        self.rank.check(self.rank.lib.ws_kept_close(self.rank.page))
+        return self.counts()
+
+
+def communicator_kept(rank: Rank) -> dict[str, Any]:
+    """Two transports with one communicator, which ends when it is told to, or with the second one."""
+    nccl = Nccl(rank)
+    found = {"first": nccl.path(), "second": nccl.path("iterations=stream"), "end": nccl.end()}
+    found |= {"third": nccl.path(), "last": nccl.path(keeps=False), "no more": nccl.end()}
+    return found
+
+
+def communicator_of_other_settings(rank: Rank) -> dict[str, Any]:
+    """What NCCL reads at its start has changed on one rank."""
+    nccl = Nccl(rank)
+    found = {"first": nccl.path()}
+    if rank.world.rank == 1:
+        os.environ["NCCL_ALGO"] = "Ring"
+    return found | {"second": nccl.path(), "end": nccl.end()}
+
+
+def communicator_that_one_rank_lacks(rank: Rank) -> dict[str, Any]:
+    """One rank alone has ended what all had kept."""
+    nccl = Nccl(rank)
+    found = {"first": nccl.path()}
+    if rank.world.rank == 1:
+        nccl.end()
+    return found | {"second": nccl.path(), "end": nccl.end()}
+
+
+def communicator_spoilt(rank: Rank) -> dict[str, Any]:
+    """A call of NCCL fails on rank 1 alone."""
+    nccl = Nccl(rank)
+
+    def spoil(transport: Any, buffers: Any) -> None:
+        if rank.world.rank != 1:
+            return
+        to_itself = rank.ffi.new("ws_transfer[]", [(0, receives, 1, 0, 0, 8, 0) for receives in (0, 1)])
+        program = rank.check(rank.lib.ws_program_open(transport, buffers, to_itself, 2, rank.ffi.NULL, 0, 0))
+        os.environ["FAKE_NCCL_FAIL"] = "ncclSend=4"
+        try:
+            rank.run(program, 1)
+        except NativeError as error:
+            assert "ncclSend" in str(error)
+        else:
+            raise AssertionError("nothing failed")
+        finally:
+            del os.environ["FAKE_NCCL_FAIL"]
+        rank.lib.ws_program_close(program)
+
+    found = {"first": nccl.path(spoil=spoil), "second": nccl.path(), "third": nccl.path()}
+    return found | {"end": nccl.end()}
+
+
 def main() -> None:
     die_with_parent()
     rank = Rank(sys.argv[1])

@@ -185,3 +185,20 @@ def test_a_counterpart_is_a_path_and_a_switch_is_named() -> None:
     names = {path.name for path in all_paths()}
     for path in all_paths():
         assert not path.without or (path.without in names and path.variables), path.name
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shared"),
+    [
+        ("nccl", "nccl-stream", True),
+        ("nccl", "nccl:graph", True),
+        ("nccl:registered", "nccl-stream:registered", True),
+        ("nccl", "nccl:registered", False),
+        ("nccl:registered", "nccl:symmetric", False),
+        ("nccl", "nccl:direct", False),
+        ("nccl", "host", False),
+    ],
+)
+def test_what_joins_the_ranks_is_shared_by_paths_alike(one: str, other: str, shared: bool) -> None:
+    """Protects a path from what another one has NCCL set up, in its figures and in its log."""
+    assert find_path(one).goes_on_as(other) is find_path(other).goes_on_as(one) is shared

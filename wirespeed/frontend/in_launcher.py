@@ -216,7 +216,7 @@ def _measure(plan: Plan, observe: Observer, place: LaunchedRank) -> ExitCode:
         if recorder:
             recorder.start(step, path, len(paths))
         try:
-            runner.run(path.name, sizes)
+            runner.run(path.name, sizes, paths[step + 1].name if step + 1 < len(paths) else None)
         except (WirespeedError, NativeError) as error:
             watchdog.close()
             if recorder:

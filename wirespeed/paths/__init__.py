@@ -74,6 +74,22 @@ class TransferPath:
         own_memory = self.own_memory or "buffers=" in options
         return replace(self, name=name, variant=word, options=options, own_memory=own_memory)
 
+    def goes_on_as(self, following: str) -> bool:
+        """May that path use what has joined the ranks for this one, NCCL's communicator?
+
+        Not where the two tell the library of their buffers in other ways, or hand it operations where the
+        other has messages: what it set up for one would stay, and be recorded as the other's.
+        """
+        other = find_path(following)
+        return (self.transport, self.algorithm, self._buffers) == (
+            other.transport, other.algorithm, other._buffers,
+        )  # fmt: skip
+
+    @property
+    def _buffers(self) -> list[str]:
+        """The option that says what the library is told of buffers."""
+        return [option for option in self.options.split(";") if option.startswith("buffers=")]
+
     @property
     def needs_device(self) -> bool:
         """Does it exist only with GPUs (or emulated ones)? All memory but pageable is their driver's."""

@@ -85,9 +85,12 @@ class Buffers:
         )
 
 
-def buffer_room(core: Core, comm: World, device: Any) -> int | None:
-    """Bytes for each of a rank's two buffers, the least of all ranks; None if nobody knows."""
-    room = room_for_buffers(comm.neighbours(), int(core.identity(device).get("bytes") or 0))
+def buffer_room(core: Core, comm: World, device: Any, neighbours: int) -> int | None:
+    """Bytes for each of a rank's two buffers, the least of all ranks; None if nobody knows.
+
+    `neighbours`: ranks of this host, which share its memory.
+    """
+    room = room_for_buffers(neighbours, int(core.identity(device).get("bytes") or 0))
     unknown = 1 << 62
     least = comm.minimum(unknown if room is None else room)
     return None if least == unknown else least

@@ -111,7 +111,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         tell({"kind": "turn", "index": index})
         watchdog.turn(path, 0, startup_limit(spec.plan))
         comm.barrier()
-        runner.run(path, sizes)
+        runner.run(path, sizes, spec.paths[index + 1][0] if index + 1 < len(spec.paths) else None)
     runner.close()
     watchdog.stage("end", 0, 30.0)
     if comm.rank == 0:

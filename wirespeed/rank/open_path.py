@@ -49,6 +49,8 @@ class OpenPath:
     """The fastest one for a size, once it is known."""
     _measured: dict[int, Measured] = field(default_factory=dict)
     """By size, those with a figure."""
+    failed: bool = False
+    """Has something failed, so that the transport may not be as it was? The same on all ranks."""
     drawn: bool = False
     """Has rank 0 told a picture of a program's field? By every path it is the same."""
 
@@ -194,7 +196,7 @@ class OpenPath:
                 with self._context.ranges("counted size", format_size(size), bytes=size):
                     verdict = self._size_run(sizes, needs, index).count(counting, known[index].seconds)
             except Unusable:
-                pass
+                self.failed = True
             except PayloadMismatch as error:
                 self._failure(error, size)
             try:
@@ -238,4 +240,5 @@ class OpenPath:
         self._watchdog.stage(self._path.name, size, stuck_after(self._context.plan, most))
 
     def _failure(self, error: Unusable | PayloadMismatch, size: int, fatal: bool = False) -> None:
+        self.failed = True
         self._context.failed(error.what, str(error), size, error.rank, fatal)

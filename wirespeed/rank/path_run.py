@@ -23,6 +23,7 @@ from wirespeed.rank.env_check import without_effect
 from wirespeed.rank.observers import Observers
 from wirespeed.rank.open_path import OpenPath
 from wirespeed.rank.ranges import LEAST_RANGES, MOST_RANGES, Ranges
+from wirespeed.rank.startup import share_node
 from wirespeed.rank.watchdog import Watchdog
 from wirespeed.rank.world import World
 
@@ -83,22 +84,28 @@ class PathRunner:
         if self._observers:
             self._observers.close()
 
-    def run(self, name: str, sizes: Sequence[int]) -> None:
+    def run(self, name: str, sizes: Sequence[int], following: str | None = None) -> None:
         """Collective. Measures the path at every size; failures are told, not raised.
 
         A path that may not work at all is tried first; "accepted" is told once it has moved bytes.
+        `following`: the path that these ranks measure next, which may go on with what has joined them.
         """
         self._ranges.room = max(MOST_RANGES // self._comm.size, LEAST_RANGES)
         # Inside a launcher each rank reads its own options.
         kept = self._comm.share(self._ranges.kept)
         self.prepare()
         if self._room is None:
-            self._room = (buffer_room(self._core, self._comm, self._device),)
+            neighbours = self._comm.neighbours()
+            share_node(self._core, neighbours)
+            self._room = (buffer_room(self._core, self._comm, self._device, neighbours),)
             shape = replace(self._context.shape, memory=self._room[0])
             self._context = replace(self._context, shape=shape)
         clocks = ClockOffsets(self._comm, self._ranges) if kept else None
+        goes_on = following is not None and find_path(name).goes_on_as(following)
         with self._ranges("path", name):
-            self._run(name, sizes)
+            self._run(name, sizes, goes_on)
+            if not goes_on:
+                self._core.check(self._core.lib.ws_kept_close(self._watchdog.page))
         if clocks:
             self._tell_ranges(name, clocks)
 
@@ -111,7 +118,7 @@ class PathRunner:
             found["clock"] = clocks.place(rank, found["rows"])
             self._context.tell({**found, "shared": clocks.shared, "now": self._ranges.clock()})
 
-    def _run(self, name: str, sizes: Sequence[int]) -> None:
+    def _run(self, name: str, sizes: Sequence[int], goes_on: bool) -> None:
         path = find_path(name)
         # Some transports join the ranks once more, and that takes its time.
         self._watchdog.stage(name, 0, self._plan.timeout or startup_limit(self._plan))
@@ -144,7 +151,9 @@ class PathRunner:
         if opened.drawn:
             self._context = replace(self._context, plan=replace(self._context.plan, picture=None))
         buffers.close()
-        self._core.check(self._core.lib.ws_transport_close(transport))
+        lib = self._core.lib
+        close = lib.ws_transport_close_keeping if goes_on and not opened.failed else lib.ws_transport_close
+        self._core.check(close(transport))
 
     def _load_kernels(self, path: TransferPath) -> None:
         """Compiles what the path's memory needs, while the watchdog waits as long as a start may take.

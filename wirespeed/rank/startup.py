@@ -21,6 +21,9 @@ from wirespeed.rank.world import World
 
 _RELOAD = ("LD_LIBRARY_PATH", "LD_PRELOAD")
 
+MOST_THREADS = 8
+"""Of a rank, for untimed work on host memory: more are seldom faster, since memory is the limit."""
+
 
 def set_environment(variables: dict[str, str]) -> None:
     """Sets what the launcher did not pass on; starts the process anew where only the loader reads it."""
@@ -85,6 +88,16 @@ def _opened(opened: Core, kind: str, index: int, plan: Plan) -> Any:
         asked = f"--allocator {plan.allocator}"
         text = str(error) if str(error).startswith("--") else f"{asked}: {error}"
         raise WirespeedError(text, ExitCode.UNAVAILABLE) from None
+
+
+def share_node(opened: Core, neighbours: int) -> None:
+    """Lets the core use idle CPUs for untimed work. `neighbours`: ranks of this host, which do the same.
+
+    A control group's quota is theirs together: what is used up now would be missed by what is timed next.
+    """
+    quota = cpu_quota()
+    most = MOST_THREADS if quota is None else min(MOST_THREADS, int(quota / neighbours))
+    opened.lib.ws_share_node(neighbours, most)
 
 
 def open_ranges(opened: Core, plan: Plan, rank: int, began: float) -> Ranges:

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/helpers.hpp"
 
 namespace wirespeed::host {
 
@@ -17,7 +18,7 @@ void* allocate_pages(std::size_t bytes) {
     bytes = std::max<std::size_t>(bytes, 1);
     if (const int code = posix_memalign(&address, page, bytes))
         throw Error("posix_memalign", std::to_string(bytes) + " bytes", std::strerror(code));
-    std::memset(address, 0x5a, bytes);
+    write_bytes(address, 0x5a, bytes);
     return address;
 }
 

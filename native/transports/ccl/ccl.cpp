@@ -111,10 +111,12 @@ class CclTransport final : public Transport {
     /// What NCCL knows of a buffer ends with its communicator.
     void abandon(Buffers& buffers) noexcept override {
         if (!registration_) return Transport::abandon(buffers);
+        if (buffers.send || buffers.receive) communicator_->spoil();
         buffers = {};
     }
 
     void close() override { communicator_->close(); }
+    void close_keeping() override { communicator_->keep(); }
 
     std::unique_ptr<Program> compile(std::span<const Step> steps, const Buffers& buffers) override {
         ccl::OpList iteration(*communicator_, context_, steps, buffers);

@@ -13,8 +13,6 @@
 #include "transports/ccl/log.hpp"
 #include "transports/local/exchange.hpp"
 
-extern char** environ;
-
 namespace wirespeed::ccl {
 namespace {
 
@@ -25,26 +23,43 @@ template <std::size_t size> void put(char (&to)[size], const std::string& text) 
     text.copy(to, size - 1);
 }
 
-/// The user's own settings of NCCL, as JSON members.
-std::string settings() {
-    std::string found;
-    for (char** each = environ; *each; ++each) {
-        const std::string_view word = *each;
-        const auto equals = word.find('=');
-        if (equals == std::string_view::npos || word.substr(0, 10) == "NCCL_DEBUG") continue;
-        if (word.substr(0, 5) != "NCCL_" && word.substr(0, 5) != "RCCL_") continue;
-        if (!found.empty()) found += ", ";
-        found += quoted(word.substr(0, equals)) + ": " + quoted(word.substr(equals + 1));
-    }
-    return found;
-}
-
 }  // namespace
 
-Communicator::Communicator(Context& context)
-    : page_(context.page), rank_(context.control.rank()), size_(context.control.size()) {
-    const auto all = exchange(context.control, [&] { return introduce(context); });
-    for (int rank = 1; rank < size_; ++rank) {
+Communicator::Communicator(Context& context) : context_(context), page_(context.page) {
+    went_on_ = take_kept();
+    if (!went_on_) join();
+}
+
+/// False, and nothing is kept any more, unless all ranks have kept the same one and can use it.
+bool Communicator::take_kept() {
+    struct Offer {
+        bool has, fits;
+        Nccl::UniqueId id;
+    };
+    const Control& control = context_.control;
+    const auto* const mine = dynamic_cast<const Joined*>(kept().get());
+    const auto all = exchange(context_.control, [&]() -> Offer {
+        if (!mine) return {};
+        return {true, mine->fits(context_.device, control.rank(), control.size()), mine->id};
+    });
+    const auto every = [&](auto holds) { return std::all_of(all.begin(), all.end(), holds); };
+    const bool same = every([&](const Offer& one) {
+        return one.has && std::memcmp(&one.id, &all[0].id, sizeof one.id) == 0;
+    });
+    if (same && every([](const Offer& one) { return one.fits; })) {
+        joined_.reset(static_cast<Joined*>(kept().release()));
+        return true;
+    }
+    if (same) close_kept(page_);
+    if (mine) kept().reset();
+    return false;
+}
+
+void Communicator::join() {
+    Control& control = context_.control;
+    joined_ = std::make_unique<Joined>(context_.device, control.rank(), control.size());
+    const auto all = exchange(control, [&] { return introduce(); });
+    for (int rank = 1; rank < size(); ++rank) {
         const auto& mine = all[static_cast<std::size_t>(rank)];
         if (mine.version != all[0].version)
             throw Error("rank 0 has NCCL " + Nccl::version_text(all[0].version) + " and rank " +
@@ -62,16 +77,17 @@ Communicator::Communicator(Context& context)
                                   ", and NCCL wants one for each (--between, or fewer ranks)");
         }
     }
+    joined_->id = all[0].unique_id;
     page_.enter(page_.name("ncclCommInitRank"));
     try {
-        const auto seconds = exchange(context.control, [&] {
-            context.device.enter();
+        const auto seconds = exchange(control, [&] {
+            context_.device.enter();
             const double begin = now();
-            check(calls_->init_rank(&handle_, size_, all[0].unique_id, rank_), "ncclCommInitRank",
-                  std::to_string(size_) + " ranks");
+            check(calls().init_rank(&joined_->handle, size(), joined_->id, rank()),
+                  "ncclCommInitRank", std::to_string(size()) + " ranks");
             return now() - begin;
         });
-        start_seconds_ = *std::max_element(seconds.begin(), seconds.end());
+        joined_->start_seconds = *std::max_element(seconds.begin(), seconds.end());
     } catch (...) {
         abort();  // of a constructor that throws, no destructor runs
         throw;
@@ -79,21 +95,20 @@ Communicator::Communicator(Context& context)
     page_.leave();
 }
 
-Communicator::Introduction Communicator::introduce(Context& context) {
-    const Identity identity = context.device.identity();
+Communicator::Introduction Communicator::introduce() {
+    const Identity identity = context_.device.identity();
     if (identity.kind == "host")
         throw Unavailable("NCCL moves bytes between GPUs, and this rank uses none");
     Log& log = Log::open();
-    log_begin_ = log.size();
+    joined_->log_begin = log.size();
     const Library library = Nccl::open(identity.kind);
     if (identity.kind == "emulated" && !library.find(takes_emulated))
         throw Unavailable("NCCL takes no emulated GPU");
-    library_ = library.path();
-    variables_ = settings();
-    calls_ = std::make_unique<Nccl::Calls>(library);
-    stream_ = context.device.stream();
+    joined_->library = library.path();
+    joined_->calls = std::make_unique<Nccl::Calls>(library);
+    joined_->stream = context_.device.stream();
     constexpr std::size_t scratch = 512;
-    scratch_ = Allocation(context.device, Memory::device, scratch);
+    joined_->scratch = Allocation(context_.device, Memory::device, scratch);
 
     Introduction mine{};
     char host[sizeof mine.host] = {};
@@ -103,45 +118,46 @@ Communicator::Introduction Communicator::introduce(Context& context) {
     put(mine.name, identity.name);
     put(mine.pci, identity.pci);
     page_.enter(page_.name("ncclGetUniqueId"));
-    check(calls_->get_version(&mine.version), "ncclGetVersion");
-    version_ = mine.version;
-    if (rank_ == 0) check(calls_->get_unique_id(&mine.unique_id), "ncclGetUniqueId");
+    check(calls().get_version(&mine.version), "ncclGetVersion");
+    joined_->version = mine.version;
+    if (rank() == 0) check(calls().get_unique_id(&mine.unique_id), "ncclGetUniqueId");
     return mine;
 }
 
-void Communicator::close() {
-    page_.enter(page_.name("ncclCommDestroy"));
-    check(calls_->destroy(std::exchange(handle_, nullptr)), "ncclCommDestroy");
-    page_.leave();
+void Communicator::close() { joined_->close(page_); }
+
+void Communicator::keep() {
+    const auto spoilt = exchange(context_.control, [&] {
+        try {
+            joined_->check_meanwhile();
+        } catch (const Error&) {
+            // It is spoilt now, and its end is nobody's failure.
+        }
+        return joined_->spoilt || kept();
+    });
+    if (std::find(spoilt.begin(), spoilt.end(), true) != spoilt.end()) return close();
+    kept() = std::move(joined_);
 }
 
 Communicator::~Communicator() { abort(); }
 
 void Communicator::abort() noexcept {
-    if (!handle_) return;
+    if (!joined_ || !joined_->handle) return;
     page_.enter(page_.name("ncclCommAbort"));
-    calls_->abort(std::exchange(handle_, nullptr));
+    joined_.reset();
     page_.leave();
-}
-
-void Communicator::check_meanwhile() {
-    Nccl::Result met = Nccl::success;
-    check(calls_->async_error(handle_, &met), "ncclCommGetAsyncError");
-    if (met != Nccl::in_progress) check(met, "ncclCommGetAsyncError");
-}
-
-void Communicator::fail(Nccl::Result code, const char* call, std::string_view arguments) {
-    throw Error(call, arguments, Nccl::text(*calls_, code, handle_));
 }
 
 std::string Communicator::describe() const {
     const Log& log = Log::open();
-    std::string text = "\"version\": " + quoted(version()) + ", \"library\": " + quoted(library_) +
-                       ", \"start_s\": " + std::to_string(start_seconds_) + ", \"settings\": {" +
-                       variables_ + "}, ";
+    // Of a start that another transport has waited for, this one has no time to tell.
+    const std::string start = went_on_ ? "null" : std::to_string(joined_->start_seconds);
+    std::string text = "\"version\": " + quoted(version()) +
+                       ", \"library\": " + quoted(joined_->library) + ", \"start_s\": " + start +
+                       ", \"settings\": {" + joined_->settings + "}, ";
     if (!log.lack().empty()) return text + "\"via\": " + quoted("unknown (" + log.lack() + ")");
     // The devices are numbered once in a process, by its first communicator.
-    return text + as_json(channels_in(log.since(log_begin_)), networks_in(log.since(0)));
+    return text + as_json(channels_in(log.since(joined_->log_begin)), networks_in(log.since(0)));
 }
 
 }  // namespace wirespeed::ccl

@@ -1,7 +1,6 @@
 // All ranks joined in one communicator of NCCL, and a stream for what it does.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,36 +9,44 @@
 #include "devices/device.hpp"
 #include "libraries/nccl.hpp"
 #include "measure/page.hpp"
+#include "transports/ccl/joined.hpp"
 #include "transports/transport.hpp"
 
 namespace wirespeed::ccl {
 
 class Communicator {
   public:
-    /// Every rank makes one; where one cannot, none has one. Throws Error.
+    /// Every rank makes one, or goes on with the one that all have kept; where one cannot, none has
+    /// one. Throws Error.
     explicit Communicator(Context& context);
-    /// Where close() was not called, a peer may be gone: NCCL is told to give up.
+    /// Where neither close() nor keep() was called, a peer may be gone: NCCL is told to give up.
     ~Communicator();
     /// Every rank calls it: NCCL's orderly end waits for all of them.
     void close();
+    /// The same, but the next transport may go on with it, unless something has failed over it on
+    /// any rank.
+    void keep();
+    /// Nobody is to go on with it after this one.
+    void spoil() noexcept { joined_->spoilt = true; }
     Communicator(const Communicator&) = delete;
     Communicator& operator=(const Communicator&) = delete;
 
-    const Nccl::Calls& calls() const { return *calls_; }
-    Nccl::Comm handle() const { return handle_; }
-    Stream& stream() const { return *stream_; }
-    int rank() const { return rank_; }
-    int size() const { return size_; }
-    std::string version() const { return Nccl::version_text(version_); }
+    const Nccl::Calls& calls() const { return *joined_->calls; }
+    Nccl::Comm handle() const { return joined_->handle; }
+    Stream& stream() const { return *joined_->stream; }
+    int rank() const { return joined_->rank; }
+    int size() const { return joined_->size; }
+    std::string version() const { return Nccl::version_text(joined_->version); }
 
     /// A byte of device memory for messages that carry nothing, to send and to receive.
-    std::byte* nothing_out() const { return scratch_.address(); }
-    std::byte* nothing_in() const { return scratch_.address() + scratch_.bytes() / 2; }
+    std::byte* nothing_out() const { return joined_->scratch.address(); }
+    std::byte* nothing_in() const {
+        return joined_->scratch.address() + joined_->scratch.bytes() / 2;
+    }
 
     /// Throws Error with NCCL's words unless `code` says success.
     void check(Nccl::Result code, const char* call, std::string_view arguments = {}) {
-        if (code != Nccl::success) [[unlikely]]
-            fail(code, call, arguments);
+        joined_->check(code, call, arguments);
     }
 
     /// Looks until `done()` holds; throws Error when NCCL has met one that nobody was there to
@@ -48,7 +55,7 @@ class Communicator {
         constexpr unsigned looks_between = 4096;
         for (unsigned looks = 1; !done(); ++looks) {
             if (looks % looks_between) continue;
-            check_meanwhile();
+            joined_->check_meanwhile();
             std::this_thread::yield();
         }
     }
@@ -63,21 +70,15 @@ class Communicator {
         int version;
         Nccl::UniqueId unique_id;  ///< of rank 0
     };
-    Introduction introduce(Context& context);
-    void check_meanwhile();
+    bool take_kept();
+    void join();
+    Introduction introduce();
     void abort() noexcept;
-    [[noreturn]] void fail(Nccl::Result code, const char* call, std::string_view arguments);
 
+    Context& context_;
     Page& page_;
-    int rank_, size_;
-    std::string library_, variables_;
-    int version_ = 0;
-    double start_seconds_ = 0;  ///< until ncclCommInitRank came back on the slowest rank
-    std::size_t log_begin_ = 0;
-    std::unique_ptr<Nccl::Calls> calls_;
-    std::unique_ptr<Stream> stream_;
-    Allocation scratch_;
-    Nccl::Comm handle_ = nullptr;
+    std::unique_ptr<Joined> joined_;
+    bool went_on_ = false;  ///< with a communicator that was there
 };
 
 }  // namespace wirespeed::ccl

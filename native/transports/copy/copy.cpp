@@ -1,9 +1,9 @@
 // Copies inside a rank: between its device and the host's memory, and on the device. What a rank
 // "sends" to itself is copied from its send buffer to its receive buffer, which may lie elsewhere.
 #include <array>
-#include <cstring>
 
 #include "core/error.hpp"
+#include "core/helpers.hpp"
 #include "transports/copy/numa.hpp"
 #include "transports/local/copy_grid.hpp"
 #include "transports/local/described.hpp"
@@ -77,8 +77,8 @@ class CopyTransport final : public Transport {
         const FromNode node(node_);
         const Buffers buffers = Transport::allocate(kind, bytes);
         // Pages come into being, and to a node, when they are first written.
-        if (on_host(buffers.kind)) std::memset(buffers.send, 0, bytes);
-        if (on_host(buffers.into)) std::memset(buffers.receive, 0, bytes);
+        if (on_host(buffers.kind)) write_bytes(buffers.send, 0, bytes);
+        if (on_host(buffers.into)) write_bytes(buffers.receive, 0, bytes);
         return buffers;
     }
 

@@ -10,7 +10,10 @@ KEY = "start_s"
 
 
 def note(run: Run) -> str | None:
-    """'NCCL's communicator took 3.90 s to start (nccl)'; None without such a path."""
+    """'NCCL's communicator took 3.90 s to start (nccl)'; None without such a path.
+
+    A path that went on with the communicator of the one before has no such time.
+    """
     found = {path: run.step(path).details.get(KEY) for path in run.paths}
     took = {path: seconds for path, seconds in found.items() if isinstance(seconds, float | int)}
     if not took:
