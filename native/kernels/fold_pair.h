@@ -56,24 +56,25 @@ WS_INLINE bool ws_fold_pair_iterations(const WsProgram& program, const WsCommon&
         WS_ROLLED
         for (; left; --left) {
             bool good = true;
-            if (in.active)
+            if (in.active) {
                 ws_store_packet(out.channel.slot,
                                 ws_pack<true, true>(out.at, out.bytes, out.channel.number));
-            if (group == ws_whole_grid) {
-                // While the packet is in flight: thousands of threads may read the credit word.
-                ws_advance(common, out.channel);
-                good = ws_wait_slot(common, out.channel);
+                if (group == ws_whole_grid) {
+                    // While the packet is in flight: thousands of threads may read the credit word.
+                    ws_advance(common, out.channel);
+                    good = ws_wait_slot(common, out.channel);
+                }
+                good = ws_fold_packet(common, part, in) && good;
             }
-            if (in.active) good = ws_fold_packet(common, part, in) && good;
             if (group == ws_whole_grid) {
                 good = ws_meet_grid(barrier, common.stop) && good;
                 if (ws_member<group>() == 0) ws_give_credit(common, in.channel);
                 ws_advance(common, in.channel);
+                if (!good) return false;
             } else {
                 ws_join<group>();
-                good = ws_after<group>(common, out, in, true) && good;
+                if (!ws_after<group>(common, out, in, true) || !good) return false;
             }
-            if (!good) return false;
         }
         ws_stamp<ws_ll>(stamps, iteration);
         iteration += each;
