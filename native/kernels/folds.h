@@ -20,6 +20,7 @@
 
 #include "kernels/channel.h"
 #include "kernels/elements.h"
+#include "kernels/grid_barrier.h"
 
 /// So many folds, and sources, are kept near the multiprocessor.
 #define WS_NEAR_FOLDS 48
@@ -28,9 +29,8 @@ struct WsFoldTables {
     const WsFoldStep* steps;
     const WsFold* folds;
     const WsSource* sources;
-    u32* met;
+    WsGridBarrier barrier;
     u64 apart;
-    u32 expected;  ///< at the barrier of the grid that was last
 };
 
 /// By every thread; a barrier must follow before they are read.
@@ -41,9 +41,8 @@ WS_INLINE WsFoldTables ws_fold_tables(const WsFolds* given) {
     WsFoldTables tables = {ws_at<WsFoldStep>(given->steps),
                            ws_at<WsFold>(given->folds),
                            ws_at<WsSource>(given->sources),
-                           (u32*)&given->met,
-                           given->apart,
-                           0};
+                           {ws_at<u32>(given->met), 0},
+                           given->apart};
     if (given->step_count > WS_NEAR_FOLDS || given->fold_count > WS_NEAR_FOLDS ||
         given->source_count > WS_NEAR_FOLDS)
         return tables;
@@ -51,7 +50,7 @@ WS_INLINE WsFoldTables ws_fold_tables(const WsFolds* given) {
     for (u32 i = ws_lane(); i < given->fold_count; i += ws_lanes()) folds[i] = tables.folds[i];
     for (u32 i = ws_lane(); i < given->source_count; i += ws_lanes())
         sources[i] = tables.sources[i];
-    return {steps, folds, sources, tables.met, tables.apart, 0};
+    return {steps, folds, sources, tables.barrier, tables.apart};
 }
 
 /// Where the message of this number lies at the receiver, by stores.
@@ -223,19 +222,11 @@ WS_INLINE void ws_fold_share(const WsFoldTables& tables, const WsFold& fold, con
 // ---- both ----
 
 /// All blocks that do this program's work have come here, and see what the others wrote before.
-/// False on a block's first thread: told to give up.
+/// False on some thread of a block: told to give up.
 template <int protocol> WS_INLINE bool ws_meet(WsFoldTables& tables, const u32* stop) {
+    if (protocol != ws_ll) return ws_meet_grid(tables.barrier, stop);
     ws_sync();
-    if (protocol == ws_ll || ws_blocks() == 1) return true;
-    bool good = true;
-    tables.expected += (u32)ws_blocks();
-    if (ws_lane() == 0) {
-        ws_fence();
-        ws_atomic_add(tables.met, 1);
-        good = ws_wait_word(tables.met, tables.expected, stop);
-    }
-    ws_sync();
-    return good;
+    return true;
 }
 
 /// `count` folds of a step. `ops`: of the step.

@@ -34,6 +34,7 @@ ADD(ws_any_ll_own);
 ADD(ws_fold_ll);
 ADD(ws_fold_ll_words);
 ADD(ws_fold_pair_block);
+ADD(ws_fold_pair_grid);
 ADD(ws_fold_pair_warp);
 ADD(ws_fold_stores);
 ADD(ws_any_stores);

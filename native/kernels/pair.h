@@ -7,7 +7,14 @@
 #include "kernels/stamps.h"
 
 /// How many threads share a message, and so what it takes to know that all have their part.
-enum WsGroup { ws_no_pair, ws_one_lane, ws_one_warp, ws_short_block, ws_whole_block };
+enum WsGroup {
+    ws_no_pair,
+    ws_one_lane,
+    ws_one_warp,
+    ws_short_block,
+    ws_whole_block,
+    ws_whole_grid
+};
 
 template <int protocol>
 WS_INLINE bool ws_pair_send(const WsCommon& common, WsChannel& out, WsTma& tma) {

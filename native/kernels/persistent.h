@@ -2,7 +2,8 @@
 // this rank's memory and the peers', signal them by flags, and wait for what the peers send.
 // Protocols:
 //  LL         low latency: data and flag in one store of 16 bytes, through a ring of slots at the
-//             receiver; no fence on the critical path; one block
+//             receiver; no fence on the critical path; one block, or several where one exchange
+//             is all that is combined (fold_pair.h)
 //  stores     straight into the receiver's buffer, then a fence and one flag for each block
 //  TMA        the same, copied by the bulk copy engine (TMA) of each multiprocessor
 //  pull       the flags say that the sender is there, and the receiver's blocks fetch the message
@@ -230,7 +231,7 @@ WS_INLINE void ws_run_program(const WsProgram* described, const WsFolds* folds =
     }
     ws_sync();
     const u32 leader = protocol == ws_ll ? program.place : 0;
-    if (protocol == ws_ll && (u32)ws_block() != leader) return;
+    if (protocol == ws_ll && group != ws_whole_grid && (u32)ws_block() != leader) return;
     const WsOp* ops = ws_at<WsOp>(program.ops);
     const WsStep* steps = ws_at<WsStep>(program.steps);
     if (program.op_count <= WS_NEAR && program.step_count <= WS_NEAR) {
@@ -300,6 +301,9 @@ WS_WIDE_KERNEL ws_fold_pair_warp(const WsProgram* program, const WsFolds* folds)
 }
 WS_WIDE_KERNEL ws_fold_pair_block(const WsProgram* program, const WsFolds* folds) {
     ws_run_program<ws_ll, ws_short_block, true, true, true>(program, folds);
+}
+WS_WIDE_KERNEL ws_fold_pair_grid(const WsProgram* program, const WsFolds* folds) {
+    ws_run_program<ws_ll, ws_whole_grid, true, true, true>(program, folds);
 }
 WS_PROGRAM_KERNEL(ws_any_stores, ws_stores, ws_no_pair)
 WS_PROGRAM_KERNEL(ws_any_tma, ws_tma, ws_no_pair)

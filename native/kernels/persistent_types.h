@@ -119,8 +119,9 @@ struct WsFolds {
     /// Stores: messages land in two places by turns, so many bytes apart, and not where the program
     /// has them; 0: they do not.
     u64 apart;
+    u64 met;  ///< address of a word for each block: to how many barriers of the grid it has come
     u32 step_count, fold_count, source_count;
-    u32 met;  ///< counts blocks that have come to a barrier of the grid
+    u32 reserved;
 };
 
 /// What an LL packet holds in a program that folds: a whole number of elements of every type.

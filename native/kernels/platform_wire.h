@@ -37,6 +37,15 @@ WS_INLINE void ws_store_flag(u32* at, u32 value) {
 WS_INLINE void ws_release_flag(u32* at, u32 value) {
     asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
 }
+/// The same for readers on this GPU alone.
+WS_INLINE void ws_release_near(u32* at, u32 value) {
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(at), "r"(value) : "memory");
+}
+WS_INLINE u32 ws_load_near(const u32* at) {
+    u32 value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    return value;
+}
 WS_INLINE u64 ws_load_system(const u64* at) {
     u64 value;
     asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
@@ -107,6 +116,12 @@ WS_INLINE void ws_store_flag(u32* at, u32 value) { ws_store_system(at, value); }
 WS_INLINE void ws_release_flag(u32* at, u32 value) {
     __hip_atomic_store(at, value, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_SYSTEM);
 }
+WS_INLINE void ws_release_near(u32* at, u32 value) {
+    __hip_atomic_store(at, value, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
+}
+WS_INLINE u32 ws_load_near(const u32* at) {
+    return __hip_atomic_load(at, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT);
+}
 WS_INLINE void ws_store_stamp(u64* at, u64 value) { ws_store_system(at, value); }
 WS_INLINE Ws16 ws_load16(const Ws16* at) {
     return {ws_load_system(&at->low), ws_load_system(&at->high)};
@@ -135,6 +150,8 @@ WS_INLINE void ws_store_flag(u32* at, u32 value) { ws_store_system(at, value); }
 WS_INLINE void ws_release_flag(u32* at, u32 value) {
     std::atomic_ref(*at).store(value, std::memory_order_release);
 }
+WS_INLINE void ws_release_near(u32* at, u32 value) { ws_release_flag(at, value); }
+WS_INLINE u32 ws_load_near(const u32* at) { return ws_load_flag(at); }
 WS_INLINE void ws_store_stamp(u64* at, u64 value) { ws_store_system(at, value); }
 WS_INLINE Ws16 ws_load16(const Ws16* at) { return *at; }
 WS_INLINE void ws_store16(Ws16* at, Ws16 value) { *at = value; }

@@ -5,7 +5,12 @@
 
 #include "kernels/pair.h"
 
-/// All threads that share the message have their part of it.
+/// The number of this thread among those that share the message.
+template <int group> WS_INLINE u32 ws_member() {
+    return group == ws_one_lane ? 0 : group == ws_whole_grid ? (u32)ws_thread() : ws_lane();
+}
+
+/// All threads of a warp or a block that share the message have their part of it.
 template <int group> WS_INLINE void ws_join() {
     if (group == ws_one_warp) ws_sync_warp();
     if (group == ws_short_block) ws_sync();
@@ -23,7 +28,7 @@ template <int group, u32 payload = WS_PACKET_BYTES>
 WS_INLINE WsEnd ws_end(const WsCommon& common, const WsOp& op) {
     WsEnd end;
     end.channel = ws_channel(common, op, 0);
-    const u32 lane = group == ws_one_lane ? 0 : ws_lane();
+    const u32 lane = ws_member<group>();
     end.channel.ring += lane;
     end.channel.slot += lane;
     end.active = lane < op.packets;
@@ -72,7 +77,7 @@ WS_INLINE bool ws_receive_short(const WsCommon& common, const WsEnd& end) {
 template <int group>
 WS_INLINE bool ws_after(const WsCommon& common, WsEnd& out, WsEnd& in, bool received) {
     if (received) {
-        if (group == ws_one_lane || ws_lane() == 0) ws_give_credit(common, in.channel);
+        if (ws_member<group>() == 0) ws_give_credit(common, in.channel);
         ws_advance(common, in.channel);
     }
     ws_advance(common, out.channel);

@@ -53,6 +53,8 @@ struct Tables {
         given.sources = (u64)sources.data();
         given.fold_count = (u32)folds.size();
         given.source_count = (u32)sources.size();
+        std::vector<u32> barrier(launch.blocks);
+        given.met = (u64)barrier.data();
         const WsFolds* address = &given;
         void* arguments[] = {&address, &ops, &last};
         if (std::string(kernel) == "fold and send") arguments[1] = &last;

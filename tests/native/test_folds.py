@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.kernels import ADDRESS, Fault, Workshop
 
-ALONE = Fault("folds.h", "good = ws_wait_word(tables.met, tables.expected, stop);")
+ALONE = Fault("grid_barrier.h", "i < blocks && good;", "i < blocks && good && false;")
 OTHERS = Fault(
     "folds.h",
     "for (u64 first = ws_thread(); first < whole;",
@@ -34,3 +34,23 @@ def test_a_block_that_is_early_is_found(check: str, fault: Fault, said: str, ker
     """Protects barriers of the grid, and that a thread sends what it has folded itself."""
     done = kernels.run("folds", check, fault=fault)
     assert done.returncode == 1 and done.stdout.startswith(said), done.stdout + done.stderr
+
+
+def test_several_blocks_share_an_exchange(kernels: Workshop) -> None:
+    """Protects an all-reduce of two ranks whose packets are those of a whole grid, with few slots and many.
+
+    Messages are numbered across the words' wrap-around; odd ends; some blocks have no packet.
+    """
+    done = kernels.run("fold_pair", flags=ADDRESS)
+    assert done.stdout == "all right\n", done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [ALONE, Fault("fold_pair.h", "good = ws_wait_slot(common, out.channel);")],
+    ids=["an operation begins early", "a slot is written early"],
+)
+def test_a_slot_that_is_used_too_early_is_found(fault: Fault, kernels: Workshop) -> None:
+    """Protects packets from those of a later operation, which another block or the peer has begun."""
+    done = kernels.run("fold_pair", fault=fault)
+    assert done.returncode == 1 and done.stdout, done.stdout + done.stderr

@@ -105,14 +105,17 @@ class GpuTransport final : public Transport {
     /// What one rank's kernel must do, or cannot do, all must know.
     void agree_on_work(OpList& op_list) const {
         struct Mine {
-            bool works, in_shares, puts_off, in_turn, needs_guard, by_turns;
+            bool works, in_shares, puts_off, in_turn, needs_guard, by_turns, fold_pair;
         };
         const auto all = exchange(context_.control, [&] {
-            return Mine{op_list.works,   op_list.in_shares,   op_list.puts_off,
-                        op_list.in_turn, op_list.needs_guard, op_list.apart != 0};
+            return Mine{op_list.works,        op_list.in_shares,   op_list.puts_off,
+                        op_list.in_turn,      op_list.needs_guard, op_list.apart != 0,
+                        is_fold_pair(op_list)};
         });
         bool needs_guard = false;
-        for (const auto& [works, in_shares, puts_off, in_turn, needs, by_turns] : all) {
+        op_list.fold_pair = op_list.folding;
+        for (const auto& [works, in_shares, puts_off, in_turn, needs, by_turns, pair] : all) {
+            op_list.fold_pair = op_list.fold_pair && pair;
             needs_guard = needs_guard || needs;
             if (!by_turns) op_list.apart = 0;
             op_list.in_turn = op_list.in_turn && in_turn;
@@ -297,8 +300,9 @@ class GpuTransport final : public Transport {
     /// Two programs of the same numbers move the same bytes between the same ranks.
     static std::vector<u64> numbers_of(std::span<const Step> steps, const Extent& extent,
                                        const OpList& op_list) {
-        std::vector<u64> numbers{extent.largest,  extent.window, op_list.slots,
-                                 op_list.guarded, op_list.works, op_list.gated.size()};
+        std::vector<u64> numbers{extent.largest,   extent.window, op_list.slots,
+                                 op_list.guarded,  op_list.works, op_list.gated.size(),
+                                 op_list.fold_pair};
         for (const WsFold& each : op_list.folds.folds)
             numbers.insert(numbers.end(), {each.bytes, each.sources, each.type, each.operation});
         for (const Step& step : steps)

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <tuple>
@@ -34,20 +35,6 @@ bool is_pair(const OpList& op_list) {
     return steps.size() == 1 || (steps.size() == 2 && steps[0].sends + steps[0].receives == 1);
 }
 
-/// One exchange whose message is combined with what lies in memory, and nothing else.
-bool is_fold_pair(const OpList& op_list) {
-    const auto& [steps, folds, sources] = op_list.folds;
-    if (op_list.guarded || !op_list.gated.empty() || !op_list.in_words || steps.size() != 1 ||
-        folds.size() != 1 || steps[0].after != 1 || op_list.ops.size() != 2 ||
-        !op_list.ops[0].sends || op_list.ops[1].sends || folds[0].sources != 2)
-        return false;
-    const std::uint64_t bytes = folds[0].bytes;
-    const bool alike = op_list.ops[0].op.bytes == bytes && op_list.ops[1].op.bytes == bytes;
-    const bool messages = (sources[0].message == 1 && sources[1].message == WS_IN_MEMORY) ||
-                          (sources[1].message == 1 && sources[0].message == WS_IN_MEMORY);
-    return alike && messages && bytes > 0 && on_whole_words(op_list);
-}
-
 struct Launch {
     std::string kernel;
     unsigned threads;
@@ -57,8 +44,9 @@ Launch launch_for(const Tuning& tuning, const OpList& op_list) {
     static constexpr const char* names[] = {"ll", "stores", "tma", "pull", "tma_pull"};
     const std::string name = names[tuning.protocol];
     if (op_list.folding) {
-        if (tuning.protocol == ws_ll && is_fold_pair(op_list) &&
-            op_list.ops[0].op.packets <= tuning.threads)
+        const bool pair = tuning.protocol == ws_ll && op_list.fold_pair && !op_list.guarded;
+        if (pair && tuning.blocks > 1) return {"ws_fold_pair_grid", tuning.threads};
+        if (pair && op_list.ops[0].op.packets <= tuning.threads)
             return {tuning.threads == 32 ? "ws_fold_pair_warp" : "ws_fold_pair_block",
                     tuning.threads};
         const bool words = tuning.protocol == ws_ll && op_list.in_words && on_whole_words(op_list);
@@ -99,7 +87,24 @@ constexpr double spin_seconds = 2e-3;
 constexpr double show_seconds = 20e-3;
 constexpr u64 stale_limit = u64{1} << 30;
 
+/// Each block's word at the grid's barriers, in one cache line where they fit it.
+constexpr std::size_t barrier_bytes = Tuning::most_blocks * sizeof(u32), line = 128;
+
 }  // namespace
+
+bool is_fold_pair(const OpList& op_list) {
+    const auto& [steps, folds, sources] = op_list.folds;
+    if (op_list.ops.empty()) return true;
+    if (!op_list.folding || !op_list.gated.empty() || !op_list.in_words || steps.size() != 1 ||
+        folds.size() != 1 || steps[0].after != 1 || steps[0].meets || op_list.ops.size() != 2 ||
+        !op_list.ops[0].sends || op_list.ops[1].sends || folds[0].sources != 2)
+        return false;
+    const std::uint64_t bytes = folds[0].bytes;
+    const bool alike = op_list.ops[0].op.bytes == bytes && op_list.ops[1].op.bytes == bytes;
+    const bool messages = (sources[0].message == 1 && sources[1].message == WS_IN_MEMORY) ||
+                          (sources[1].message == 1 && sources[0].message == WS_IN_MEMORY);
+    return alike && messages && bytes > 0 && on_whole_words(op_list);
+}
 
 std::string Tuning::text() const {
     static constexpr const char* names[] = {"LL", "stores", "TMA", "pull", "TMA-pull"};
@@ -114,7 +119,7 @@ PersistentProgram::PersistentProgram(Context& context, Mailbox& mailbox, Counts&
       program_(context.device, Memory::device,
                sizeof(WsProgram) + op_list_.steps.size() * sizeof(WsStep) +
                    op_list_.ops.size() * sizeof(WsOp) + op_list_.peers.size() * sizeof(WsPeer) +
-                   sizeof(WsFolds) + bytes_of(op_list_.folds)),
+                   sizeof(WsFolds) + bytes_of(op_list_.folds) + line + barrier_bytes),
       host_(context.device, Memory::pinned, sizeof(HostWords)),
       program_here_(context.device, Memory::pinned, program_.bytes()) {
     if (op_list_.gated.empty()) return;
@@ -174,11 +179,15 @@ void PersistentProgram::prepare(const Schedule& schedule) {
     program.step_count = static_cast<u32>(op_list_.steps.size());
     program.op_count = static_cast<u32>(ops.size());
     program.peer_count = static_cast<u32>(op_list_.peers.size());
+    const std::array<std::byte, barrier_bytes> never{};
+    at = (at + line - 1) / line * line;
+    const u64 words = put(never.data(), barrier_bytes);
     const FoldPlan& plan = op_list_.folds;
     WsFolds folds{};
     folds.steps = put(plan.steps.data(), plan.steps.size() * sizeof(WsFoldStep));
     folds.folds = put(plan.folds.data(), plan.folds.size() * sizeof(WsFold));
     folds.sources = put(plan.sources.data(), plan.sources.size() * sizeof(WsSource));
+    folds.met = words;
     folds.apart = op_list_.apart;
     folds.step_count = static_cast<u32>(plan.steps.size());
     folds.fold_count = static_cast<u32>(plan.folds.size());

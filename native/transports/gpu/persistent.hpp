@@ -17,9 +17,10 @@ namespace wirespeed {
 
 /// How a program's messages move: the protocol and the size of the launch; the same on all ranks.
 struct Tuning {
+    static constexpr std::uint32_t most_blocks = 256;
     WsProtocol protocol = ws_ll;
     std::uint32_t blocks = 1, threads = 32;
-    std::uint32_t place = 0;  ///< LL: which of the blocks does it
+    std::uint32_t place = 0;  ///< LL by one block: which of them does it
 
     std::string text() const;
     bool operator==(const Tuning&) const = default;
@@ -57,11 +58,17 @@ struct OpList {
         true;  ///< a message that comes does not say by itself that its place is free
     std::vector<Work> gated = {};  ///< of an iteration, beside the kernel
     bool folding = false;          ///< all ranks run the kernels that fold
+    /// On every rank: one exchange whose message is combined with what lies in memory, and nothing
+    /// else.
+    bool fold_pair = false;
     FoldPlan folds = {};
     std::uint64_t apart = 0;     ///< of the two places where messages land by turns; 0: one
     bool in_words = true;        ///< all that is folded lies on whole words
     std::uint64_t packet_bytes;  ///< in a packet of LL
 };
+
+/// Are these steps and folds such an exchange, or none at all?
+bool is_fold_pair(const OpList& op_list);
 
 class PersistentProgram final : public Program {
   public:

@@ -17,6 +17,8 @@ constexpr double fills_link = 20e-6, brief_is_enough = 10e-3;
 /// Bytes that one block moves at most where others could help it: few blocks fill no link, and a
 /// trial of them takes as long as all other trials together.
 constexpr std::size_t most_of_a_block = 16 << 20;
+/// Packets of one LL message: with fewer, one more block costs more than it moves.
+constexpr std::size_t least_of_a_block = 128;
 /// From so many bytes on, the fastest few stay the fastest for longer messages.
 constexpr std::size_t nothing_new = 32 << 20;
 
@@ -47,11 +49,16 @@ std::uint32_t Protocols::whole_warps(std::size_t threads) const {
     return static_cast<std::uint32_t>(std::min<std::size_t>(rounded, facts_.most_threads));
 }
 
-/// A message that may overwrite what is in use takes a protocol that says when it may; work on
-/// messages takes one whose blocks know their shares; other kernels beside it want room.
-bool Protocols::possible(const Tuning& tuning, const OpList& op_list) const {
+/// Several blocks share an LL message only where each thread has one packet of a single exchange
+/// (kernels/fold_pair.h). A message that may overwrite what is in use takes a protocol that says
+/// when it may; work on messages takes one whose blocks know their shares; other kernels beside it
+/// want room.
+bool Protocols::possible(const Tuning& tuning, std::size_t packets, const OpList& op_list) const {
     constexpr std::uint32_t beside_work = 16;
-    if (tuning.protocol == ws_ll) return op_list.slots > 0;
+    if (tuning.protocol == ws_ll)
+        return op_list.slots > 0 &&
+               (tuning.blocks == 1 || (op_list.fold_pair && !op_list.guarded &&
+                                       packets <= std::size_t{tuning.blocks} * tuning.threads));
     if (tuning.protocol != ws_stores && tuning.protocol != ws_pull &&
         (op_list.guarded || op_list.works || !op_list.gated.empty()))
         return false;
@@ -65,7 +72,7 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
                                           const OpList& op_list) const {
     std::vector<Tuning> tunings;
     const auto add = [&](const Tuning& tuning) {
-        if (possible(tuning, op_list)) tunings.push_back(tuning);
+        if (possible(tuning, packets, op_list)) tunings.push_back(tuning);
     };
     for (const std::size_t each : {1, 2, 4})
         if (const Tuning tuning{ws_ll, 1, whole_warps(packets / each)};
@@ -73,6 +80,10 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
             add(tuning);
     // Short messages leave a second warp idle, and its kernel may still be the faster one.
     if (packets > 1 && packets <= warp) add({ws_ll, 1, whole_warps(2 * warp)});
+    for (const std::uint32_t blocks : {4u, 8u, 16u, 32u, 64u})
+        if (packets > facts_.most_threads && blocks <= blocks_ &&
+            packets / blocks >= std::min<std::size_t>(least_of_a_block, facts_.most_threads))
+            add({ws_ll, blocks, whole_warps((packets + blocks - 1) / blocks)});
     constexpr std::uint32_t counts[] = {1, 4, 8, 16, 32, 64, 132, 256};
     const std::uint32_t most = *std::prev(std::ranges::upper_bound(counts, blocks_));
     for (const std::uint32_t blocks : counts) {
@@ -91,22 +102,26 @@ std::vector<Tuning> Protocols::candidates(std::size_t bytes, std::size_t packets
         add({ws_tma, blocks, 128});
         add({ws_tma_pull, blocks, 128});
     }
-    return asked_for(std::move(tunings), op_list);
+    return asked_for(std::move(tunings), packets, op_list);
 }
 
 /// For tests and studies: options fix the protocol.
-std::vector<Tuning> Protocols::asked_for(std::vector<Tuning> tunings, const OpList& op_list) const {
+std::vector<Tuning> Protocols::asked_for(std::vector<Tuning> tunings, std::size_t packets,
+                                         const OpList& op_list) const {
     const std::string wanted = context_.option("protocol", "");
     if (wanted.empty()) return tunings;
     for (const WsProtocol protocol : {ws_ll, ws_stores, ws_tma, ws_pull, ws_tma_pull}) {
         Tuning tuning{protocol,
-                      static_cast<std::uint32_t>(context_.number("blocks", 32, 1, most_blocks)),
+                      static_cast<std::uint32_t>(
+                          context_.number("blocks", protocol == ws_ll ? 1 : 32, 1, most_blocks)),
                       whole_warps(context_.number("threads", 512, 1, 1024))};
         if (tuning.text() != wanted) continue;
-        if (protocol == ws_ll || (op_list.works && !op_list.in_shares)) tuning.blocks = 1;
         tuning.blocks = std::min(tuning.blocks, blocks_);
+        const bool alone = protocol == ws_ll ? !possible(tuning, packets, op_list)
+                                             : op_list.works && !op_list.in_shares;
+        if (alone) tuning.blocks = 1;
         // What is not possible for this program is chosen as ever.
-        return possible(tuning, op_list) ? std::vector{tuning} : tunings;
+        return possible(tuning, packets, op_list) ? std::vector{tuning} : tunings;
     }
     throw Error("gpu: protocol is LL, stores, TMA, pull or TMA-pull, not " + wanted);
 }
@@ -137,7 +152,7 @@ Tuning Protocols::fastest(PersistentProgram& program, const std::vector<Tuning>&
     // One block's route to memory and to the link depends on where on the chip it runs.
     constexpr std::uint32_t places = 8;
     const Tuning first = best;
-    if (best.protocol == ws_ll && blocks_ >= 2 * places)
+    if (best.protocol == ws_ll && best.blocks == 1 && blocks_ >= 2 * places)
         for (std::uint32_t i = 1; i < places; ++i) {
             Tuning other = first;
             other.place = i * blocks_ / places;

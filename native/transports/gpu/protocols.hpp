@@ -12,7 +12,7 @@ namespace wirespeed {
 
 class Protocols {
   public:
-    static constexpr std::uint32_t most_blocks = 256;
+    static constexpr std::uint32_t most_blocks = Tuning::most_blocks;
 
     /// `blocks`: how many may wait for each other on every rank's GPU.
     Protocols(Context& context, const Facts& facts, std::uint32_t blocks)
@@ -35,8 +35,9 @@ class Protocols {
     using Chosen = std::pair<std::vector<u64>, Tuning>;
     using Tried = std::pair<double, Tuning>;  ///< seconds of an iteration
 
-    bool possible(const Tuning& tuning, const OpList& op_list) const;
-    std::vector<Tuning> asked_for(std::vector<Tuning> tunings, const OpList& op_list) const;
+    bool possible(const Tuning& tuning, std::size_t packets, const OpList& op_list) const;
+    std::vector<Tuning> asked_for(std::vector<Tuning> tunings, std::size_t packets,
+                                  const OpList& op_list) const;
     std::uint32_t whole_warps(std::size_t threads) const;
     int chosen_before(const std::vector<u64>& numbers) const;
     std::vector<Tuning> worth_trying(std::vector<Tuning> tunings, std::size_t bytes) const;

@@ -1,0 +1,154 @@
+// All-reduce of two ranks by several blocks (kernels/fold_pair.h) on the CPU: fold_pair. Built by
+// test_folds.py; what is wrong is one line, and the exit code 1.
+#include "kernels/persistent.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+const wirespeed::cpu::Add<ws_fold_pair_grid> add{"ws_fold_pair_grid"};
+
+constexpr u32 blocks = 3, lanes = 16, untimed = 3, each = 4, samples = 4;
+constexpr u32 operations = untimed + each * samples, room = blocks * lanes * WS_FOLD_PACKET;
+
+/// Everything that the two kernels share, as seen by one rank. What a rank has, it replaces by the
+/// sum.
+struct Rank {
+    alignas(16) u8 memory[room + 16] = {};
+    std::vector<WsPacket> ring;  ///< written by the peer
+    u32 credit = 0;              ///< written by the peer
+    u32 start = 0;               ///< written by the peer
+    u32 barrier[blocks] = {}, stop = 0, gathered = 0;
+    u64 stamps[samples + 1] = {}, progress = 0;
+    WsFold fold{};
+    WsSource sources[2] = {};
+    WsOp ops[2] = {};
+    WsStep step = {1, 1, 0, 0};
+    WsPeer peer{};
+    WsProgram program{};
+    WsFolds folds{};
+
+    u32* elements() { return (u32*)memory; }
+};
+
+struct Pair {
+    u32 slots, before;
+    std::size_t count;  ///< elements
+    Rank ranks[2];
+
+    Pair(u32 slots_of_a_ring, u32 messages_before, std::size_t elements)
+        : slots(slots_of_a_ring), before(messages_before), count(elements) {
+        for (u32 me = 0; me < 2; ++me) prepare(me);
+    }
+
+    void prepare(u32 me) {
+        Rank &mine = ranks[me], &theirs = ranks[1 - me];
+        const u64 bytes = count * sizeof(u32);
+        const u32 packets = (u32)((bytes + WS_FOLD_PACKET - 1) / WS_FOLD_PACKET);
+        for (Rank* each_rank : {&mine, &theirs})
+            each_rank->ring.resize(std::size_t{slots} * blocks * lanes);
+        for (std::size_t i = 0; i < room / sizeof(u32) + 2; ++i)
+            mine.elements()[i] = (u32)(i + me * 7 + 1);
+        mine.credit = before;
+        mine.fold = {(u64)mine.memory, bytes, 0, 2, 4, ws_sum};
+        // The order is that of the ranks.
+        mine.sources[me] = {(u64)mine.memory, WS_IN_MEMORY, 0};
+        mine.sources[1 - me] = {0, 1, 0};
+        for (u32 i = 0; i < 2; ++i) {
+            WsOp& op = mine.ops[i];
+            op.mine = (u64)mine.memory;
+            op.bytes = bytes;
+            op.ring = (u64)(i == 0 ? theirs : mine).ring.data();
+            op.credit = (u64) & (i == 0 ? mine : theirs).credit;
+            op.before = before;
+            op.each = op.place = 1;
+            op.packets = packets;
+        }
+        mine.peer = {(u64)&theirs.start, (u64)&mine.start, 2, 0};
+        WsProgram& program = mine.program;
+        program.steps = (u64)&mine.step;
+        program.ops = (u64)mine.ops;
+        program.peers = (u64)&mine.peer;
+        program.stamps = (u64)mine.stamps;
+        program.progress = (u64)&mine.progress;
+        program.stop = (u64)&mine.stop;
+        program.gathered = (u64)&mine.gathered;
+        program.untimed = untimed;
+        program.iterations_per_sample = each;
+        program.samples = samples;
+        program.step_count = program.peer_count = 1;
+        program.op_count = 2;
+        program.slots = slots;
+        program.slot_packets = blocks * lanes;
+        program.show_after = ~0ull;
+        mine.folds.folds = (u64)&mine.fold;
+        mine.folds.sources = (u64)mine.sources;
+        mine.folds.met = (u64)mine.barrier;
+    }
+
+    /// False: the kernels wait for ever, and were told to end.
+    bool run(unsigned seed) {
+        u32 ended = 0;
+        std::mutex mutex;
+        std::condition_variable one_ended;
+        std::vector<std::jthread> threads;
+        for (u32 me = 0; me < 2; ++me)
+            threads.emplace_back([&, me] {
+                wirespeed::cpu::Launch launch;
+                launch.blocks = blocks;
+                launch.lanes = lanes;
+                launch.seed = seed + me;
+                const WsProgram* program = &ranks[me].program;
+                const WsFolds* folds = &ranks[me].folds;
+                void* arguments[] = {&program, &folds};
+                wirespeed::cpu::run("ws_fold_pair_grid", launch, arguments);
+                const std::scoped_lock lock(mutex);
+                ++ended;
+                one_ended.notify_one();
+            });
+        std::unique_lock lock(mutex);
+        const bool good =
+            one_ended.wait_for(lock, std::chrono::seconds(20), [&] { return ended == 2; });
+        if (!good)
+            for (Rank& rank : ranks) ws_store_flag(&rank.stop, 1);
+        return good;
+    }
+
+    /// Both have the same sum after one operation, and each one more doubles it.
+    bool right(u32 me) {
+        for (std::size_t i = 0; i < room / sizeof(u32) + 2; ++i) {
+            const u32 first = (u32)(i + 1), second = first + 7;
+            const u32 untouched = me ? second : first;
+            const u32 sum = (first + second) << (operations - 1);
+            if (ranks[me].elements()[i] != (i < count ? sum : untouched)) return false;
+        }
+        return true;
+    }
+};
+
+[[noreturn]] void wrong(const char* what, const Pair& pair, unsigned seed) {
+    std::printf("%s: %zu elements, %u slots, seed %u\n", what, pair.count, pair.slots, seed);
+    std::exit(1);
+}
+
+}  // namespace
+
+int main() {
+    constexpr std::size_t counts[] = {1, 2, 3, 33, 64, 95, 96};
+    for (const u32 slots : {2u, 4u, 16u})
+        for (unsigned seed = 1; seed <= 7; ++seed) {
+            // Words wrap on the way.
+            Pair pair(slots, seed % 2 ? 40 : 0xfffffff8u, counts[seed - 1]);
+            if (!pair.run(seed)) wrong("a packet is waited for that never comes", pair, seed);
+            for (u32 me = 0; me < 2; ++me)
+                if (!pair.right(me)) wrong("not the sum", pair, seed);
+        }
+    std::puts("all right");
+}
