@@ -58,7 +58,7 @@ macro(add_unit name)
   end_unit("${name}")
 endmacro()
 
-add_unit("data" copy.h elements.h field_checks.h payload.h sums.h)
+add_unit("data" copy.h elements.h field_checks.h payload.h sums.h waiting_copy.h)
 add_unit("transports" chase.h persistent.h)
 
 file(GLOB programs RELATIVE "${PROGRAMS}" "${PROGRAMS}/*.h")

@@ -3,13 +3,14 @@
 
 #include "kernels/platform_wire.h"
 
-/// Every thread of the grid its share, 16 bytes at a time where both ends allow it.
-WS_INLINE void ws_copy(u64 to_address, u64 from_address, u64 bytes) {
+/// Every thread of the grid its share, 16 bytes at a time where both ends allow it. `thread`,
+/// `threads`: where not the whole grid takes part.
+WS_INLINE void ws_copy(u64 to_address, u64 from_address, u64 bytes, u64 thread = ws_thread(),
+                       u64 threads = ws_threads()) {
     u8* to = ws_at<u8>(to_address);
     const u8* from = ws_at<u8>(from_address);
     const u64 whole = (((u64)to | (u64)from) & 15) == 0 ? bytes / 16 : 0;
-    const u64 threads = ws_threads();
-    u64 i = ws_thread();
+    u64 i = thread;
     for (; i + 7 * threads < whole; i += 8 * threads) {
         Ws16 words[8];
         WS_UNROLL
@@ -18,7 +19,7 @@ WS_INLINE void ws_copy(u64 to_address, u64 from_address, u64 bytes) {
         for (int k = 0; k < 8; ++k) ws_store16((Ws16*)to + i + k * threads, words[k]);
     }
     for (; i < whole; i += threads) ws_store16((Ws16*)to + i, ws_load16((const Ws16*)from + i));
-    for (u64 at = whole * 16 + ws_thread(); at < bytes; at += threads) to[at] = ws_load1(from + at);
+    for (u64 at = whole * 16 + thread; at < bytes; at += threads) to[at] = ws_load1(from + at);
 }
 
 /// The same as a kernel of its own; the addresses as numbers.

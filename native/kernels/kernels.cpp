@@ -5,6 +5,7 @@
 #include "kernels/payload.h"
 #include "kernels/persistent.h"
 #include "kernels/sums.h"
+#include "kernels/waiting_copy.h"
 
 #define ADD(kernel) \
     const wirespeed::cpu::Add<kernel> add_##kernel { #kernel }
@@ -24,6 +25,7 @@ ADD(ws_fields_damage);
 ADD(ws_fields_delay);
 ADD(ws_copy_bytes);
 ADD(ws_copy_and_signal);
+ADD(ws_wait_and_copy);
 ADD(ws_chain_fill);
 ADD(ws_chase);
 ADD(ws_platform_facts);

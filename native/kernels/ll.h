@@ -3,22 +3,11 @@
 #pragma once
 
 #include "kernels/platform_wire.h"
+#include "kernels/spin.h"
 
 #define WS_PACKET_BYTES (4 * WS_PACKET_WORDS)
 /// How many packets a thread has in flight at once.
 #define WS_AT_ONCE 4
-
-/// Calls until(): true once it says so; false when the host wants the kernel to end, at which it
-/// looks now and then.
-template <class Until> WS_INLINE bool ws_spin(const u32* stop, Until until) {
-    for (;;) {
-        WS_ROLLED
-        for (u32 tries = 0; tries < WS_PATIENCE; ++tries)
-            if (until()) return true;
-        ws_pause();
-        if (ws_load_flag(stop) != 0) return ws_give_up();
-    }
-}
 
 /// What is left of a message from `at` on, as far as a packet of `payload` bytes holds it.
 template <u32 payload = WS_PACKET_BYTES> WS_INLINE u32 ws_rest(u64 bytes, u64 at) {

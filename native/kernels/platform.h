@@ -39,6 +39,12 @@ WS_INLINE void ws_sync_warp() { __syncthreads(); }
 #endif
 /// What this thread wrote, or saw others write, is seen by every processor before what comes next.
 WS_INLINE void ws_fence() { __threadfence_system(); }
+/// The same for what follows in stores, which is less to wait for.
+#if defined(__CUDACC_RTC__)
+WS_INLINE void ws_release_fence() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+#else
+WS_INLINE void ws_release_fence() { ws_fence(); }
+#endif
 #if defined(__CUDACC_RTC__)
 #define WS_WARP 32
 /// The sum over the warp's lanes, on its first one; all lanes come here.
@@ -132,6 +138,7 @@ template <class T> WS_INLINE T ws_from_lane(T mine, u32 further) {
     return found;
 }
 WS_INLINE void ws_fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+WS_INLINE void ws_release_fence() { ws_fence(); }
 
 /// Runs body(i) for every i < count, each thread on a range of its own.
 template <class Body> WS_INLINE void ws_for_each(u64 count, Body body) {

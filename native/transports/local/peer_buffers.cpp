@@ -108,7 +108,7 @@ void PeerBuffers::close(Opened& opened) noexcept {
         }
 }
 
-void refuse_shared_devices(Context& context, const std::string& path) {
+std::optional<SharedDevice> shared_device(Context& context) {
     struct Name {
         std::array<char, 64> id{};
         std::array<char, 65> host{};
@@ -122,11 +122,17 @@ void refuse_shared_devices(Context& context, const std::string& path) {
     });
     for (std::size_t one = 0; one < names.size(); ++one)
         for (std::size_t other = one + 1; other < names.size(); ++other)
-            if (names[one] == names[other])
-                throw Unavailable("ranks " + std::to_string(one) + " and " + std::to_string(other) +
-                                  " share the GPU " + names[one].id.data() +
-                                  " and take turns on it: " + path +
-                                  "'s kernels wait for each other and must run together");
+            if (names[one] == names[other]) return SharedDevice{one, other, names[one].id.data()};
+    return std::nullopt;
+}
+
+void refuse_shared_devices(Context& context, const std::string& path) {
+    const auto shared = shared_device(context);
+    if (!shared) return;
+    throw Unavailable("ranks " + std::to_string(shared->one) + " and " +
+                      std::to_string(shared->other) + " share the GPU " + shared->id +
+                      " and take turns on it: " + path +
+                      "'s kernels wait for each other and must run together");
 }
 
 }  // namespace wirespeed

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,13 @@ class PeerBuffers {
     std::vector<bool> here_;  ///< by rank: on this rank's host?
     std::map<std::byte*, Opened> all_;
 };
+
+struct SharedDevice {
+    std::size_t one, other;  ///< ranks
+    std::string id;
+};
+/// The first two ranks that drive the same device, if any do. Every rank calls it.
+std::optional<SharedDevice> shared_device(Context& context);
 
 /// Throws Unavailable on every rank when two ranks drive the same device. Every rank calls it.
 void refuse_shared_devices(Context& context, const std::string& path);

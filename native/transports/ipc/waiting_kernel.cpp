@@ -1,0 +1,209 @@
+#include "transports/ipc/waiting_kernel.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <new>
+
+#include "core/error.hpp"
+#include "core/reached.hpp"
+#include "transports/local/copy_grid.hpp"
+
+namespace wirespeed::ipc {
+namespace {
+
+constexpr const char* kernel_name = "ws_wait_and_copy";
+constexpr std::size_t line = 128;  ///< words that different processors write share no cache line
+constexpr std::uint64_t spins_before_yield = 20000, spins_before_look = 1000;
+
+/// Then a launch returns when its kernel has ended, and this one ends when the host goes on.
+bool launches_block() {
+    for (const char* name : {"CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL"})
+        if (const char* value = std::getenv(name); value && std::atoi(value) != 0) return true;
+    return false;
+}
+
+}  // namespace
+
+struct WaitingKernel::Words {
+    alignas(line) std::uint32_t doorbell;
+    alignas(line) std::uint32_t done;
+};
+
+bool WaitingKernel::can_carry(Device& device, std::span<const Step> steps) {
+    std::map<int, std::size_t> transfers;
+    for (const Step& step : steps) {
+        if (step.has_work() || !step.gated.empty()) return false;
+        for (const Transfer& transfer : step.sends) ++transfers[transfer.peer];
+    }
+    return device.has_kernels() && !launches_block() && transfers.size() <= most_peers &&
+           transfers.size() <= device.resident_blocks() &&
+           std::ranges::all_of(transfers, [](const auto& each) {
+               return each.second <= WS_MOST_WAITING_TRANSFERS;
+           });
+}
+
+WaitingKernel::WaitingKernel(Context& context, const std::vector<std::uint32_t>& sent)
+    : context_(context), sent_(sent) {}
+
+void WaitingKernel::add(int peer, std::byte* to, std::byte* from, std::size_t bytes,
+                        std::uint32_t* arrived) {
+    auto found = std::ranges::find(peers_, peer, &Peer::rank);
+    if (found == peers_.end()) {
+        found = peers_.insert(found, {peer, 0, {}, {}});
+        found->described.arrived = reinterpret_cast<std::uint64_t>(arrived);
+    }
+    found->largest = std::max(found->largest, bytes);
+    found->transfers.push_back(
+        {reinterpret_cast<std::uint64_t>(to), reinterpret_cast<std::uint64_t>(from), bytes});
+}
+
+void WaitingKernel::load() {
+    if (peers_.empty()) return;
+    Device& device = context_.device;
+    device.load(kernel_name);
+    stream_ = device.stream();
+    on_host_ = Allocation(device, Memory::pinned, peers_.size() * sizeof(Words) + line);
+    std::size_t largest = 0, transfers = 0;
+    for (const Peer& peer : peers_) {
+        largest = std::max(largest, peer.largest);
+        transfers += peer.transfers.size();
+    }
+    const CopyGrid grid =
+        copy_grid(largest, device.resident_blocks() / static_cast<unsigned>(peers_.size()));
+    blocks_ = grid.blocks * static_cast<unsigned>(peers_.size());
+    threads_ = grid.threads;
+
+    counters_ = peers_.size() * sizeof(WsWaitingPeer) + transfers * sizeof(WsWaitingTransfer);
+    std::vector<std::byte> bytes(counters_ + peers_.size() * line);
+    on_device_ = Allocation(device, Memory::device, bytes.size());
+    const auto base = reinterpret_cast<std::uint64_t>(on_device_.address());
+    std::size_t at = peers_.size() * sizeof(WsWaitingPeer);
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+        Words* const words = new (on_host_.address() + i * sizeof(Words)) Words{};
+        auto& [rank, size, described, list] = peers_[i];
+        described.doorbell = reinterpret_cast<std::uint64_t>(&words->doorbell);
+        described.done = reinterpret_cast<std::uint64_t>(&words->done);
+        described.counters = base + counters_ + i * line;
+        described.transfers = base + at;
+        described.transfer_count = static_cast<std::uint32_t>(list.size());
+        std::memcpy(&bytes[i * sizeof described], &described, sizeof described);
+        std::memcpy(&bytes[at], list.data(), list.size() * sizeof list[0]);
+        at += list.size() * sizeof list[0];
+    }
+    device.copy(on_device_.address(), bytes.data(), bytes.size());
+}
+
+void WaitingKernel::begin(std::uint64_t iterations) {
+    if (peers_.empty()) return;
+    if (stopped_) {
+        const std::vector<std::byte> zeros(peers_.size() * line);
+        context_.device.copy(on_device_.address() + counters_, zeros.data(), zeros.size());
+        stopped_ = false;
+    }
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+        const std::uint32_t before = sent_[static_cast<std::size_t>(peers_[i].rank)];
+        raise(words(i).doorbell, before);
+        raise(words(i).done, before);
+    }
+    raise(*stop_word(), 0);
+    std::uint64_t values[] = {reinterpret_cast<std::uint64_t>(on_device_.address()), peers_.size(),
+                              iterations, reinterpret_cast<std::uint64_t>(stop_word()), patience()};
+    void* arguments[] = {&values[0], &values[1], &values[2], &values[3], &values[4]};
+    // Its blocks wait for each other. No more than surely run at a time, on a GPU that no other
+    // rank uses, they need no cooperative launch.
+    stream_->launch(kernel_name, blocks_, threads_, arguments);
+    runs_ = true;
+}
+
+void WaitingKernel::ring(int peer, std::uint32_t number) {
+    raise(words(place_of(peer)).doorbell, number);
+}
+
+void WaitingKernel::wait(int peer, std::uint32_t number) {
+    std::uint32_t& done = words(place_of(peer)).done;
+    for (std::uint64_t spins = 0; !reached(done, number); ++spins) {
+        if (spins < spins_before_yield) continue;
+        sched_yield();
+        if (spins % spins_before_look == 0 && stream_->done() && !reached(done, number))
+            throw Error(
+                "the kernel that waits for the host's word ended before it had sent all to "
+                "rank " +
+                std::to_string(peer));
+    }
+}
+
+void WaitingKernel::end() {
+    if (!runs_) return;
+    stream_->wait();
+    runs_ = false;
+}
+
+void WaitingKernel::stop() noexcept {
+    if (!runs_) return;
+    raise(*stop_word(), 1);
+    stopped_ = true;
+    runs_ = false;
+    try {
+        stream_->wait();
+    } catch (const std::exception&) {
+        // The error that led here is the one to tell.
+    }
+}
+
+std::size_t WaitingKernel::place_of(int peer) const {
+    return static_cast<std::size_t>(std::ranges::find(peers_, peer, &Peer::rank) - peers_.begin());
+}
+
+WaitingKernel::Words& WaitingKernel::words(std::size_t place) const {
+    return *std::launder(reinterpret_cast<Words*>(on_host_.address() + place * sizeof(Words)));
+}
+
+std::uint32_t* WaitingKernel::stop_word() const {
+    return reinterpret_cast<std::uint32_t*>(on_host_.address() + peers_.size() * sizeof(Words));
+}
+
+/// Ticks of the device's clock without a message after which the front end has long been told that
+/// the rank hangs.
+std::uint64_t WaitingKernel::patience() const {
+    const double limit = context_.page.layout().timeout.load();
+    const double rate = context_.device.clock_rate();
+    return limit > 0 && rate > 0 ? static_cast<std::uint64_t>((2 * limit + 5) * rate)
+                                 : ~std::uint64_t{0};
+}
+
+namespace {
+
+class ProgramWithKernel final : public WrappedProgram {
+  public:
+    ProgramWithKernel(std::unique_ptr<Program> program, std::shared_ptr<WaitingKernel> kernel)
+        : WrappedProgram(std::move(program)), kernel_(std::move(kernel)) {}
+
+    void run(const Schedule& schedule, std::span<double> seconds) override {
+        const auto number = [](int count) { return static_cast<std::uint64_t>(count); };
+        try {
+            kernel_->begin(number(schedule.untimed) +
+                           number(schedule.iterations_per_sample) * number(schedule.samples));
+            program_->run(schedule, seconds);
+            kernel_->end();
+        } catch (...) {
+            kernel_->stop();
+            throw;
+        }
+    }
+
+  private:
+    std::shared_ptr<WaitingKernel> kernel_;
+};
+
+}  // namespace
+
+std::unique_ptr<Program> with_waiting_kernel(std::unique_ptr<Program> program,
+                                             std::shared_ptr<WaitingKernel> kernel) {
+    return std::make_unique<ProgramWithKernel>(std::move(program), std::move(kernel));
+}
+
+}  // namespace wirespeed::ipc
