@@ -1,9 +1,10 @@
 """How close two GPUs' paths come to what bounds them, as ratios inside one run.
 
-    .venv/bin/python bench/gpu_ratios.py [--repeats 3] [--flags BINARY] [-- OPTIONS of wirespeed]
+    .venv/bin/python bench/gpu_ratios.py [--repeats 3] [--flags BINARY] [--parts BINARY] [-- OPTIONS]
 
 Each repeat measures both sides of every ratio, one after the other, with new processes. A ratio is of times;
-printed are the median of the repeats, the smallest and the largest. BINARY is bench/bare_flags.cu, compiled.
+printed are the median of the repeats, the smallest and the largest. OPTIONS are wirespeed's. The binaries are bench/bare_flags.cu and
+bench/peer_fence.cu, compiled; the parts of a message are the word, and the stores with their fence.
 """
 
 from __future__ import annotations
@@ -31,13 +32,28 @@ def listed(sizes: Sequence[int]) -> str:
     return ",".join(map(str, sizes))
 
 
-def messages(folder: str, flags: str | None, options: Sequence[str]) -> dict[str, float]:
+def parts_of(binary: str) -> dict[int, float]:
+    """Seconds of the parts of a message together, by its bytes."""
+    lines = [line.rpartition(" us ") for line in said([binary]).splitlines()]
+    seconds = {" ".join(before.split()[:-1]): float(before.split()[-1]) * 1e-6 for before, _, _ in lines}
+    word = seconds["a word, one way"]
+    stored = {
+        64 << 10: "64 KiB stored by 16 blocks, and a fence",
+        1 << 20: "1 MiB stored by 64 blocks, and a fence",
+    }
+    return {size: word + seconds[name] for size, name in stored.items()}
+
+
+def messages(folder: str, flags: str | None, parts: str | None, options: Sequence[str]) -> dict[str, float]:
     sizes = listed((8, *SHORT, 64 << 10, 1 << 20, *BULK))
     paths = "gpu,ipc-write,staged-pipelined"
     one_way = times(folder, "pingpong", "--paths", paths, "--sizes", sizes, *options)
     found = {f"gpu: {size} B / 8 B": one_way["gpu", size] / one_way["gpu", 8] for size in SHORT}
     if flags:
-        found["gpu at 8 B / a bare flag"] = one_way["gpu", 8] / float(said([flags]).split()[0])
+        flag = float(said([flags]).split()[0])
+        found |= {f"{path} at 8 B / a bare flag": one_way[path, 8] / flag for path in ("gpu", "ipc-write")}
+    for size, seconds in parts_of(parts).items() if parts else ():
+        found[f"gpu at {format_size(size)} / its parts"] = one_way["gpu", size] / seconds
     found["gpu / ipc-write at 1 GiB"] = one_way["gpu", BULK[-1]] / one_way["ipc-write", BULK[-1]]
     copies = times(folder, "copy", "--paths", "?2?-pinned", "--sizes", listed(BULK), *options)
     for size in BULK:
@@ -70,11 +86,13 @@ def operations(folder: str, options: Sequence[str]) -> dict[str, float]:
 
 
 def main() -> None:
-    given = parser(__doc__, repeats=3, flags=None, options=[]).parse_args()
+    given = parser(__doc__, repeats=3, flags=None, parts=None, options=[]).parse_args()
     found: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(given.repeats):
-            one = messages(folder, given.flags, given.options) | operations(folder, given.options)
+            one = messages(folder, given.flags, given.parts, given.options) | operations(
+                folder, given.options
+            )
             for name, ratio in one.items():
                 found.setdefault(name, []).append(ratio)
     for name, each in found.items():
