@@ -3,8 +3,9 @@
     .venv/bin/python bench/gpu_ratios.py [--repeats 3] [--flags BINARY] [--parts BINARY] [-- OPTIONS]
 
 Each repeat measures both sides of every ratio, one after the other, with new processes. A ratio is of times;
-printed are the median of the repeats, the smallest and the largest. OPTIONS are wirespeed's. The binaries are bench/bare_flags.cu and
-bench/peer_fence.cu, compiled; the parts of a message are the word, and the stores with their fence.
+printed are the median of the repeats, the smallest and the largest. OPTIONS are wirespeed's. The binaries
+are bench/bare_flags.cu and bench/peer_fence.cu, compiled; the parts of a message are the word, and the stores
+with their fence.
 """
 
 from __future__ import annotations
