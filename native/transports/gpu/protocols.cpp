@@ -129,10 +129,10 @@ std::vector<Tuning> Protocols::asked_for(std::vector<Tuning> tunings, std::size_
 /// Trials of long messages take longer than all others together.
 std::vector<Tuning> Protocols::worth_trying(std::vector<Tuning> tunings, std::size_t bytes) const {
     if (finalists_bytes_ < nothing_new || bytes < finalists_bytes_) return tunings;
-    const auto listed = [&](const Tuning& one) {
-        return std::ranges::find(tunings, one) != tunings.end();
-    };
-    return !finalists_.empty() && std::ranges::all_of(finalists_, listed) ? finalists_ : tunings;
+    std::vector<Tuning> again;
+    for (const Tuning& one : tunings)
+        if (std::ranges::find(finalists_, one) != finalists_.end()) again.push_back(one);
+    return again.size() > 1 ? again : tunings;
 }
 
 Tuning Protocols::fastest(PersistentProgram& program, const std::vector<Tuning>& tunings) {
