@@ -1,8 +1,11 @@
 // The iterations of one exchange of LL messages, of which each is combined with what its receiver
 // has: no thread has more than one packet in each direction. The threads of one block share a short
 // message, and those of the whole grid a longer one (ws_whole_grid). No block of a grid begins an
-// operation before the one before it has ended in all of them: its whole result is there then, and
-// no packet is left in its slot.
+// operation before the one before it has ended in all of them, with its whole result in memory.
+//
+// A grid needs no credit for slots, of which there are two or more. A thread sends packet p of
+// message n + 1 when it has that of the peer's message n, which a thread of the peer sent only when
+// it had taken packet p of message n - 1 out of the slot that is written now.
 #pragma once
 
 #include "kernels/folds.h"
@@ -59,18 +62,12 @@ WS_INLINE bool ws_fold_pair_iterations(const WsProgram& program, const WsCommon&
             if (in.active) {
                 ws_store_packet(out.channel.slot,
                                 ws_pack<true, true>(out.at, out.bytes, out.channel.number));
-                if (group == ws_whole_grid) {
-                    // While the packet is in flight: thousands of threads may read the credit word.
-                    ws_advance(common, out.channel);
-                    good = ws_wait_slot(common, out.channel);
-                }
-                good = ws_fold_packet(common, part, in) && good;
+                good = ws_fold_packet(common, part, in);
             }
             if (group == ws_whole_grid) {
-                good = ws_meet_grid(barrier, common.stop) && good;
-                if (ws_member<group>() == 0) ws_give_credit(common, in.channel);
+                if (!ws_meet_grid(barrier, common.stop) || !good) return false;
+                ws_advance(common, out.channel);
                 ws_advance(common, in.channel);
-                if (!good) return false;
             } else {
                 ws_join<group>();
                 if (!ws_after<group>(common, out, in, true) || !good) return false;

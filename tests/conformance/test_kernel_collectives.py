@@ -12,6 +12,7 @@ from support.selection import thorough
 
 ON_GPU = ",".join(f"gpu:{name}" for name in OURS)
 LL, STORES = ("protocol=LL", "threads=16"), ("protocol=stores", "blocks=3", "threads=16")
+GRID = ("protocol=LL", "blocks=3", "threads=16")
 ODD, BRIEF = "0,6,1000,40002", "1002"
 """No elements, fewer than ranks, counts that leave the last of 16 bytes or of a packet unfilled."""
 EVERY = [
@@ -32,6 +33,18 @@ def judged(
     messages = told_by(mpi, ranks, "emulated", paths, tmp, *options, **more)
     exact(messages, paths, ranks)
     in_the_kernel(messages, options[0].partition("=")[2])
+    if options[:3] == GRID:
+        shared_by_blocks(messages, 3)
+
+
+def shared_by_blocks(messages: list[dict[str, Any]], blocks: int) -> None:
+    """All-reduces of up to one packet a thread had all blocks; what is no exchange with a sum had one."""
+    for one in messages:
+        # A reduce-scatter is such an exchange, too, of half as many bytes.
+        if one["kind"] != "entry" or not one["bytes"] or one["pattern"] == "reducescatter":
+            continue
+        shared = one["pattern"] == "allreduce" and one["bytes"] <= 8 * blocks * 16
+        assert one["details"]["blocks"] == (blocks if shared else 1), one
 
 
 def in_the_kernel(messages: list[dict[str, Any]], protocol: str) -> None:
@@ -57,6 +70,13 @@ def test_operations_in_the_kernel(
 ) -> None:
     """Protects what is combined as it arrives: in place or not, odd ends, shares, places by turns."""
     judged(mpi, ranks, paths, options, tmp_path, BRIEF, variants=2)
+
+
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+@pytest.mark.parametrize("options", [GRID, thorough((*GRID, "offset=4")), thorough((*GRID, "offset=8"))])
+def test_an_exchange_of_several_blocks(mpi: InstalledMpi, options: tuple[str, ...], tmp_path: Path) -> None:
+    """Protects all-reduces of two ranks that blocks share: every type and reduction, odd ends, in place."""
+    judged(mpi, 2, "gpu:doubling,gpu:one-shot", options, tmp_path, "8,150,384,400", variants=5)
 
 
 @pytest.mark.thorough

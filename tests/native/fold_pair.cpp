@@ -3,10 +3,8 @@
 #include "kernels/persistent.h"
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -15,8 +13,8 @@ namespace {
 
 const wirespeed::cpu::Add<ws_fold_pair_grid> add{"ws_fold_pair_grid"};
 
-constexpr u32 blocks = 3, lanes = 16, untimed = 3, each = 4, samples = 4;
-constexpr u32 operations = untimed + each * samples, room = blocks * lanes * WS_FOLD_PACKET;
+constexpr u32 blocks = 3, lanes = 16, untimed = 1, samples = 18;
+constexpr u32 operations = untimed + samples, room = blocks * lanes * WS_FOLD_PACKET;
 
 /// Everything that the two kernels share, as seen by one rank. What a rank has, it replaces by the
 /// sum.
@@ -52,8 +50,10 @@ struct Pair {
         Rank &mine = ranks[me], &theirs = ranks[1 - me];
         const u64 bytes = count * sizeof(u32);
         const u32 packets = (u32)((bytes + WS_FOLD_PACKET - 1) / WS_FOLD_PACKET);
-        for (Rank* each_rank : {&mine, &theirs})
-            each_rank->ring.resize(std::size_t{slots} * blocks * lanes);
+        // A ring that other messages have been through.
+        mine.ring.resize(std::size_t{slots} * blocks * lanes);
+        theirs.ring.resize(mine.ring.size());
+        for (WsPacket& packet : mine.ring) ws_store_packet(&packet, {{5, 6, 7}, before});
         for (std::size_t i = 0; i < room / sizeof(u32) + 2; ++i)
             mine.elements()[i] = (u32)(i + me * 7 + 1);
         mine.credit = before;
@@ -81,23 +81,21 @@ struct Pair {
         program.stop = (u64)&mine.stop;
         program.gathered = (u64)&mine.gathered;
         program.untimed = untimed;
-        program.iterations_per_sample = each;
+        program.iterations_per_sample = 1;
         program.samples = samples;
         program.step_count = program.peer_count = 1;
         program.op_count = 2;
         program.slots = slots;
         program.slot_packets = blocks * lanes;
-        program.show_after = ~0ull;
+        program.show_after = 0;
         mine.folds.folds = (u64)&mine.fold;
         mine.folds.sources = (u64)mine.sources;
         mine.folds.met = (u64)mine.barrier;
     }
 
-    /// False: the kernels wait for ever, and were told to end.
-    bool run(unsigned seed) {
+    /// What is wrong while the kernels run; null: nothing.
+    const char* run(unsigned seed) {
         u32 ended = 0;
-        std::mutex mutex;
-        std::condition_variable one_ended;
         std::vector<std::jthread> threads;
         for (u32 me = 0; me < 2; ++me)
             threads.emplace_back([&, me] {
@@ -109,25 +107,38 @@ struct Pair {
                 const WsFolds* folds = &ranks[me].folds;
                 void* arguments[] = {&program, &folds};
                 wirespeed::cpu::run("ws_fold_pair_grid", launch, arguments);
-                const std::scoped_lock lock(mutex);
-                ++ended;
-                one_ended.notify_one();
+                ws_atomic_add(&ended, 1);
             });
-        std::unique_lock lock(mutex);
-        const bool good =
-            one_ended.wait_for(lock, std::chrono::seconds(20), [&] { return ended == 2; });
-        if (!good)
-            for (Rank& rank : ranks) ws_store_flag(&rank.stop, 1);
-        return good;
+        const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+        const char* found = nullptr;
+        while (ws_load_flag(&ended) < 2 && !found) {
+            for (u32 me = 0; me < 2; ++me)
+                if (is_early(me)) found = "an operation ended before all of its result was there";
+            if (std::chrono::steady_clock::now() > patience)
+                found = "a packet is waited for that never comes";
+        }
+        for (Rank& rank : ranks) ws_store_flag(&rank.stop, 1);
+        return found;
     }
+
+    /// Numbers grow with every operation: none is less than it was after those that have ended.
+    bool is_early(u32 me) {
+        const u64 stamped = std::atomic_ref(ranks[me].progress).load();
+        if (stamped == 0) return false;
+        for (std::size_t i = 0; i < count; ++i)
+            if (ws_load_flag(ranks[me].elements() + i) < sum(i) << (untimed + stamped - 1))
+                return true;
+        return false;
+    }
+
+    static u32 sum(std::size_t i) { return (u32)(2 * (i + 1) + 7); }
 
     /// Both have the same sum after one operation, and each one more doubles it.
     bool right(u32 me) {
         for (std::size_t i = 0; i < room / sizeof(u32) + 2; ++i) {
-            const u32 first = (u32)(i + 1), second = first + 7;
-            const u32 untouched = me ? second : first;
-            const u32 sum = (first + second) << (operations - 1);
-            if (ranks[me].elements()[i] != (i < count ? sum : untouched)) return false;
+            const u32 untouched = (u32)(i + me * 7 + 1);
+            const u32 result = sum(i) << (operations - 1);
+            if (ranks[me].elements()[i] != (i < count ? result : untouched)) return false;
         }
         return true;
     }
@@ -146,7 +157,7 @@ int main() {
         for (unsigned seed = 1; seed <= 7; ++seed) {
             // Words wrap on the way.
             Pair pair(slots, seed % 2 ? 40 : 0xfffffff8u, counts[seed - 1]);
-            if (!pair.run(seed)) wrong("a packet is waited for that never comes", pair, seed);
+            if (const char* const found = pair.run(seed)) wrong(found, pair, seed);
             for (u32 me = 0; me < 2; ++me)
                 if (!pair.right(me)) wrong("not the sum", pair, seed);
         }
