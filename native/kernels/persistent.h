@@ -22,7 +22,7 @@
 //    releases, and the sender's next writes after its acquiring load. A relaxed store would do on
 //    today's chips, whose loads are over when their values are used; the model does not say so;
 //  - LL: data and flag are one access of 16 bytes (or each half has its flag), so nothing needs an
-//    order but the reuse of a slot, which credit gives.
+//    order but the reuse of a slot, which credit gives (in a grid the exchange: fold_pair.h).
 // Words only grow; they are compared by signed difference, so none may stay 2^31 behind: the host
 // raises those that no protocol in use has raised (Mailbox::raise).
 #pragma once
