@@ -55,4 +55,4 @@ def test_a_record_that_takes_its_time(tmp_path: Path, monkeypatch: pytest.Monkey
             monkeypatch.setattr(JobStep, "_limit", lambda _, states: 3.5)
             time.sleep(4.5)
     assert watched.outcome.what == "ok", watched.outcome.text
-    assert [message["kind"] for message in messages] == ["hello", "entry"]
+    assert [message["kind"] for message in messages] == ["hello", "entry", "done"]

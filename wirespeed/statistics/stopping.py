@@ -34,7 +34,7 @@ class Stopping:
     """When a figure is good enough.
 
     `precision`: half width of the 95 % interval of the median, as a share of the median.
-    `max_time`: seconds per size after which to stop all the same; EXTENSION times that where it helps.
+    `max_time`: seconds per size after which to stop all the same; three times that where it helps.
     `loops`, `warmup`: fixed counts of iterations instead, as the ping-pong tutorial has them.
     """
 
