@@ -74,7 +74,7 @@ def test_an_error_that_a_death_caused(tmp_path: Path) -> None:
     script = tmp_path / "ranks.py"
     script.write_text(_RANKS)
     step = JobStep([sys.executable, str(script), str(folder)], dict(os.environ), folder, 2, 10.0)
-    assert [message["kind"] for message in step.messages()] == ["done"]
+    assert list(step.messages()) == []
     assert (step.outcome.what, step.outcome.rank) == ("death", 0), step.outcome.log
 
 
@@ -95,7 +95,7 @@ def test_a_complaint_is_no_progress(tmp_path: Path) -> None:
     script = tmp_path / "ranks.py"
     script.write_text(_STUCK)
     step = JobStep([sys.executable, str(script)], dict(os.environ), tmp_path / "pages", 2, 10.0)
-    assert [message["kind"] for message in step.messages()] == ["done"]
+    assert list(step.messages()) == []
     said = re.match(r"no progress for (\d+) s: rank 0 on n", step.outcome.text)
     assert said and int(said[1]) >= 2, step.outcome.text
 
