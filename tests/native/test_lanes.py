@@ -75,6 +75,6 @@ COUNTED = Fault("waiting_copy.h", "if (ws_atomic_add(count, 1) != (u32)blocks - 
 
 @pytest.mark.parametrize("fault", [None, TOLD, COUNTED], ids=["as it is", "no barrier", "blocks not counted"])
 def test_a_kernel_that_waits_for_the_hosts_word(fault: Fault | None, kernels: Workshop) -> None:
-    """Protects every message of ws_wait_and_copy, alone and in windows, and that it ends when told or left."""
+    """Protects every message of ws_wait_and_copy, alone and in windows, and its end when told or left."""
     done = kernels.run("launches", "waiting", fault=fault)
     assert (done.stdout == "always whole\n") == (fault is None), done.stdout + done.stderr
