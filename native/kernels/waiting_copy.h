@@ -26,21 +26,21 @@ WS_INLINE bool ws_wait_patiently(const u32* word, u32 number, u32& seen,
     return reached;
 }
 
-/// The block's share of a message is in its place; the last block of those that share it tells
-/// both ranks. One thread of a block calls it. False: told to end.
-WS_INLINE bool ws_tell(const WsWaitingPeer& peer, u32 number, bool first, u64 blocks,
+/// The block's share of message `number`, the launch's `turn`th, is in its place; the last block of
+/// those that share it tells both ranks. One thread of a block calls it. False: told to end.
+WS_INLINE bool ws_tell(const WsWaitingPeer& peer, u32 number, u32 turn, bool last, u64 blocks,
                        const WsPatience& patience) {
     if (blocks > 1) {
         u32* count = ws_at<u32>(peer.counters);
         u32* whole = count + 1;
         u32 seen;
         // The slowest block may not have been counted for the message before.
-        if (!first && !ws_wait_patiently(whole, number - 1, seen, patience)) return false;
+        if (!ws_wait_patiently(whole, turn - 1, seen, patience)) return false;
         ws_fence();
         if (ws_atomic_add(count, 1) != (u32)blocks - 1) return true;
         *count = 0;
         ws_fence();
-        ws_release_flag(whole, number);
+        ws_release_flag(whole, last ? 0 : turn);
     }
     ws_release_fence();
     ws_store_flag(ws_at<u32>(peer.arrived), number);
@@ -64,12 +64,12 @@ WS_WIDE_KERNEL ws_wait_and_copy(const WsWaitingPeer* peers, u64 peer_count, u64 
     const u32* doorbell = ws_at<u32>(peer.doorbell);
     // No message is done before every block has read this.
     const u32 before = ws_lane() == 0 ? ws_load_flag(ws_at<u32>(peer.done)) : 0;
-    u32 number = before, rung = before;
+    u32 turn = 0, rung = before;
     bool good = true;
     ws_sync();
-    for (u64 iteration = 0; iteration < iterations; ++iteration)
+    for (u64 left = iterations; left > 0; --left)
         for (u32 i = 0; i < peer.transfer_count; ++i) {
-            ++number;
+            const u32 number = before + ++turn;
             if (ws_lane() == 0)
                 going = good && ((int)(rung - number) >= 0 ||
                                  ws_wait_patiently(doorbell, number, rung, patience));
@@ -78,6 +78,7 @@ WS_WIDE_KERNEL ws_wait_and_copy(const WsWaitingPeer* peers, u64 peer_count, u64 
             ws_copy(transfers[i].to, transfers[i].from, transfers[i].bytes, thread, threads);
             ws_sync();
             if (ws_lane() == 0)
-                good = ws_tell(peer, number, number == before + 1, blocks, patience);
+                good = ws_tell(peer, number, turn, left == 1 && i + 1 == peer.transfer_count,
+                               blocks, patience);
         }
 }

@@ -16,7 +16,8 @@ struct WsWaitingPeer {
     u64 doorbell;   ///< in host memory: so many messages may go
     u64 arrived;    ///< in host memory, at the receiver: so many have gone
     u64 done;       ///< the same for this rank's host, which sets it before the launch
-    u64 counters;   ///< on the device: blocks that are done with a message; 0 before and after
+    u64 counters;   ///< two words on the device, 0 before and after: blocks that are done with the
+                    ///< message, and messages that all blocks are done with
     u64 transfers;  ///< address of an array: of one iteration
     u32 transfer_count;
     u32 reserved;

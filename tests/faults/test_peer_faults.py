@@ -70,6 +70,24 @@ def test_a_killed_rank(mpi: InstalledMpi, path: str, tmp_path: Path) -> None:
     assert "rank 1 on " in failure["text"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
+def test_a_struck_rank_while_kernels_wait(mpi: InstalledMpi, number: int, tmp_path: Path) -> None:
+    """Protects the other rank's process, whose kernel still waits for a word, from staying behind."""
+    sizes = {"8": 8, "1K": 1 << 10, "64K": 1 << 16, "256K": 1 << 18}
+    fixed = ("--sizes", ",".join(sizes), "--test", "copy=waiting-kernel")
+    words = ("pingpong", "--paths", "ipc-write,staged", *fixed)
+    done = beaten(mpi, words, tmp_path / "r.jsonl", 1, number)
+    done.no_stack_trace()
+    assert done.code == 1
+    by = [e["details"]["copied by"] for e in done.entries if e["path"] == "ipc-write"]
+    assert set(by) == {"kernel that waits for the host's word"}
+    assert [e["bytes"] for e in done.entries if e["path"] == "staged"] == [*sizes.values()]
+    (failure,) = done.failures
+    what = "death" if number == signal.SIGKILL else "hang"
+    assert (failure["path"], failure["what"], failure["rank"]) == ("ipc-write", what, 1), failure["text"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, thorough(signal.SIGSTOP)])
 @pytest.mark.parametrize("mpi", ["mpich"], indirect=True)
 def test_a_struck_target_of_loads(mpi: InstalledMpi, number: int, tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 #include "kernels/copy.h"
 #include "kernels/payload.h"
 #include "kernels/sums.h"
+#include "kernels/waiting_copy.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -22,6 +24,7 @@ const wirespeed::cpu::Add<ws_sums_add> add_sums_add{"ws_sums_add"};
 const wirespeed::cpu::Add<ws_sums_check> add_sums_check{"ws_sums_check"};
 const wirespeed::cpu::Add<ws_copy_bytes> add_bytes{"ws_copy_bytes"};
 const wirespeed::cpu::Add<ws_copy_and_signal> add_copy{"ws_copy_and_signal"};
+const wirespeed::cpu::Add<ws_wait_and_copy> add_waiting{"ws_wait_and_copy"};
 
 Launch launch;
 
@@ -120,11 +123,109 @@ void watched_copies() {
     std::puts(times == 2000 ? "always whole" : "told too early");
 }
 
+/// Two peers, each with two transfers of an iteration, and the host that lets them go.
+class Waiting {
+  public:
+    static constexpr u64 bytes = 700, iterations = 3, peer_count = 2, each = 2;
+    static constexpr u32 before = 0xfffffffd;  ///< counts wrap around
+
+    explicit Waiting(u64 offset) {
+        for (u64 p = 0; p < peer_count; ++p) {
+            for (u64 i = 0; i < each; ++i) {
+                Copied& copied = messages_.emplace_back(bytes + p, offset);
+                transfers_[p][i] = {(u64)(copied.to.data() + offset),
+                                    (u64)(copied.from.data() + offset), bytes + p};
+            }
+            peers_[p] = {(u64)&bells_[p],
+                         (u64)&arrived_[p],
+                         (u64)&done_[p],
+                         (u64)&counters_[p],
+                         (u64)transfers_[p].data(),
+                         (u32)each,
+                         0};
+        }
+    }
+    void start(u64 ticks) {
+        kernel_ = std::jthread([this, ticks] {
+            run("ws_wait_and_copy", (const WsWaitingPeer*)peers_.data(), peer_count, iterations,
+                (const u32*)&stop_, ticks);
+        });
+    }
+    /// The last peer first, whose messages may not wait for the others'.
+    bool send(u64 offset) {
+        bool whole = true;
+        for (u64 p = peer_count; p-- > 0;)
+            for (u32 i = 1; i <= iterations * each; ++i) {
+                Copied& copied = messages_[p * each + (i - 1) % each];
+                for (u8& byte : copied.from) byte = (u8)(byte + i);
+                ws_release_flag(&bells_[p], before + i);
+                wait(arrived_[p], before + i);
+                whole = whole && copied.whole(offset);
+                wait(done_[p], before + i);
+            }
+        kernel_.join();
+        return whole && std::ranges::all_of(counters_, [](const auto& each) {
+                   return each[0] == 0 && each[1] == 0;
+               });
+    }
+    /// All at once, as the messages of a window go.
+    bool send_together(u64 offset) {
+        for (u32& bell : bells_) ws_release_flag(&bell, (u32)(before + iterations * each));
+        kernel_.join();
+        bool whole = true;
+        for (const Copied& copied : messages_) whole = whole && copied.whole(offset);
+        for (const u32 arrived : arrived_)
+            whole = whole && arrived == (u32)(before + iterations * each);
+        return whole;
+    }
+    bool send_nothing(bool tell) {
+        if (tell) ws_release_flag(&stop_, 1);
+        kernel_.join();
+        return arrived_[0] == before && done_[0] == before;
+    }
+
+  private:
+    static void wait(const u32& word, u32 number) {
+        while ((int)(ws_load_flag(&word) - number) < 0) std::this_thread::yield();
+    }
+
+    std::vector<Copied> messages_;
+    std::array<std::array<WsWaitingTransfer, each>, peer_count> transfers_{};
+    std::array<WsWaitingPeer, peer_count> peers_{};
+    std::array<std::array<u32, 2>, peer_count> counters_{};
+    std::array<u32, peer_count> bells_{before, before}, arrived_{before, before},
+        done_{before, before};
+    u32 stop_ = 0;
+    std::jthread kernel_;
+};
+
+void waiting_copies() {
+    constexpr u64 ever = ~0ull, soon = 1000000;
+    for (launch.blocks = 2; launch.blocks <= 6; launch.blocks += 2)
+        for (const unsigned lanes : {1u, 8u})
+            for (launch.seed = 0, launch.lanes = lanes; launch.seed < 20; ++launch.seed)
+                for (const u64 offset : {0, 3}) {
+                    Waiting one(offset), together(offset), told(offset), alone(offset);
+                    one.start(ever);
+                    expect(one.send(offset), "each message at its word", Waiting::bytes);
+                    together.start(ever);
+                    expect(together.send_together(offset), "a window", Waiting::bytes);
+                    if (launch.seed > 2) continue;
+                    told.start(ever);
+                    expect(told.send_nothing(true), "told to end", Waiting::bytes);
+                    alone.start(soon);
+                    expect(alone.send_nothing(false), "nobody rings", Waiting::bytes);
+                }
+    std::puts("always whole");
+}
+
 }  // namespace
 
 int main(int, char** words) {
     if (words[1] == std::string("watched"))
         watched_copies();
+    else if (words[1] == std::string("waiting"))
+        waiting_copies();
     else
         every_launch();
 }

@@ -63,3 +63,18 @@ def test_who_sees_the_word_sees_the_copy(fault: Fault | None, said: str, kernels
     """Protects the word of ws_copy_and_signal, and that threads' order finds what would tell too early."""
     done = kernels.run("launches", "watched", fault=fault)
     assert done.stdout == f"{said}\n", done.stdout + done.stderr
+
+
+TOLD = Fault(
+    "waiting_copy.h",
+    "ws_sync();\n            if (ws_lane() == 0)\n                good",
+    "if (ws_lane() == 0)\n                good",
+)
+COUNTED = Fault("waiting_copy.h", "if (ws_atomic_add(count, 1) != (u32)blocks - 1) return true;", "")
+
+
+@pytest.mark.parametrize("fault", [None, TOLD, COUNTED], ids=["as it is", "no barrier", "blocks not counted"])
+def test_a_kernel_that_waits_for_the_hosts_word(fault: Fault | None, kernels: Workshop) -> None:
+    """Protects every message of ws_wait_and_copy, alone and in windows, and its end when told or left."""
+    done = kernels.run("launches", "waiting", fault=fault)
+    assert (done.stdout == "always whole\n") == (fault is None), done.stdout + done.stderr

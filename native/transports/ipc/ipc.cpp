@@ -2,6 +2,7 @@
 // it, by a copy engine or by a kernel. A word in shared memory signals completion: no message is
 // part of the figure.
 #include <algorithm>
+#include <optional>
 
 #include "core/error.hpp"
 #include "transports/align.hpp"
@@ -67,9 +68,10 @@ class IpcTransport final : public HostTransport {
             std::size_t largest = 0;
             bool kernel_can_wait = false;
         };
-        Mine all{0, !shares_devices_};
+        Mine all{0, true};
         for (const Mine& each : exchange(context_.control, [&] {
-                 Mine mine{0, WaitingKernel::can_carry(context_.device, steps)};
+                 Mine mine{0,
+                           WaitingKernel::can_carry(context_.device, steps) && kernel_can_wait()};
                  for (const Step& step : steps)
                      for (const Transfer& transfer : step.sends)
                          mine.largest = std::max(mine.largest, transfer.bytes);
@@ -90,6 +92,13 @@ class IpcTransport final : public HostTransport {
         found.push_back(Writer::kernel);
         if (all.kernel_can_wait) found.push_back(Writer::waiting_kernel);
         return found;
+    }
+
+    /// Found out when it is first of use.
+    bool kernel_can_wait() {
+        if (!writes_ || shares_devices_) return false;
+        if (!kernel_can_wait_) kernel_can_wait_ = WaitingKernel::can_wait(context_);
+        return *kernel_can_wait_;
     }
 
     std::unique_ptr<Program> make_program(Writer writer, std::span<const Step> steps,
@@ -172,6 +181,7 @@ class IpcTransport final : public HostTransport {
     PeerBuffers buffers_;
     Link link_;
     bool shares_devices_ = false;
+    std::optional<bool> kernel_can_wait_;
 };
 
 const AddTransport add{"ipc", open_as<IpcTransport>};

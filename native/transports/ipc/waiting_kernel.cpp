@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <new>
@@ -18,13 +17,8 @@ namespace {
 constexpr const char* kernel_name = "ws_wait_and_copy";
 constexpr std::size_t line = 128;  ///< words that different processors write share no cache line
 constexpr std::uint64_t spins_before_yield = 20000, spins_before_look = 1000;
-
-/// Then a launch returns when its kernel has ended, and this one ends when the host goes on.
-bool launches_block() {
-    for (const char* name : {"CUDA_LAUNCH_BLOCKING", "HIP_LAUNCH_BLOCKING", "AMD_SERIALIZE_KERNEL"})
-        if (const char* value = std::getenv(name); value && std::atoi(value) != 0) return true;
-    return false;
-}
+/// Far longer than a launch takes, and a busy host to go on after it.
+constexpr double probe_seconds = 0.5;
 
 }  // namespace
 
@@ -33,14 +27,32 @@ struct WaitingKernel::Words {
     alignas(line) std::uint32_t done;
 };
 
+bool WaitingKernel::can_wait(Context& context) {
+    Device& device = context.device;
+    if (!device.has_kernels() || device.clock_rate() <= 0) return false;
+    try {
+        const int me = context.control.rank();
+        const std::vector<std::uint32_t> none(static_cast<std::size_t>(context.control.size()));
+        const Allocation word(device, Memory::pinned, sizeof(std::uint32_t));
+        WaitingKernel kernel(context, none);
+        kernel.add(me, nullptr, nullptr, 0, reinterpret_cast<std::uint32_t*>(word.address()));
+        kernel.load();
+        kernel.launch(1, probe_seconds);
+        kernel.ring(me, 1);
+        kernel.end();
+        return reached(kernel.words(0).done, 1);
+    } catch (const std::exception&) {
+        return false;
+    }
+}
+
 bool WaitingKernel::can_carry(Device& device, std::span<const Step> steps) {
     std::map<int, std::size_t> transfers;
     for (const Step& step : steps) {
         if (step.has_work() || !step.gated.empty()) return false;
         for (const Transfer& transfer : step.sends) ++transfers[transfer.peer];
     }
-    return device.has_kernels() && !launches_block() && transfers.size() <= most_peers &&
-           transfers.size() <= device.resident_blocks() &&
+    return transfers.size() <= most_peers && transfers.size() <= device.resident_blocks() &&
            std::ranges::all_of(transfers, [](const auto& each) {
                return each.second <= WS_MOST_WAITING_TRANSFERS;
            });
@@ -99,6 +111,15 @@ void WaitingKernel::load() {
 
 void WaitingKernel::begin(std::uint64_t iterations) {
     if (peers_.empty()) return;
+    // By then the front end has long been told that the rank hangs.
+    const double limit = context_.page.layout().timeout.load();
+    launch(iterations, limit > 0 ? 2 * limit + 5 : 0);
+}
+
+void WaitingKernel::launch(std::uint64_t iterations, double patience) {
+    const double rate = context_.device.clock_rate();
+    const std::uint64_t ticks =
+        patience > 0 ? static_cast<std::uint64_t>(patience * rate) : ~std::uint64_t{0};
     if (stopped_) {
         const std::vector<std::byte> zeros(peers_.size() * line);
         context_.device.copy(on_device_.address() + counters_, zeros.data(), zeros.size());
@@ -111,7 +132,7 @@ void WaitingKernel::begin(std::uint64_t iterations) {
     }
     raise(*stop_word(), 0);
     std::uint64_t values[] = {reinterpret_cast<std::uint64_t>(on_device_.address()), peers_.size(),
-                              iterations, reinterpret_cast<std::uint64_t>(stop_word()), patience()};
+                              iterations, reinterpret_cast<std::uint64_t>(stop_word()), ticks};
     void* arguments[] = {&values[0], &values[1], &values[2], &values[3], &values[4]};
     // Its blocks wait for each other. No more than surely run at a time, on a GPU that no other
     // rank uses, they need no cooperative launch.
@@ -164,15 +185,6 @@ WaitingKernel::Words& WaitingKernel::words(std::size_t place) const {
 
 std::uint32_t* WaitingKernel::stop_word() const {
     return reinterpret_cast<std::uint32_t*>(on_host_.address() + peers_.size() * sizeof(Words));
-}
-
-/// Ticks of the device's clock without a message after which the front end has long been told that
-/// the rank hangs.
-std::uint64_t WaitingKernel::patience() const {
-    const double limit = context_.page.layout().timeout.load();
-    const double rate = context_.device.clock_rate();
-    return limit > 0 && rate > 0 ? static_cast<std::uint64_t>((2 * limit + 5) * rate)
-                                 : ~std::uint64_t{0};
 }
 
 namespace {

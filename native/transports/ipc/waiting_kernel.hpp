@@ -15,6 +15,9 @@ class WaitingKernel {
   public:
     static constexpr std::size_t most_peers = 4;
 
+    /// Does a kernel on this device run, and see the host's words, while the host goes on? Not
+    /// where a launch returns at the kernel's end, as under some profilers.
+    static bool can_wait(Context& context);
     /// Can this rank's part of a program have such a kernel? Not beside a step's work, whose
     /// kernels the driver might load while this one stays, for which it waits for this one's end.
     static bool can_carry(Device& device, std::span<const Step> steps);
@@ -51,7 +54,8 @@ class WaitingKernel {
     std::size_t place_of(int peer) const;
     Words& words(std::size_t place) const;
     std::uint32_t* stop_word() const;
-    std::uint64_t patience() const;
+    /// `patience`: so many seconds it waits for a word; 0: for ever.
+    void launch(std::uint64_t iterations, double patience);
 
     Context& context_;
     const std::vector<std::uint32_t>& sent_;
