@@ -18,7 +18,7 @@ constexpr const char* kernel_name = "ws_wait_and_copy";
 constexpr std::size_t line = 128;  ///< words that different processors write share no cache line
 constexpr std::uint64_t spins_before_yield = 20000, spins_before_look = 1000;
 /// Far longer than a launch takes, and a busy host to go on after it.
-constexpr double probe_seconds = 0.5;
+constexpr double probe_seconds = 2;
 
 }  // namespace
 
