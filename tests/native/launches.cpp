@@ -127,6 +127,7 @@ void watched_copies() {
 class Waiting {
   public:
     static constexpr u64 bytes = 700, iterations = 3, peer_count = 2, each = 2;
+    static constexpr u64 ever = 5000000000;    ///< ticks, of a test that fails
     static constexpr u32 before = 0xfffffffd;  ///< counts wrap around
 
     explicit Waiting(u64 offset) {
@@ -153,20 +154,17 @@ class Waiting {
     }
     /// The last peer first, whose messages may not wait for the others'.
     bool send(u64 offset) {
-        bool whole = true;
         for (u64 p = peer_count; p-- > 0;)
             for (u32 i = 1; i <= iterations * each; ++i) {
                 Copied& copied = messages_[p * each + (i - 1) % each];
                 for (u8& byte : copied.from) byte = (u8)(byte + i);
                 ws_release_flag(&bells_[p], before + i);
-                wait(arrived_[p], before + i);
-                whole = whole && copied.whole(offset);
-                wait(done_[p], before + i);
+                if (!wait(arrived_[p], before + i) || !copied.whole(offset)) return false;
+                if (!wait(done_[p], before + i)) return false;
             }
         kernel_.join();
-        return whole && std::ranges::all_of(counters_, [](const auto& each) {
-                   return each[0] == 0 && each[1] == 0;
-               });
+        return std::ranges::all_of(counters_,
+                                   [](const auto& each) { return each[0] == 0 && each[1] == 0; });
     }
     /// All at once, as the messages of a window go.
     bool send_together(u64 offset) {
@@ -185,8 +183,12 @@ class Waiting {
     }
 
   private:
-    static void wait(const u32& word, u32 number) {
-        while ((int)(ws_load_flag(&word) - number) < 0) std::this_thread::yield();
+    /// False: it never comes.
+    static bool wait(const u32& word, u32 number) {
+        const u64 until = ws_ticks() + 2 * Waiting::ever;
+        while ((int)(ws_load_flag(&word) - number) < 0 && ws_ticks() < until)
+            std::this_thread::yield();
+        return ws_load_flag(&word) == number;
     }
 
     std::vector<Copied> messages_;
@@ -200,18 +202,18 @@ class Waiting {
 };
 
 void waiting_copies() {
-    constexpr u64 ever = ~0ull, soon = 1000000;
+    constexpr u64 soon = 1000000;
     for (launch.blocks = 2; launch.blocks <= 6; launch.blocks += 2)
         for (const unsigned lanes : {1u, 8u})
             for (launch.seed = 0, launch.lanes = lanes; launch.seed < 20; ++launch.seed)
                 for (const u64 offset : {0, 3}) {
                     Waiting one(offset), together(offset), told(offset), alone(offset);
-                    one.start(ever);
+                    one.start(Waiting::ever);
                     expect(one.send(offset), "each message at its word", Waiting::bytes);
-                    together.start(ever);
+                    together.start(Waiting::ever);
                     expect(together.send_together(offset), "a window", Waiting::bytes);
                     if (launch.seed > 2) continue;
-                    told.start(ever);
+                    told.start(Waiting::ever);
                     expect(told.send_nothing(true), "told to end", Waiting::bytes);
                     alone.start(soon);
                     expect(alone.send_nothing(false), "nobody rings", Waiting::bytes);

@@ -70,7 +70,7 @@ TOLD = Fault(
     "ws_sync();\n            if (ws_lane() == 0)\n                good",
     "if (ws_lane() == 0)\n                good",
 )
-COUNTED = Fault("waiting_copy.h", "if (ws_atomic_add(count, 1) != (u32)blocks - 1) return true;", "")
+COUNTED = Fault("waiting_copy.h", "if (ws_atomic_add(count, 1) != (u32)blocks - 1) return true;")
 
 
 @pytest.mark.parametrize("fault", [None, TOLD, COUNTED], ids=["as it is", "no barrier", "blocks not counted"])

@@ -24,7 +24,7 @@ class IpcTransport final : public HostTransport {
           buffers_(context, writes_ ? "ipc-write" : "ipc-read"), link_(context) {
         if (writes_ || context.option("by", "") == "read") {
             link_.signals_from_stream = writes_ && all_streams_signal();
-            shares_devices_ = writes_ && shared_device(context);
+            shares_devices_ = writes_ && shared_device(context).has_value();
             return;
         }
         throw Error("ipc: by is write or read, not " + context.option("by", ""));
@@ -64,27 +64,27 @@ class IpcTransport final : public HostTransport {
     /// The writers worth trying; for large messages nothing comes near a copy engine.
     std::vector<Writer> candidates(std::span<const Step> steps) {
         constexpr std::size_t small = 512 << 10;
-        struct Mine {
-            std::size_t largest = 0;
-            bool kernel_can_wait = false;
-        };
-        Mine all{0, true};
-        for (const Mine& each : exchange(context_.control, [&] {
-                 Mine mine{0,
-                           WaitingKernel::can_carry(context_.device, steps) && kernel_can_wait()};
-                 for (const Step& step : steps)
-                     for (const Transfer& transfer : step.sends)
-                         mine.largest = std::max(mine.largest, transfer.bytes);
-                 return mine;
-             })) {
-            all.largest = std::max(all.largest, each.largest);
-            all.kernel_can_wait = all.kernel_can_wait && each.kernel_can_wait;
-        }
         const Writer engine =
             link_.signals_from_stream ? Writer::engine_then_stream : Writer::engine_then_host;
         const std::string copy = context_.option("copy", "auto");
         if (!writes_ || copy == "engine") return {engine};
         if (copy == "kernel") return {Writer::kernel};
+        struct Mine {
+            std::size_t largest = 0;
+            bool kernel_can_wait = true;
+        };
+        Mine all;
+        for (const Mine& each : exchange(context_.control, [&] {
+                 Mine mine;
+                 for (const Step& step : steps)
+                     for (const Transfer& transfer : step.sends)
+                         mine.largest = std::max(mine.largest, transfer.bytes);
+                 mine.kernel_can_wait = mine.largest <= small && kernel_can_wait(steps);
+                 return mine;
+             })) {
+            all.largest = std::max(all.largest, each.largest);
+            all.kernel_can_wait = all.kernel_can_wait && each.kernel_can_wait;
+        }
         if (all.largest > small) return {engine};
         if (all.kernel_can_wait && copy == "waiting-kernel") return {Writer::waiting_kernel};
         std::vector<Writer> found{engine};
@@ -94,9 +94,8 @@ class IpcTransport final : public HostTransport {
         return found;
     }
 
-    /// Found out when it is first of use.
-    bool kernel_can_wait() {
-        if (!writes_ || shares_devices_) return false;
+    bool kernel_can_wait(std::span<const Step> steps) {
+        if (shares_devices_ || !WaitingKernel::can_carry(context_.device, steps)) return false;
         if (!kernel_can_wait_) kernel_can_wait_ = WaitingKernel::can_wait(context_);
         return *kernel_can_wait_;
     }
