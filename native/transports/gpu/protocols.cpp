@@ -29,7 +29,7 @@ void Protocols::choose(PersistentProgram& program, std::vector<Tuning> tunings, 
     if (const int before = chosen_before(numbers); before >= 0)
         return program.use(chosen_[static_cast<std::size_t>(before)].second);
     const Tuning tuning = fastest(program, worth_trying(std::move(tunings), bytes));
-    finalists_bytes_ = bytes;
+    fast_bytes_ = bytes;
     chosen_.emplace_back(std::move(numbers), tuning);
     program.use(tuning);
 }
@@ -128,10 +128,10 @@ std::vector<Tuning> Protocols::asked_for(std::vector<Tuning> tunings, std::size_
 
 /// Trials of long messages take longer than all others together.
 std::vector<Tuning> Protocols::worth_trying(std::vector<Tuning> tunings, std::size_t bytes) const {
-    if (finalists_bytes_ < nothing_new || bytes < finalists_bytes_) return tunings;
+    if (fast_bytes_ < nothing_new || bytes < fast_bytes_) return tunings;
     std::vector<Tuning> again;
     for (const Tuning& one : tunings)
-        if (std::ranges::find(finalists_, one) != finalists_.end()) again.push_back(one);
+        if (std::ranges::find(fast_, one) != fast_.end()) again.push_back(one);
     return again.size() > 1 ? again : tunings;
 }
 
@@ -163,12 +163,13 @@ Tuning Protocols::fastest(PersistentProgram& program, const std::vector<Tuning>&
 
 /// Of the fastest few, the one that stays fast.
 Tuning Protocols::settled(PersistentProgram& program, std::vector<Tried> tried) {
-    constexpr std::size_t finalists = 4;
+    constexpr std::size_t finalists = 4, fast_ones = 8;
     std::stable_sort(tried.begin(), tried.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
+    tried.resize(std::min(tried.size(), fast_ones));
+    fast_.clear();
+    for (const auto& [seconds, tuning] : tried) fast_.push_back(tuning);
     tried.resize(std::min(tried.size(), finalists));
-    finalists_.clear();
-    for (const auto& [seconds, tuning] : tried) finalists_.push_back(tuning);
     Tuning best = tried.front().second;
     double least = std::numeric_limits<double>::infinity();
     for (const auto& [brief, tuning] : tried) {

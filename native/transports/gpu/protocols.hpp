@@ -48,9 +48,9 @@ class Protocols {
     Context& context_;
     const Facts& facts_;
     std::uint32_t blocks_;
-    std::vector<Chosen> chosen_;       ///< for the programs so far
-    std::vector<Tuning> finalists_;    ///< of the latest message that was long enough to settle
-    std::size_t finalists_bytes_ = 0;  ///< of that message
+    std::vector<Chosen> chosen_;  ///< for the programs so far
+    std::vector<Tuning> fast_;    ///< the fastest few for the latest message that was long
+    std::size_t fast_bytes_ = 0;  ///< of the latest message
 };
 
 }  // namespace wirespeed
