@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -50,13 +51,14 @@ def gone(states: list[RankState]) -> bool:
 def test_they_measure_when_their_turn_comes(mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the figures: ranks that waited take no time of a CPU, and run on their own CPUs again."""
     out, seen = tmp_path / "r.jsonl", list[RankState]()
-    used = list[float]()
+    used, masks = list[float](), list[set[str]]()
 
     def watch(_: subprocess.Popen[str]) -> None:
         seen.extend(waiting(out))
         before = [_cpu_seconds(one.pid) for one in seen]
         time.sleep(0.3)
         used.extend(_cpu_seconds(one.pid) - start for one, start in zip(seen, before, strict=True))
+        masks.extend(_masks(one.pid) for one in seen)
 
     done = disturbed(*TWO_PATHS, "--mpi", mpi.mpiexec, *LONG, out=out, when=after(1), act=watch)
     assert done.code == 0
@@ -66,7 +68,14 @@ def test_they_measure_when_their_turn_comes(mpi: InstalledMpi, tmp_path: Path) -
     first, second = done.of("step")
     assert [one["pid"] for one in second["ranks"]] == [one.pid for one in seen]
     assert [one["cpus"] for one in second["ranks"]] == [one["cpus"] for one in first["ranks"]]
+    assert masks == [{one["cpus"]} for one in second["ranks"]], "a thread has stayed on other CPUs"
     assert max(used) < 0.1, "a rank that waits is busy"
+
+
+def _masks(pid: int) -> set[str]:
+    """The CPUs of each of a process's threads."""
+    text = (file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/status"))
+    return {re.search(r"Cpus_allowed_list:\s*(\S+)", one)[1] for one in text}  # type: ignore[index]
 
 
 def _cpu_seconds(pid: int) -> float:

@@ -102,8 +102,9 @@ class Starter:
         if asked is not None:
             return 1024 * int(asked)
         elsewhere = self.plan.hosts or launch.by_batch_system(self.plan.launcher)
-        # A profiler, a picture and a launch of its own belong to the turn itself.
-        if elsewhere or self.profiles or self.plan.picture or self.plan.launches > 1:
+        # A profiler, a picture, CPUs by name and a launch of its own belong to the turn itself.
+        own = self.profiles or self.plan.picture or self.plan.between or self.plan.launches > 1
+        if elsewhere or own:
             return 0
         cpus = float(len(os.sched_getaffinity(0)))
         return int(min(cpus, cpu_quota() or cpus)) - self.plan.ranks
@@ -134,7 +135,7 @@ class Starter:
         )
         return JobStep(
             launcher.command(library, job),
-            {**os.environ, **variables},
+            {**os.environ, **variables, **(_aside() if ahead else {})},
             own_folder(spec.run),
             plan.ranks,
             max(startup_limit(plan), stuck_after(plan, _largest(turns))),
@@ -145,3 +146,8 @@ class Starter:
 
 def _largest(turns: Sequence[Turn]) -> int:
     return max(max(turn.sizes) for turn in turns)
+
+
+def _aside() -> dict[str, str]:
+    """Tells ranks from their first moment on that others measure on the CPUs which they are bound to."""
+    return {"WIRESPEED_AHEAD": ",".join(map(str, sorted(os.sched_getaffinity(0))))}

@@ -19,10 +19,10 @@ class FreeCpus:
     """
 
     def __init__(self, nodes: Path = NODES) -> None:
-        self._own = os.sched_getaffinity(0)
-        self._wide = _of_nodes(self._own, nodes)
+        own = os.environ.pop("WIRESPEED_OWN_CPUS", "")
+        self.own = {int(cpu) for cpu in own.split(",")} if own else os.sched_getaffinity(0)
         with suppress(OSError):
-            os.sched_setaffinity(0, self._wide)
+            os.sched_setaffinity(0, _of_nodes(self.own, nodes))
         self._wide = os.sched_getaffinity(0)
 
     def leave(self) -> None:
@@ -30,7 +30,7 @@ class FreeCpus:
         for thread in Path("/proc/self/task").iterdir():
             with suppress(OSError):
                 if os.sched_getaffinity(int(thread.name)) == self._wide:
-                    os.sched_setaffinity(int(thread.name), self._own)
+                    os.sched_setaffinity(int(thread.name), self.own)
 
 
 def _of_nodes(own: set[int], nodes: Path) -> set[int]:

@@ -89,18 +89,17 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     with ranges("connect"):
         comm = Communicator(spec.expected)
         watchdog.catch()
-        if elsewhere:
-            elsewhere.leave()
         watchdog.list_uses()
-        ranks = introduced(opened, comm, device, spec.device)
+        ranks = introduced(opened, comm, device, spec.device, elsewhere and elsewhere.own)
     if comm.rank == 0:
         took = time.monotonic() - started
         messages.send({"kind": "hello", "ranks": ranks, "mpi": comm.described(), "startup_s": took})
     tell = messages.send if comm.rank == 0 else ignore
     runner = PathRunner(opened, comm, device, watchdog, spec.plan, tell, ranges)
-    if spec.ahead:
+    if elsewhere:
         runner.prepare()
         watchdog.turn("start", 0, LONGEST_WAIT)
+        elsewhere.leave()
         wait_at(own_folder(spec.run))
         # What was done while another path was measured has taken no time of this one.
         ranges.take()

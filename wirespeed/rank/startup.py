@@ -11,7 +11,7 @@ from wirespeed.errors import ExitCode, WirespeedError
 from wirespeed.host import devices, mps
 from wirespeed.host.cgroup import cpu_quota
 from wirespeed.host.core import Core, NativeError
-from wirespeed.host.process import allowed_cpus, own_cpus
+from wirespeed.host.process import allowed_cpus, own_cpus, span
 from wirespeed.host.profilers import RANK
 from wirespeed.job.messages import Message
 from wirespeed.job.plan import Plan
@@ -108,11 +108,16 @@ def open_ranges(opened: Core, plan: Plan, rank: int, began: float) -> Ranges:
     return ranges
 
 
-def introduced(opened: Core, comm: World, device: Any, kind: str) -> list[Any] | None:
-    """Collective. Hands the timed communicator to the core; who and where each rank is, on rank 0."""
+def introduced(
+    opened: Core, comm: World, device: Any, kind: str, cpus: set[int] | None = None
+) -> list[Any] | None:
+    """Collective. Hands the timed communicator to the core; who and where each rank is, on rank 0.
+
+    `cpus`: those that it will measure on; None: those on which it is.
+    """
     comm.open_mpi(opened)
     own = {"rank": comm.rank, "host": os.uname().nodename, "pid": os.getpid()}
-    own |= {"cpus": own_cpus(), "cpu_quota": cpu_quota()}
+    own |= {"cpus": span(cpus) if cpus else own_cpus(), "cpu_quota": cpu_quota()}
     if kind == "cuda":
         own["mps"] = mps.state()
     return comm.gather(own | {"device": None if kind == "host" else opened.identity(device)})
