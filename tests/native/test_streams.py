@@ -14,6 +14,7 @@ from wirespeed.host.core import core
 from wirespeed.host.libraries import known_libraries
 
 SOURCES = {
+    "core": ("helpers.cpp",),
     "devices": (
         "device.cpp",
         "host/pages.cpp",

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <new>
@@ -19,6 +20,7 @@ constexpr std::size_t line = 128;  ///< words that different processors write sh
 constexpr std::uint64_t spins_before_yield = 20000, spins_before_look = 1000;
 /// Far longer than a launch takes, and a busy host to go on after it.
 constexpr double probe_seconds = 2;
+constexpr std::chrono::seconds sign_of_life{1};
 
 }  // namespace
 
@@ -39,8 +41,14 @@ bool WaitingKernel::can_wait(Context& context) {
         kernel.load();
         kernel.launch(1, probe_seconds);
         kernel.ring(me, 1);
+        // A driver may put off a launch until it is called again: then the host would wait for
+        // ever.
+        const auto limit = std::chrono::steady_clock::now() + sign_of_life;
+        while (!reached(kernel.words(0).done, 1) && std::chrono::steady_clock::now() < limit)
+            sched_yield();
+        const bool runs_beside = reached(kernel.words(0).done, 1);
         kernel.end();
-        return reached(kernel.words(0).done, 1);
+        return runs_beside;
     } catch (const std::exception&) {
         return false;
     }
