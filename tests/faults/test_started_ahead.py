@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from support import leftovers
-from support.command import disturbed, whole_lines
+from support.command import disturbed, whole_lines, wirespeed
 from support.mpis import InstalledMpi
 from support.strikes import after
 
@@ -129,3 +129,27 @@ def test_a_death_in_the_first_step_leaves_the_second_alone(mpi: InstalledMpi, tm
     done = disturbed(*TWO_PATHS, "--mpi", mpi.mpiexec, *LONG, out=out, when=after(1), act=kill)
     assert done.code == 1 and [one["path"] for one in done.failures] == ["host"]
     assert [one["pid"] for one in done.of("step")[1]["ranks"]] == [one.pid for one in seen]
+
+
+REFUSED = """
+import os, sys, time
+if os.environ.get("WIRESPEED_AHEAD") and any(word.endswith("/rank") for word in sys.orig_argv):
+    time.sleep({delay})
+    os._exit(1)
+"""
+
+
+@pytest.mark.parametrize("delay", [0, 6])
+@pytest.mark.parametrize("mpi", ["openmpi"], indirect=True)
+def test_nobody_is_let_in_beside_those_that_measure(mpi: InstalledMpi, tmp_path: Path, delay: float) -> None:
+    """Protects GPUs in exclusive mode, which one process may use: the path is measured by new processes.
+
+    They end before their turn, and after it has come.
+    """
+    (tmp_path / "sitecustomize.py").write_text(REFUSED.format(delay=delay))
+    done = wirespeed(
+        *("pingpong", "--mpi", mpi.mpiexec, "--paths", "host,host-shared", "--sizes", "8,64K", *AHEAD),
+        out=tmp_path / "r.jsonl",
+        environment={"PYTHONPATH": str(tmp_path)},
+    )
+    assert done.code == 0 and len(done.entries) == 4 and not done.failures

@@ -226,12 +226,13 @@ class Run:
     def _job_step(self, turns: Sequence[Turn], library: mpi.Mpi) -> tuple[StepRecorder, Outcome]:
         """Processes that measure the turns: the last one that they came to, and what became of it."""
         key = StepKey(tuple(turns), library)
+        ahead = self._starter.waits(key)
         watched = self._starter.start(key)
         step, wrong = self._recorded(turns[0], self._starter.said(key), watched), Outcome()
         messages = watched.messages()
         for message in messages:
-            if message["kind"] == "done":
-                # Its processes come to their end while the next ones measure.
+            if message["kind"] == "done" and self._starter.waits(next(self._coming(turns), None)):
+                # Its processes come to their end while the next ones measure, which share the GPUs already.
                 self._ending.append(EndingStep(step, library, watched, messages))
                 return step, wrong
             if message["kind"] == "entry":
@@ -249,6 +250,9 @@ class Run:
             if message["kind"] == "picture" and message["row"] + 1 == message["of"]:
                 # By every path the field is the same.
                 self._plan = self._starter.plan = replace(self._plan, picture=None)
+        if ahead and "ranks" not in step.job:
+            # They never met: a GPU may have let nobody else in while others measured.
+            return self._job_step(turns, library)
         return step, watched.outcome if watched.outcome.what != "ok" else wrong
 
     def _settle_ends(self, hurry: bool) -> None:

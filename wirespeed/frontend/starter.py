@@ -91,6 +91,10 @@ class Starter:
             if key not in self._waiting:
                 self._waiting[key] = self._launched(key, ahead=True)
 
+    def waits(self, key: StepKey | None) -> bool:
+        """Do processes wait for these turns? A GPU may let one process in at a time."""
+        return key in self._waiting and not self._waiting[key].ended
+
     def end(self) -> None:
         """Ends those that still wait."""
         while self._waiting:
