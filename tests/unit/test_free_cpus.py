@@ -25,14 +25,13 @@ def nodes(tmp_path: Path) -> Path:
 
 
 def moved(nodes: Path) -> list[set[int]]:
-    """The CPUs of a thread that starts bound to one: while it is aside, and back; and of one it has started."""
+    """The CPUs of a thread that starts bound to one: aside, back again, and what it calls its own."""
     found: list[set[int]] = []
 
     def start() -> None:
         os.sched_setaffinity(0, {FIRST})
         aside = FreeCpus(nodes)
         found.append(os.sched_getaffinity(0))
-        # A thread of this test process that is elsewhere by its own choice must stay there.
         aside.leave()
         found.append(os.sched_getaffinity(0))
         found.append(aside.own)

@@ -90,7 +90,7 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
         comm = Communicator(spec.expected)
         watchdog.catch()
         watchdog.list_uses()
-        ranks = introduced(opened, comm, device, spec.device, elsewhere and elsewhere.own)
+        ranks = introduced(opened, comm, device, spec.device, elsewhere.own if elsewhere else None)
     if comm.rank == 0:
         took = time.monotonic() - started
         messages.send({"kind": "hello", "ranks": ranks, "mpi": comm.described(), "startup_s": took})
