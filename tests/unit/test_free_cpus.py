@@ -2,61 +2,59 @@
 
 from __future__ import annotations
 
+import json
 import os
-import threading
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from wirespeed.host.process import span
+
+ALL = sorted(os.sched_getaffinity(0))
+FIRST = ALL[0]
+SCRIPT = """
+import json, os, sys, threading
+from pathlib import Path
 from wirespeed.rank.free_cpus import FreeCpus
 
-ALL = os.sched_getaffinity(0)
-FIRST = min(ALL)
+def here(thread=0):
+    return sorted(os.sched_getaffinity(thread))
+
+def stay(go_on, chosen):
+    if chosen:
+        os.sched_setaffinity(0, chosen)
+    go_on.wait()
+
+aside, go_on = FreeCpus(Path(sys.argv[1])), threading.Event()
+threads = [threading.Thread(target=stay, args=(go_on, chosen)) for chosen in (None, {max(here())})]
+for thread in threads:
+    thread.start()
+found = [here()]
+aside.leave()
+found += [here(), *(here(thread.native_id) for thread in threads), sorted(aside.own)]
+go_on.set()
+print(json.dumps(found))
+"""
 
 
-@pytest.fixture
-def nodes(tmp_path: Path) -> Path:
-    """One node with all CPUs of this process, and another one that is not this process's."""
-    for name, cpus in (("node0", span(ALL)), ("node1", str(max(ALL) + 1))):
+@pytest.mark.parametrize("moved_before", [False, True])
+def test_it_starts_on_its_node_and_measures_on_its_own(tmp_path: Path, moved_before: bool) -> None:
+    """Protects the place of a rank and of the threads it has started, also if it has executed itself again."""
+    for name, cpus in (("node0", span(ALL)), ("node1", str(ALL[-1] + 1))):
         (tmp_path / name).mkdir()
         (tmp_path / name / "cpulist").write_text(cpus)
-    return tmp_path
-
-
-def moved(nodes: Path) -> list[set[int]]:
-    """The CPUs of a thread that starts bound to one: aside, back again, and what it calls its own."""
-    found: list[set[int]] = []
-
-    def start() -> None:
-        os.sched_setaffinity(0, {FIRST})
-        aside = FreeCpus(nodes)
-        found.append(os.sched_getaffinity(0))
-        aside.leave()
-        found.append(os.sched_getaffinity(0))
-        found.append(aside.own)
-
-    thread = threading.Thread(target=start)
-    thread.start()
-    thread.join()
-    return found
-
-
-def test_it_starts_on_its_node_and_measures_on_its_own(nodes: Path) -> None:
-    assert moved(nodes) == [ALL, {FIRST}, {FIRST}]
-
-
-def test_it_knows_its_own_though_it_was_moved_before(nodes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Protects the place of a rank that has executed itself again."""
-    monkeypatch.setenv("WIRESPEED_OWN_CPUS", str(FIRST))
-    found: list[set[int]] = []
-
-    def start() -> None:
-        aside = FreeCpus(nodes)
-        aside.leave()
-        found.extend([aside.own, os.sched_getaffinity(0)])
-
-    thread = threading.Thread(target=start)
-    thread.start()
-    thread.join()
-    assert found == [{FIRST}, {FIRST}]
+    code = SCRIPT if moved_before else f"import os; os.sched_setaffinity(0, {{{FIRST}}})\n{SCRIPT}"
+    own = {"WIRESPEED_OWN_CPUS": str(FIRST)} if moved_before else {}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+        env={**os.environ, **own},
+    )
+    wide, back, follows, chose, its_own = json.loads(done.stdout)
+    assert wide == ALL and back == follows == its_own == [FIRST]
+    assert chose == [ALL[-1]] or len(ALL) == 1
