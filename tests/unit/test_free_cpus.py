@@ -41,7 +41,7 @@ print(json.dumps(found))
 
 @pytest.mark.parametrize("moved_before", [False, True])
 def test_it_starts_on_its_node_and_measures_on_its_own(tmp_path: Path, moved_before: bool) -> None:
-    """Protects the place of a rank and of the threads it has started, also if it has executed itself again."""
+    """Protects the place of a rank and of its threads, also if it has executed itself again."""
     for name, cpus in (("node0", span(ALL)), ("node1", str(ALL[-1] + 1))):
         (tmp_path / name).mkdir()
         (tmp_path / name / "cpulist").write_text(cpus)
