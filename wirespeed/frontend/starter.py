@@ -6,8 +6,10 @@ that are free then, and wait at a gate (job/gate.py).
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +26,9 @@ from wirespeed.job.plan import Plan, encode
 from wirespeed.job.status_page import own_folder
 from wirespeed.job.step_spec import ExpectedJob, StepSpec, startup_limit, stuck_after
 from wirespeed.paths import TransferPath
+
+APART_S = 0.5
+"""Seconds between two job steps that start ahead."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +57,8 @@ class Starter:
     run: str
     profiles: Profiles | None
     _started: int = 0
+    _latest: float = -math.inf
+    """When processes were last started ahead."""
     _waiting: dict[StepKey, JobStep] = field(default_factory=dict)
 
     def variables(self, path: TransferPath, library: mpi.Mpi) -> dict[str, str]:
@@ -81,7 +88,12 @@ class Starter:
         }
 
     def start_ahead(self, coming: Iterable[StepKey]) -> None:
-        """Starts what comes next, as much of it as there are free CPUs for."""
+        """Starts the next job step that has no processes yet, if there are free CPUs for it.
+
+        One at a time: until they run its code, processes are on the CPUs that their launcher binds them to.
+        """
+        if time.monotonic() - self._latest < APART_S:
+            return
         free = self._free_cpus()
         for key in coming:
             # A launcher, or a helper thread of a library, takes its time, too.
@@ -90,6 +102,8 @@ class Starter:
                 return
             if key not in self._waiting:
                 self._waiting[key] = self._launched(key, ahead=True)
+                self._latest = time.monotonic()
+                return
 
     def waits(self, key: StepKey | None) -> bool:
         """Do processes wait for these turns? A GPU may let one process in at a time."""
