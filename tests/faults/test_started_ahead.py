@@ -56,7 +56,7 @@ def test_they_measure_when_their_turn_comes(mpi: InstalledMpi, tmp_path: Path) -
     def watch(_: subprocess.Popen[str]) -> None:
         seen.extend(waiting(out))
         before = [_cpu_seconds(one.pid) for one in seen]
-        time.sleep(0.3)
+        time.sleep(0.5)
         used.extend(_cpu_seconds(one.pid) - start for one, start in zip(seen, before, strict=True))
         masks.extend(_masks(one.pid) for one in seen)
 
@@ -69,7 +69,7 @@ def test_they_measure_when_their_turn_comes(mpi: InstalledMpi, tmp_path: Path) -
     assert [one["pid"] for one in second["ranks"]] == [one.pid for one in seen]
     assert [one["cpus"] for one in second["ranks"]] == [one["cpus"] for one in first["ranks"]]
     assert masks == [{one["cpus"]} for one in second["ranks"]], "a thread has stayed on other CPUs"
-    assert max(used) < 0.1, "a rank that waits is busy"
+    assert max(used) < 0.25, "a rank that waits is busy"
 
 
 def _masks(pid: int) -> set[str]:

@@ -98,8 +98,8 @@ def _serve(spec: StepSpec, rank: int, started: float) -> None:
     runner = PathRunner(opened, comm, device, watchdog, spec.plan, tell, ranges)
     if elsewhere:
         runner.prepare()
-        watchdog.turn("start", 0, LONGEST_WAIT)
         elsewhere.leave()
+        watchdog.turn("start", 0, LONGEST_WAIT)
         wait_at(own_folder(spec.run))
         # What was done while another path was measured has taken no time of this one.
         ranges.take()
