@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -203,8 +204,8 @@ def test_the_epilog_of_the_documentation(
         slurm_says("scontrol", "reconfigure")
         slurm_says("srun", "--nodes=1", "--nodelist=n1", "true")
         deadline = time.monotonic() + PATIENCE
-        while not (found := list(tmp_path.glob("wirespeed/*.jsonl"))) or "completing" in (
-            seen := slurm_says("sinfo", "-h", "-n", "n1", "-o", "%T %E")
+        while not (found := list(tmp_path.glob("wirespeed/*.jsonl"))) or re.match(
+            "completing|draining", seen := slurm_says("sinfo", "-h", "-n", "n1", "-o", "%T %E")
         ):
             assert time.monotonic() < deadline, slurm_says("sinfo", "-R")
             time.sleep(0.2)

@@ -286,7 +286,8 @@ def test_a_cut_network(pair: Hosts, mpi: InstalledMpi, tmp_path: Path) -> None:
     """Protects the run from a dead network, and the host beyond it from a rank that spins for ever."""
     done = struck(pair, mpi, tmp_path / "r.jsonl", lambda pids: pair.link("n2", up=False))
     assert done.code == 1
-    (failure,) = done.failures
+    # A smaller size that took turns with the one that broke is tried once more.
+    failure, *_ = done.failures
     assert (failure["what"], failure["rank"], failure["host"]) == ("hang", 1, "n2"), failure
     # Nobody can reach it: it must end by itself, with the cable still out.
     assert not pair["n2"].emptied()

@@ -20,7 +20,8 @@ constexpr std::size_t line = 128;  ///< words that different processors write sh
 constexpr std::uint64_t spins_before_yield = 20000, spins_before_look = 1000;
 /// Far longer than a launch takes, and a busy host to go on after it.
 constexpr double probe_seconds = 2;
-constexpr std::chrono::seconds sign_of_life{1};
+/// Where nobody asks for the kernel, a host too busy to see it in time goes without.
+constexpr std::chrono::milliseconds sign_of_life{200}, patient_sign_of_life{2000};
 
 }  // namespace
 
@@ -43,7 +44,9 @@ bool WaitingKernel::can_wait(Context& context) {
         kernel.ring(me, 1);
         // A driver may put off a launch until it is called again: then the host would wait for
         // ever.
-        const auto limit = std::chrono::steady_clock::now() + sign_of_life;
+        const bool asked_for = context.option("copy", "auto") == "waiting-kernel";
+        const auto limit =
+            std::chrono::steady_clock::now() + (asked_for ? patient_sign_of_life : sign_of_life);
         while (!reached(kernel.words(0).done, 1) && std::chrono::steady_clock::now() < limit)
             sched_yield();
         const bool runs_beside = reached(kernel.words(0).done, 1);
